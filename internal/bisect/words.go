@@ -155,6 +155,7 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	l.Note(document.Item{Label: "searched", Text: fmt.Sprintf("%d releases of %s, %s to %s, in %s",
 		len(b.Releases), b.Driver, b.Releases[0], b.Releases[len(b.Releases)-1], document.Counted(int64(len(b.Steps)), "step"))})
 	var seen []result.Warning
+	rounds := 0
 	for _, s := range b.Steps {
 		if s.Analysis == nil {
 			continue
@@ -162,9 +163,9 @@ func bisection(b Bisection, _ document.Options) document.Document {
 		if seen == nil {
 			l = append(l, conditions.MachineItems(s.Analysis.Run.Machine)...)
 		}
-		seen = append(seen, s.Analysis.Warnings...)
+		seen, rounds = append(seen, s.Analysis.Warnings...), rounds+s.Analysis.Run.Rounds
 	}
-	d = append(d, append(l, conditions.Warnings(seen, nil)...))
+	d = append(d, append(l, conditions.MachineWarnings(seen, rounds)...))
 	d = append(d, stepGrid(b.Steps))
 	return append(d, document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds of one run. ratio: the time of the release divided by that of the one it is compared with, with its interval of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true})
 }

@@ -335,40 +335,46 @@ func More(h document.Hints) document.Item {
 // doubtful lists, with their workloads, the settings that nobody set although they differ between
 // the sides, and the settings that have no effect.
 func doubtful(c *stats.Comparison) (l document.List) {
-	var unset, idle conditions.Groups[string, string] // names of workloads, by the text of a warning
-	add := func(g *conditions.Groups[string, string], words, workload string) {
-		if !slices.Contains(g.Of[words], workload) {
-			g.Add(words, workload)
-		}
-	}
+	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
+	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
 	for _, x := range c.Cells {
 		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
-			add(&unset, fmt.Sprintf("nobody set %s, and the drivers' defaults differ: %s", it.Label, it.Text), x.Workload)
+			if !slices.Contains(unset.Of[it], x.Workload) {
+				unset.Add(it, x.Workload)
+			}
 		}
 		for _, w := range x.Second.Warnings {
-			if w.Code == result.WarningIdle {
-				add(&idle, w.Message, x.Workload)
+			if w.Code == result.WarningIdle && !slices.Contains(idle.Of[w.Message], x.Workload) {
+				idle.Add(w.Message, x.Workload)
 			}
 		}
 	}
 	for _, words := range idle.Keys {
-		l = append(l, document.Item{Label: "beware", Text: document.SomeOf(idle.Of[words], MostNamed) + ": " + words, Alarm: true})
+		l = append(l, conditions.KindOf(result.WarningIdle).Item(document.SomeOf(idle.Of[words], MostNamed)+": "+words))
 	}
-	for _, words := range unset.Keys {
-		l = append(l, document.Item{Label: "beware", Text: words + ", in " + document.SomeOf(unset.Of[words], MostNamed) + "; this may be the whole difference", Alarm: true})
+	for _, it := range unset.Keys {
+		warning := conditions.UnsetItem(unset.Of[it], it.Label, it.Text)
+		warning.Text += ". This may be the whole difference"
+		l = append(l, warning)
 	}
 	return l
 }
 
-func howSure(c *stats.Comparison) document.List {
-	var l document.List
-	if c.Count(stats.Slower)+c.Count(stats.Faster) > 0 {
-		words := fmt.Sprintf("if the sides were equal, the probability of any \"slower\" or \"faster\" here would be at most %g%%", 100*stats.Doubt)
-		if !c.Interleaved {
-			words += ", as far as the machine was the same in both runs"
-		}
-		l = append(l, document.Item{Label: "how sure", Text: words})
+// HowSure says how often a comparison calls equal sides different. It returns "" if it calls no
+// cell slower or faster.
+func HowSure(c *stats.Comparison) string {
+	if c.Count(stats.Slower)+c.Count(stats.Faster) == 0 {
+		return ""
 	}
+	words := fmt.Sprintf("If the sides were equally fast, the chance of any \"slower\" or \"faster\" here would be at most %s", document.Share(stats.Doubt))
+	if !c.Interleaved {
+		words += ", as far as the machine was the same in both runs"
+	}
+	return words
+}
+
+func howSure(c *stats.Comparison) (l document.List) {
+	l.Note(document.Item{Label: "how sure", Text: HowSure(c)})
 	if !c.Interleaved && len(c.Cells) > 0 {
 		l = append(l, document.Item{Label: "beware", Text: "the sides were measured at different times: what else changed on the machine is part of each ratio", Alarm: true})
 	}

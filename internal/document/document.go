@@ -80,6 +80,8 @@ type Item struct {
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all
 	Brief       bool // a page cuts the text to one line, because the whole text follows elsewhere
+	Warning     bool // a warning; a screen counts those that it leaves out
+	Kept        bool // a screen may shorten the item but never leaves it out
 }
 
 // Note adds an item, unless its text is empty.

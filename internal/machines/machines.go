@@ -80,7 +80,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
 	var l document.List
 	for _, words := range shared(all) {
-		l = append(l, document.Item{Label: "warning", Text: words, Alarm: true})
+		l = append(l, conditions.KindOf(result.WarningShared).Item(words))
 	}
 	for _, x := range all {
 		if x.Failure != "" {
@@ -160,26 +160,19 @@ func shared(all []OnMachine) (list []string) {
 func (x *OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
-	noise, strongest, more := "", "", 0
-	for _, c := range said.Caveats {
-		_, noisy := report.Noises[c.Code]
-		switch about := c.Code == result.WarningSync || report.Labels[c.Code] == ""; {
-		case c.Code == result.WarningShared: // this warning is shown once for all machines
-		case noisy:
-			noise = c.AddNoise(noise)
-		case about && strongest == "": // a warning about the machine
-			strongest = c.Text
+	shared := conditions.KindOf(result.WarningShared).Name // shown once for all machines
+	more := 0
+	for _, it := range conditions.CaveatItems(said.Caveats) {
+		switch {
+		case it.Label == shared:
+		case it.Label == conditions.Noise, it.Label == conditions.KindOf(result.WarningSync).Name:
+			words += ". " + document.Upper(it.Label) + ": " + it.Text
 		default:
 			more++
 		}
 	}
-	for _, s := range []string{noise, strongest} {
-		if s != "" {
-			words += "; " + s
-		}
-	}
 	if more > 0 {
-		words += fmt.Sprintf("; %d more to beware of in its own report", more)
+		words += ". " + document.Counted(int64(more), "more warning") + " in its own report"
 	}
 	return words
 }

@@ -15,4 +15,7 @@ var (
 	Scaled      = document.Scaled
 )
 
+// CaveatItems returns the warnings of a run whose rows can be marked.
+func CaveatItems(list []Caveat) document.List { return caveatItems(list, true) }
+
 var TimeToSettle = compare.TimeToSettle

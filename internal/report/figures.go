@@ -65,6 +65,8 @@ type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
 	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
+
+	harmful map[string]bool // drivers with a known defect that can lose or falsify data
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
@@ -106,8 +108,8 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) flo
 }
 
 // figures returns a grid with a row for each of the given cells of a table.
-func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
-	g := &cellGrid{cells: cells}
+func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Grid {
+	g := &cellGrid{cells: cells, harmful: conditions.Harmful(a)}
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
@@ -129,7 +131,7 @@ func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 // addStandings adds columns with each cell's rank, its driver, and the cells tied with it.
 func (g *cellGrid) addStandings() {
 	for _, c := range g.cells {
-		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten)
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && !g.harmful[c.Case.Driver])
 	}
 	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
 	rank := func(i int) int { return g.cells[i].Rank }
@@ -138,6 +140,9 @@ func (g *cellGrid) addStandings() {
 	for i := range names {
 		if i < len(g.own) && g.own[i] {
 			names[i] += ownCost
+		}
+		if g.harmful[g.cells[i].Case.Driver] {
+			names[i] += harmMark
 		}
 	}
 	g.Add(document.Column{Title: rowsAre(g.cells)}, names)

@@ -30,7 +30,7 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 	grave := map[string][]string{} // by the driver's label
 	for _, d := range conditions.DefectsOf(a) {
 		for i := range d.Known {
-			if d.Known[i].Effect.Falsifies() && !conditions.DefectElsewhere(a.Run, &d.Known[i]) && !slices.Contains(grave[d.Driver], d.Known[i].ID) {
+			if d.Known[i].Effect.Falsifies() && !conditions.DefectElsewhere(a, &d.Known[i]) && !slices.Contains(grave[d.Driver], d.Known[i].ID) {
 				grave[d.Driver] = append(grave[d.Driver], d.Known[i].ID)
 			}
 		}

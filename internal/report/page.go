@@ -30,16 +30,16 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
-	d := pageAnswer(&said, a.Run, o.Study == nil)
+	d := pageAnswer(a, &said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
 		d = append(d, s.pageStudy(a, o.Study)...)
-		d = append(d, pageWarnings(&said, false)...)
+		d = append(d, pageWarnings(&said, o)...)
 	} else {
 		d = append(d, s.pageFigures(a, &said, o)...)
 	}
 	d = append(d, document.Heading{Level: 2, Text: measuredHeading})
-	d = append(d, header(a, o)[1:]...)
+	d = append(d, header(a, o, nil)[1:]...)
 	if o.Study == nil {
 		if r := reliability(a); r != "" {
 			d = append(d, document.Paragraph{Text: r})
@@ -73,12 +73,11 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	looks := LooksOf(a)
 	first := s.pageSummary(a, looks)
 	d = append(d, first...)
-	d = append(d, howSure(said)...)
 	if p, ok := s.tradeoffPicture(a); ok {
 		d = append(d, document.Heading{Level: 2, Text: "Time and memory"}, p)
 	}
 	if len(first) > 0 {
-		d = append(d, pageWarnings(said, true)...)
+		d = append(d, pageWarnings(said, o)...)
 	}
 	cells, heat := firsts(*said), false
 	if p, ok := s.HeatMap(a); ok {
@@ -94,7 +93,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
 	}
 	if len(first) == 0 {
-		d = append(d, pageWarnings(said, true)...)
+		d = append(d, pageWarnings(said, o)...)
 	}
 	if p.cases != nil {
 		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
@@ -131,24 +130,21 @@ func headline(text string, names []string) (head, rest string) {
 	return strings.TrimSuffix(head, "."), rest
 }
 
-// pageAnswer returns the beginning of a page: the answer, when and where it was measured, the choices,
-// and the worst warnings in a line each. marked says whether rows of the page are marked with
-// [ownCost].
-func pageAnswer(said *Answers, run *result.Run, marked bool) document.Document {
-	head, rest := headline(said.Text, document.Map(run.Cases, func(c result.Case) string { return c.Driver }))
-	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: runSource(run), Quiet: true}}
+// pageAnswer returns the beginning of a page: the answer, when and where it was measured, what else
+// can be taken, how sure that is, and the worst warnings in a line each.
+func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
+	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
+	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: runSource(a.Run), Quiet: true}}
 	if rest != "" {
 		d = append(d, document.Paragraph{Text: rest})
 	}
-	if choices := choiceItems(said); choices != nil {
-		d = append(d, choices)
+	l := append(said.alternatives(), document.Item{Label: "how sure", Text: HowSure(a, said, o)})
+	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
+	for _, it := range worst[:min(len(worst), mostWorst)] {
+		it.Brief = true
+		l = append(l, it)
 	}
-	worst := slices.DeleteFunc(warningItems(said, marked), func(it document.Item) bool { return !it.Alarm })
-	worst = worst[:min(len(worst), mostWorst)]
-	for i := range worst {
-		worst[i].Brief = true
-	}
-	return append(d, worst)
+	return append(d, l)
 }
 
 // mostWorst is the number of warnings that a page shows before its first picture.
@@ -168,37 +164,14 @@ func runSource(run *result.Run) string {
 // pictureSource is [runSource] for a picture that is alone in a file.
 func pictureSource(run *result.Run) string { return "sqlite3perf " + runSource(run) }
 
-// howSure says how likely it is that the run calls a difference that does not exist.
-func howSure(said *Answers) (d document.Document) {
-	if said.FalseDifference > 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", document.Percent(said.FalseDifference)), Quiet: true})
-	}
-	return d
-}
-
 // pageWarnings returns a section with all warnings.
-func pageWarnings(said *Answers, marked bool) document.Document {
-	l := warningItems(said, marked)
+func pageWarnings(said *Answers, o Options) document.Document {
+	l := caveatItems(said.Caveats, o.Study == nil)
 	if len(l) == 0 {
 		return nil
 	}
 	return document.Document{document.Heading{Level: 2, Text: document.Counted(int64(len(l)), "warning")}, l}
 }
-
-func warningItems(said *Answers, marked bool) (l document.List) {
-	for _, c := range said.Caveats {
-		words := strings.ReplaceAll(c.Code, "-", " ")
-		if c.Code == CaveatAdded && marked {
-			words = Labels[c.Code] // this label shows the mark that rows have
-		}
-		l = append(l, document.Item{Label: words, Text: c.Text, Alarm: !slices.Contains(mildCaveats, c.Code)})
-	}
-	return l
-}
-
-// mildCaveats are the codes of harmless caveats. Every run has them, or they only name what was
-// not measured.
-var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
 
 // pageSummary returns the picture of the drivers over all tables. It returns nil if there is none.
 func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
@@ -294,7 +267,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(t, measured)
+	table := figures(p.a, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}

@@ -153,7 +153,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		b.Tip = document.Tips(document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		if own[i] {
 			b.Name += ownCost
-			b.Tip = document.Tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
+			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
 		rows = append(rows, b)
 	}
@@ -165,7 +165,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	if slices.Contains(own, true) {
-		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
+		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")
 	}
 	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }

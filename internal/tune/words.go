@@ -66,7 +66,7 @@ func tuning(t Tuning, _ document.Options) document.Document {
 	}
 	if t.Confirmed != nil {
 		l := conditions.MachineItems(t.Confirmed.Run.Machine)
-		d = append(d, document.Heading{Level: 2, Text: "Where the figures are from"}, append(l, conditions.Warnings(t.Confirmed.Warnings, nil)...))
+		d = append(d, document.Heading{Level: 2, Text: "Where the figures are from"}, append(l, conditions.RunWarnings(t.Confirmed)...))
 	}
 	return d
 }

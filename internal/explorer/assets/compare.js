@@ -42,7 +42,7 @@ export async function compare({ query, signal, go }) {
   const doubted = c.same_builds && !c.interleaved; // changes of the machine may explain every verdict
   const kind = (x) => doubted && (x.verdict === "slower" || x.verdict === "faster") ? "warn" : classes[x.verdict];
   const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
-  const beware = [[c.first, c.first_caveats], [c.second, c.second_caveats]].slice(0, one ? 1 : 2);
+  const beware = [[c.first, c.first_beware], [c.second, c.second_beware]].slice(0, one ? 1 : 2);
   const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
   return [...head,
     h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),

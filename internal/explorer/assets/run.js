@@ -64,6 +64,7 @@ export async function run({ query, path, signal, go }) {
     h("p", { class: "answer" }, filtered && h("span", { class: "quiet" }, filtered), r.answer),
     r.choices && facts(r.choices),
     facts([
+      ["how sure", r.how_sure],
       ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ""}; ${counted(r.rounds, "round")}${r.unsampled ? "" : ", " + counted(r.trials, "trial")}; ${r.ending}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
@@ -72,7 +73,7 @@ export async function run({ query, path, signal, go }) {
       ["answers", r.question && ["made for ", h("code", {}, "sqlite3perf " + r.question), ": ", h("a", { href: `/runs/${r.id}/answer` }, "the answer"), ", ", h("a", { href: `/api/v1/runs/${r.id}/answer` }, "the same as JSON")]],
       ["also", (r.profiled || !r.unsampled) && [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
-    r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
+    r.beware.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.beware)),
     r.defects.length > 0 && defectsOf(r.defects),
     !r.unsampled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
@@ -192,7 +193,7 @@ function legend(cells) {
 }
 
 // ownLead says that sqlite3perf's overhead may explain why a cell leads.
-const ownLead = (c) => `* what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`;
+const ownLead = (c) => `* sqlite3perf's own overhead may explain its lead before ${c.added_could_explain_lead_before}`;
 
 function remarks(c) {
   return [

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
@@ -169,8 +169,8 @@ func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 }
 
 func choosesByFailures(a *stats.Analysis) bool {
-	x := advise.Decide(advise.FactsOf(a, nil))
-	return slices.ContainsFunc(x.Rejected, func(r advise.Rejection) bool { return r.Cause == advise.CauseErrors })
+	x := recommend.Decide(recommend.FactsOf(a, nil))
+	return slices.ContainsFunc(x.Rejected, func(r recommend.Rejection) bool { return r.Cause == recommend.CauseErrors })
 }
 
 func unrankedRows(a *stats.Analysis) (share float64) {

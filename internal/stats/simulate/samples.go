@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -42,17 +42,17 @@ func equalFactors(r *rand.Rand) *stats.Factorial {
 	return stats.Analyze(run, "").Factorials[0]
 }
 
-func says(a *advise.Advice, what advise.Advantage) bool {
-	return slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == what }) ||
-		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
+func says(a *recommend.Advice, what recommend.Advantage) bool {
+	return slices.ContainsFunc(a.Because, func(r recommend.Reason) bool { return r.Advantage == what }) ||
+		slices.ContainsFunc(a.Overturn, func(o recommend.Overturn) bool { return o.Advantage == what })
 }
 
 // varying reports whether advise gives an advantage of one of ten equal drivers whose 99th
 // percentiles and memory vary as its reason. If the 45 pairs of drivers were not corrected
 // together, it would do so for a percentile in half of the simulations.
-func varying(r *rand.Rand, what advise.Advantage) bool {
+func varying(r *rand.Rand, what recommend.Advantage) bool {
 	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
-	return says(advise.Decide(advise.FactsOf(a, nil)), what)
+	return says(recommend.Decide(recommend.FactsOf(a, nil)), what)
 }
 
 func choicesDiffer(r *rand.Rand) bool {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -96,12 +96,12 @@ var verdicts = slices.Concat([]verdict{
 	{says: "advise: takes one, as the fastest", of: "three equal drivers, 20 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
 			none := failures{}
-			return says(advise.Decide(advise.FactsOf(drivers(r, 1, 20, none, none, none), nil)), advise.Faster)
+			return says(recommend.Decide(recommend.FactsOf(drivers(r, 1, 20, none, none, none), nil)), recommend.Faster)
 		}},
 	{says: "advise: a shorter tail", of: "ten equal drivers, 99th percentiles that vary by 70 %, 12 rounds", most: stats.Alpha, cost: 10,
-		is: func(r *rand.Rand) bool { return varying(r, advise.ShorterTail) }},
+		is: func(r *rand.Rand) bool { return varying(r, recommend.ShorterTail) }},
 	{says: "advise: less memory", of: "ten equal drivers, peaks that vary by 70 %, 12 rounds", most: stats.Alpha, cost: 10,
-		is: func(r *rand.Rand) bool { return varying(r, advise.LessMemory) }},
+		is: func(r *rand.Rand) bool { return varying(r, recommend.LessMemory) }},
 	{says: "locks: one choice is faster, or waits less, than another", of: "eight equal choices, two mixes, 12 rounds", most: stats.Alpha, cost: 8, is: choicesDiffer},
 	{says: "run: a row has no rank because more operations failed", of: "ten equal drivers, two tables, 8 rounds, 5 % ± a half fail", most: stats.Alpha, cost: 20,
 		is: func(r *rand.Rand) bool {

@@ -419,13 +419,19 @@ func TestSoakExplorerPages(t *testing.T) {
 	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
 	checkPage(t, p, s.url, "data:", "blob:")
 
+	memory := openPage(t, b, s.url+"runs/1?metric=memory")
+	act(t, memory, nil, loaded+` && document.querySelector("figure svg")`)
+	want(t, memory, `document.querySelector("figure").textContent`, "peak memory", "known defect", "./good")
+	want(t, memory, `document.querySelector("tbody").innerText`, "MiB")
+	checkPage(t, memory, s.url, "data:", "blob:")
+
 	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")
 	act(t, pairs, nil, loaded)
 	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "interval", "p ")
 	checkPage(t, pairs, s.url, "data:", "blob:")
 
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
-	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
+	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
 	want(t, p, "document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
 	want(t, p, "document.querySelector('.facts').innerText", "rounds done")

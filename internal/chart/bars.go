@@ -268,7 +268,7 @@ func (c *canvas) columns(rows []rowWords) columns {
 	l.names = widest(func(r rowWords) string { return r.name }, normal, false, c.width*0.3) + 1
 	l.texts = widest(func(r rowWords) string { return r.text }, small, false, c.width*0.3) + 1
 	l.from, l.to = padding+l.ranks+l.looks+l.names+10, c.width-padding-l.texts-12
-	if w := widest(func(r rowWords) string { return r.tied }, small, false, c.width*0.2); w > 0 {
+	if w := widest(func(r rowWords) string { return r.tied }, small, false, c.width*0.24); w > 0 {
 		l.ties = w + 1
 		l.to -= l.ties + 10
 	}
@@ -339,7 +339,11 @@ func (b *Bars) draw() *canvas {
 	l := c.columns(rows)
 	s, ok := c.barScale(b.Axis, list, b.Lines)
 	s.from, s.to = l.from, l.to
-	high, middle := l.row(24)
+	bar := 24.0
+	if l.narrow {
+		bar = 20
+	}
+	high, middle := l.row(bar)
 	if ok {
 		top = c.labels(b.Axis, b.Lines, s, top)
 	}

@@ -53,6 +53,7 @@ export async function run({ query, path, signal, go }) {
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
   const cases = new Map(r.cases.map((c) => [c.id, c]));
   const shown = chosenKinds(list, query, metric);
+  if (metric === "memory") list.charts.sort((a, b) => (b.kind === "tradeoff") - (a.kind === "tradeoff")); // first what was asked for
   const pictures = placed(list, shown, cells.tables, (c, n) => chart(c, {
     address: `runs/${r.id}/charts/${encodeURIComponent(c.name)}`, filters: only, fresh: r.trials, n, signal,
     follow: open,

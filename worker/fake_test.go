@@ -33,7 +33,7 @@ type fake struct {
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
 	hang     chan struct{} // if not nil, quick_check waits until it is closed
-	classes  driver.Row    // the row that reports the classes of a result's values, one of which is not the declared class
+	classes  driver.Row    // the row with the classes of a result's values; one of them is not the declared class
 }
 
 func newFake() *fake {

@@ -159,7 +159,8 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 }
 
 // TestWaitsForConnections checks that a sample has the waits of all pools during the phase,
-// without those of the verification, and no waits if one of the pools does not count them.
+// without the waits of the verification. If one of the pools does not count waits, the sample
+// must have none.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}

@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// looks are the screen sizes and color schemes in which every page must be readable.
+// looks has the screen sizes and color schemes in which every page must be readable.
 var looks = []browser.Look{
 	{Width: 1440, Height: 900},
 	{Width: 1440, Height: 900, Dark: true},
@@ -136,8 +136,8 @@ func TestReportPage(t *testing.T) {
 	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
 }
 
-// TestSoakComparisonPage compares two drivers, and looks at the page of it as somebody does who
-// wants to know how they differ.
+// TestSoakComparisonPage compares two drivers, and reads the page like somebody who wants to
+// know how they differ.
 func TestSoakComparisonPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -160,7 +160,7 @@ func TestSoakComparisonPage(t *testing.T) {
 	readableOnPhone(t, p)
 }
 
-// readableOnPhone checks that on a phone the picture of all cells shortens no text, and that the
+// readableOnPhone checks that the picture of all cells shortens no text on a phone, and that the
 // table of differences fits the screen.
 func readableOnPhone(t *testing.T, p *browser.Page) {
 	t.Helper()
@@ -174,8 +174,7 @@ func readableOnPhone(t *testing.T, p *browser.Page) {
 	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
 }
 
-// TestSoakAdvicePage looks at the page of a recommendation, as a colleague does who has nothing
-// else.
+// TestSoakAdvicePage reads the page of a recommendation like a colleague who has only that page.
 func TestSoakAdvicePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -195,7 +194,7 @@ func TestSoakAdvicePage(t *testing.T) {
 func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	// Of a mix, each operation would be slow.
+	// In a mix, each operation would be slow.
 	place.write("short.yaml", `name: short
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s}
 schema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)
@@ -326,7 +325,7 @@ func copiesTables(t *testing.T, p *browser.Page) {
 	rows, err := csv.NewReader(strings.NewReader(copied("CSV"))).ReadAll()
 	for _, row := range rows {
 		for i := range row {
-			row[i] = strings.TrimPrefix(row[i], "'") // without the apostrophe that keeps spreadsheets from reading a formula
+			row[i] = strings.TrimPrefix(row[i], "'") // removes the apostrophe that keeps spreadsheets from reading the text as a formula
 		}
 	}
 	if diff := cmp.Diff(shown, rows); err != nil || diff != "" {
@@ -392,11 +391,12 @@ func pageText(p *browser.Page) string {
 // loaded is a JavaScript condition: the explorer has drawn a view.
 const loaded = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// shownText returns the text of a view without that in pictures, which depends on their width.
+// shownText returns the text of a view, except for text in pictures, which depends on their
+// width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
-// TestSoakExplorerPages uses the explorer as a reader of results does: finds a run, looks at
-// some of it, at a cell's samples and settings, and compares two runs.
+// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, looks at
+// parts of it and at a cell's samples and settings, and compares two runs.
 func TestSoakExplorerPages(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -466,7 +466,7 @@ func TestSoakExplorerPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	const seen = `(() => { const cells = [...document.querySelectorAll("tbody tr:first-child td")]; return String(cells[3].getBoundingClientRect().right <= innerWidth) })()`
-	want(t, two, seen, "true") // verdict, cell, ratio and interval, on a phone
+	want(t, two, seen, "true") // a phone shows verdict, cell, ratio and interval
 }
 
 // TestSoakMeasurePage starts a run of a real driver from the page, watches it, and stops it.

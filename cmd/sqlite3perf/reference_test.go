@@ -122,7 +122,7 @@ func commandName(c *cobra.Command) string {
 }
 
 // sharedFlags returns, by name, the flags that several commands have with the same text. If a
-// name has several texts, it is the one that most commands have.
+// flag has several texts, the text is the one that most commands have.
 func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	count := map[string]int{}
 	most := map[string]*pflag.Flag{}
@@ -178,7 +178,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	b.WriteString(strings.TrimSuffix(own, "\n\n"))
 }
 
-// flagSets are the shared flags that most commands have together, and the others.
+// flagSets has sets of shared flags that most commands have together. The last set has all other
+// shared flags.
 var flagSets = []flagSet{
 	{"Work", []string{"allow-files", "dsn", "events", "param", "scale", "set"}},
 	{"Place", []string{"dir", "source", "trial-limit", "worker-cache"}},
@@ -188,7 +189,7 @@ var flagSets = []flagSet{
 
 type flagSet struct {
 	title string
-	names []string // names of the flags; nil: all that are in no other set
+	names []string // names of the flags; nil: all flags that are in no other set
 }
 
 func (s flagSet) has(name string) bool {
@@ -198,7 +199,8 @@ func (s flagSet) has(name string) bool {
 	return !slices.ContainsFunc(flagSets[:len(flagSets)-1], func(s flagSet) bool { return s.has(name) })
 }
 
-// writeParagraph writes a paragraph of a help text. Its indented lines are a table or commands.
+// writeParagraph writes a paragraph of a help text. Indented lines in it are a table or
+// commands.
 func writeParagraph(b *strings.Builder, text string) {
 	var code bool
 	var plain []string
@@ -251,7 +253,8 @@ func describe(f *pflag.Flag) string {
 
 var (
 	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
-	// What the section on shared flags says of --format and of naming drivers.
+	// These texts are shortened, because the section on shared flags explains --format and the
+	// naming of drivers.
 	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*) \(default: as the extension of -o says, otherwise table\)$`)
 	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
 

@@ -44,7 +44,7 @@ func rounds(r *result.Run) map[int][]int {
 	return list
 }
 
-// upTo returns a run as it is stored if it is killed after this number of trials.
+// upTo returns a run as it is stored if the process is killed after this number of trials.
 func upTo(r *result.Run, trials int) *result.Run {
 	k := *r
 	k.Trials = slices.Clone(r.Trials[:trials])

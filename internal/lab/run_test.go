@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench is a laboratory whose trials take a given time of its own clock. Only trials advance
-// that clock. It records what happens.
+// bench is a laboratory with its own clock. Each trial takes a given time, and only trials
+// advance the clock. It records what happens.
 type bench struct {
 	t     *testing.T
 	began time.Time
@@ -278,8 +278,8 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does not
-// depend on when a case dropped out.
+// TestOrderOfARoundIsItsOwn checks that the order of cases in a round does not depend on which
+// other cases have dropped out, or when.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	order := func(lost int) []int {
 		b := newBench(t)
@@ -676,7 +676,7 @@ func TestPlanFollows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		s      lab.Schedule
-		change float64 // factor for the times from the tenth round on
+		change float64 // factor by which trials take longer from the tenth round on
 	}{
 		{"rounds, slower", lab.Schedule{Rounds: 24}, 2},
 		{"rounds, faster", lab.Schedule{Rounds: 24}, 0.5},

@@ -278,12 +278,12 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // schemas has the names of the files in docs/schemas for JSON outputs, by command.
-var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "tune": "tuning"}
+var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "tune": "tuning"}
 
 // fulfills validates the JSON that was printed last against a schema: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == "" {
-		ts.Fatalf("usage: fulfills advise|bisect|diff|dsn|gate|locks|profile|tune")
+		ts.Fatalf("usage: fulfills %s", strings.Join(slices.Sorted(maps.Keys(schemas)), "|"))
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", schemas[args[0]]+".schema.json"))
 	ts.Check(err)

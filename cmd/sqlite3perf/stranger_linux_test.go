@@ -161,6 +161,24 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
+// takeWorkloads has a call of each command that has the flag --workloads, except serve, which runs
+// a workload only when a page asks for it.
+var takeWorkloads = [][]string{
+	{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
+	{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
+	{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
+}
+
+// TestEveryCommandGetsStrangersWorkloads checks that takeWorkloads leaves out no command.
+func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
+	for _, c := range rootCommand(&environment{}).Commands() {
+		takes := c.Flags().Lookup("workloads") != nil && c.Name() != "serve"
+		if takes != slices.ContainsFunc(takeWorkloads, func(args []string) bool { return args[0] == c.Name() }) {
+			t.Errorf("%s: --workloads is %v, and takeWorkloads says otherwise", c.Name(), takes)
+		}
+	}
+}
+
 // TestStrangersWorkload checks that no command runs a workload that reads or writes other files,
 // even if sqlite3perf.yaml in the working directory names the workload.
 func TestStrangersWorkload(t *testing.T) {
@@ -213,12 +231,8 @@ func TestStrangersWorkload(t *testing.T) {
 	for name := range evil {
 		file := "./" + name + ".yaml"
 		refused("workloads", file)
-		for _, args := range [][]string{
-			{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
-			{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
-			{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
-		} {
-			refused(append(args, "--workloads", file)...)
+		for _, args := range takeWorkloads {
+			refused(append(slices.Clone(args), "--workloads", file)...)
 		}
 	}
 	for name := range evil {

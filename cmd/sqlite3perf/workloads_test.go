@@ -63,8 +63,8 @@ func TestSayUnset(t *testing.T) {
 		}
 		return list
 	}
-	const bare = "unset in workload bare: busy_timeout, journal_mode, synchronous: each driver has its own default, " +
-		"which can decide the ranking; give --set busy_timeout=5s --set journal_mode=wal --set synchronous=normal"
+	const bare = "defaults: bare doesn't set busy_timeout, journal_mode or synchronous, so each driver uses its own default; " +
+		"give --set busy_timeout=5s --set journal_mode=wal --set synchronous=normal"
 	for _, tc := range []struct {
 		cases []*lab.Case
 		want  []string

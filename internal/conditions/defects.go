@@ -186,7 +186,8 @@ func DefectNeeds(n defects.Needs) string {
 }
 
 // DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
-// defects that cannot do harm in what the run did. count is the number of defects.
+// defects that cannot do harm in what the run did, and names the fastest drivers first. count is the
+// number of defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}
@@ -200,6 +201,10 @@ func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	}
 	if of.Keys == nil {
 		return 0, ""
+	}
+	order := document.Map(DriverOrder(a), func(o *stats.Outcome) string { return Label(o.Case) })
+	for _, drivers := range of.Of {
+		slices.SortFunc(drivers, func(x, y string) int { return slices.Index(order, x) - slices.Index(order, y) }) // the fastest first
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
 	words := document.Map(of.Keys, func(id string) string {

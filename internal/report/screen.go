@@ -46,6 +46,13 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
 	d = append(d, alternatives(&said)...)
+	if sure := HowSure(a, &said, opts); sure != "" {
+		section := document.Section{Rank: rankShorter}
+		for _, most := range []int{3, 2, 1} {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{{Label: "how sure", Text: sure, Most: most}}}})
+		}
+		d = append(d, section)
+	}
 	d = append(d, empty)
 	figures := s.figures(&said)
 	switch {

@@ -4,8 +4,7 @@ import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
 // A Metric is something besides time that is counted in a phase. Less of it is better. Tables,
 // CSV, benchfmt, the explorer, gates, the checks of samples and the merging of processes range
-// over [Metrics], so a new one needs a field of [protocol.Costs], a line here, and a worker that
-// counts it.
+// over [Metrics]. CONTRIBUTING.md has the steps to add one.
 type Metric struct {
 	Name  string // the metric's name in flags, URLs and JSON: "allocs"
 	Key   string // name of the field in JSON and CSV: "allocs"

@@ -237,8 +237,8 @@ var failureVerdicts = []struct {
 }{
 	{"compare: more failed, one cell", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 1) }},
 	{"compare: more failed in any of four cells", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 4) }},
-	{"gate: shut, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
-	{"gate: shut, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
+	{"gate: failed, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
+	{"gate: failed, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
 	{"bisect: names a release of 16, in 4 steps", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool { return bisected(r, x, y, 11, 1).Bad != "" }},
 	{"bisect: the same, and is certain", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool {
 		f := bisected(r, x, y, 11, 1)
@@ -269,6 +269,6 @@ func failureLevels(tables int) string {
 		few, many := equalFailures[1], equalFailures[3]
 		rows = append(rows, append(row, percent(shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, few, many) }))))
 	}
-	return fmt.Sprintf("What is said of equal sides because operations failed, of %d a trial, and in the last column of sides that differ. "+
+	return fmt.Sprintf("How often verdicts about failed operations are found, with %d operations in a trial. The sides are equal, except in the last column. "+
 		"Comparisons are judged after 11, 16, 22 rounds and so on, up to %d:\n\n", trialOperations, mostSides) + markdown(rows)
 }

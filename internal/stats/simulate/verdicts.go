@@ -138,7 +138,7 @@ var verdicts = slices.Concat([]verdict{
 			i := stats.Proportion(k, 200)
 			return holds(&i, share)
 		}},
-	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
+	{says: "doctor: a run finds the difference that nine of ten runs should find", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
 // sixMore is a side on which about 21 % of the operations fail: six percentage points more than
@@ -186,7 +186,7 @@ func comparedVerdicts() []verdict {
 			}},
 		{says: "compare: stored runs are the same", of: "one is 2.5 % slower, 60 rounds that vary by 1 %, 2 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stored(r, 1, 60, 0.01, 1.025).Count(stats.Same) > 0 }},
-		{says: "gate: shut by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
+		{says: "gate: failed by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stats.NewGate(allowed, stored(r, 8, 20, 0.03, 1.045)).Shut() }},
 		{says: "gate: passed by a stored run", of: "5.1 % slower, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 2,
 			is: func(r *rand.Rand) bool {
@@ -240,7 +240,7 @@ func (v verdict) found(stream, runs int) float64 {
 }
 
 func everyVerdict(tables int) string {
-	rows := [][]string{{"said", "of", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
+	rows := [][]string{{"verdict or interval", "simulated", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
 		says := v.says
@@ -252,5 +252,5 @@ func everyVerdict(tables int) string {
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)
 	rows = append(rows, []string{"tune: the gain that is printed is too large", "a setting that gains 5 % and is called worth it, trials vary by 10 %", "50.0 %", percent(float64(large) / float64(max(worth, 1))), fmt.Sprint(worth)})
-	return "Each verdict, where it would be false, and each interval, of what it is an interval:\n\n" + markdown(rows)
+	return "How often each verdict is found where it would be false, and how often each interval contains the true value:\n\n" + markdown(rows)
 }

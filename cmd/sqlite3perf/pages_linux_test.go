@@ -308,12 +308,13 @@ func savedPNG(data []byte) error {
 // copiesTables copies a table as CSV and as Markdown, and reads the clipboard.
 func copiesTables(t *testing.T, p *browser.Page) {
 	t.Helper()
-	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
+	act(t, p, p.Click("#picture-phases > details > summary"), `document.querySelector("#picture-phases > details").open`)
+	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first-cell-by-cell ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
 	if err != nil || len(shown) < 3 {
 		t.Fatalf("the table is %q, %v", shown, err)
 	}
 	copied := func(format string) string {
-		button := fmt.Sprintf(`#who-comes-first ~ .tools button[aria-label="Copy this table as %s"]`, format)
+		button := fmt.Sprintf(`#who-comes-first-cell-by-cell ~ .tools button[aria-label="Copy this table as %s"]`, format)
 		act(t, p, p.Click(button), fmt.Sprintf("document.querySelector(%q).innerText === 'done'", button))
 		text, err := p.Clipboard()
 		if err != nil {
@@ -346,8 +347,9 @@ func prints(t *testing.T, p *browser.Page) {
 	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
 		t.Fatal(err)
 	}
-	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg)")]
-		.filter(e => e.checkVisibility() === !!e.closest("details:not([open]) > :not(summary)") || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
+	// Left out are the samples of each case, and pictures among figures.
+	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
+		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
 	if err != nil || len(lost) > 0 {
 		t.Errorf("not on paper: %q, %v", lost, err)
 	}
@@ -417,13 +419,19 @@ func TestSoakExplorerPages(t *testing.T) {
 	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
 	checkPage(t, p, s.url, "data:", "blob:")
 
+	memory := openPage(t, b, s.url+"runs/1?metric=memory")
+	act(t, memory, nil, loaded+` && document.querySelector("figure svg")`)
+	want(t, memory, `document.querySelector("figure").textContent`, "peak memory", "known defect", "./good")
+	want(t, memory, `document.querySelector("tbody").innerText`, "MiB")
+	checkPage(t, memory, s.url, "data:", "blob:")
+
 	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")
 	act(t, pairs, nil, loaded)
 	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "interval", "p ")
 	checkPage(t, pairs, s.url, "data:", "blob:")
 
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
-	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
+	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
 	want(t, p, "document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
 	want(t, p, "document.querySelector('.facts').innerText", "rounds done")

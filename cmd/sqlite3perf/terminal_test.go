@@ -31,6 +31,17 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
+// TestStepFits checks that a step is cut before the terminal's last column, so that it takes one line.
+func TestStepFits(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	env := &environment{rawErr: &out, stderrWidth: 20, now: func() time.Time { now = now.Add(time.Second); return now }}
+	(&fromOptions{}).teller(env)(strings.Repeat("x", 30))
+	if want := "\r\x1b[K" + strings.Repeat("x", 18) + "…"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestColour(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)

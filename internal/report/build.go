@@ -27,6 +27,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
+	d = append(d, memoryOverview(a)...)
 	d = append(d, firsts(said)...)
 	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
 		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })
@@ -368,7 +369,7 @@ func subject(cells []*stats.Cell) string {
 	case result.MetricTimePerOp:
 		return "time per operation" + included
 	case result.MetricLatency:
-		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
+		return fmt.Sprintf("99th percentile of the latency of %s, at a fixed rate%s", KindOfP99(cells), included)
 	}
 	for _, c := range cells {
 		for _, s := range c.Samples {

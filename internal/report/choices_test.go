@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,6 +52,10 @@ func TestChoicesAreSaid(t *testing.T) {
 		"table":    write(t, "table", run, "native", document.Options{}),
 		"Markdown": write(t, "markdown", run, "native", document.Options{}),
 	} {
+		if name == "page" { // its headline is short, and a paragraph has the rest of the answer
+			out = strings.ReplaceAll(strings.ReplaceAll(out, "</h1>", ":"), "\n<p>", " ")
+			out = regexp.MustCompile(`(?s)data:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "data:")
+		}
 		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data: modernc is 2.3 times as slow (2.2 to 2.3).",
 			"modernc, 2.3 times as slow as mattn (2.2 to 2.3)", "crawshaw is 18% faster, but can lose or falsify data: upsert-trigger"} {
 			if !strings.Contains(out, want) {

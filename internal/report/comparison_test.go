@@ -315,3 +315,19 @@ func TestComparisonOfMeans(t *testing.T) {
 		}
 	}
 }
+
+// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several.
+func TestMeanOfOneCell(t *testing.T) {
+	for cells, want := range map[int]bool{1: false, 2: true} {
+		run := newRun(12)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, []measure{bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1)}[:cells]...)
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", compared(run), document.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "over all") != want {
+			t.Errorf("%d cells:\n%s", cells, b.String())
+		}
+	}
+}

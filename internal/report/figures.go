@@ -209,11 +209,11 @@ func (g *cellGrid) addMedians(perOp bool) {
 	case perOp || metric == result.MetricTimePerOp:
 		base = "s/op"
 	case metric == result.MetricLatency:
-		title = "p99 "
+		title = "p99 of " + shortKind(g.cells) + " "
 	}
 	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
 	words, unit := document.Scaled(medians, benchunit.Decimal, base)
-	if title == "p99 " {
+	if g.cells[0].Samples[0].Metric == result.MetricLatency && !perOp {
 		words, unit = document.LatencyWords(medians)
 	}
 	spreads := g.words(func(c *stats.Cell) string { return document.Ends(c.Summary) })
@@ -228,24 +228,11 @@ func (g *cellGrid) addRates() {
 	}
 	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
-		title := "p99"
-		if len(g.cells[0].Samples[0].Latency) > 1 { // several operations: the column shows the slowest one
-			title = "worst p99"
-		}
-		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
+		g.scale("p99 of "+shortKind(g.cells), benchunit.Decimal, "s", 1, slowestP99)
 	}
 	if ceiling(g.cells) > 0 {
 		g.each(document.Column{Title: "of ceiling", Right: true, Drop: 5}, func(c *stats.Cell) string { return document.Percent(median(c, ofCeiling)) })
 	}
-}
-
-// slowestP99 returns the greatest 99th percentile, in seconds, among a sample's operations.
-func slowestP99(s stats.Sample) float64 {
-	var worst int64
-	for _, l := range s.Latency {
-		worst = max(worst, l.P99NS)
-	}
-	return float64(worst) / 1e9
 }
 
 // ofCeiling returns a sample's rate divided by the highest rate that the load generator reaches.

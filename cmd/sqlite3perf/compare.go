@@ -33,7 +33,7 @@ setting or of a parameter, in the order in which they are typed.
 Two drivers, or two values, are measured now, both in the same rounds, until every
 verdict is clear or --time is over. Each cell, which is a phase of a workload with its
 settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
-within --precision) or cannot tell yet, with an estimate of what would settle it. Cells
+within --margin) or cannot tell yet, with an estimate of what would settle it. Cells
 that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
@@ -57,10 +57,11 @@ type compareOptions struct{ runOptions }
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	o.addMarginFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
@@ -104,7 +105,6 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	}
 	r.prepared = allBuilt
 	r.ahead = tooFewRounds(r)
-	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.compares.Looks = true
 		r.schedule.Settled = untilCompared
@@ -123,10 +123,10 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
-		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
-		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
+		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
 }
 
@@ -159,7 +159,7 @@ func tooFewRounds(r *request) string {
 
 // sides finds the two compared drivers, or the two compared values of a setting or parameter.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
-	c := &result.Compares{Margin: r.precision}
+	c := &result.Compares{Margin: r.margin}
 	if len(r.matrix.Drivers) == 2 {
 		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Side(r.matrix.Drivers[0]).Name, r.matrix.Side(r.matrix.Drivers[1]).Name
 		if c.First == c.Second {
@@ -213,13 +213,14 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	margin := 0.0
 	err := inOrder(
-		func() error { return o.onlyOfStored(words, "precision") },
-		func() (err error) { margin, err = share("--precision", o.precision); return err },
+		func() error { return o.onlyOfStored(words, "margin") },
+		func() (err error) { margin, err = share("--margin", o.margin); return err },
 		o.output.check,
 	)
 	if err != nil {
 		return err
 	}
+	o.output.store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
@@ -252,10 +253,10 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if pair != nil && len(first.Run.Cases) > 2 {
 		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Hints.Scale, opts.Hints.More = scaleHint, more
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
-	}, o.output.again(again))
+	}, again)
 	if err != nil {
 		return err
 	}
@@ -285,7 +286,7 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 		return nil, usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
 	case first.Run.Compares == nil:
 		return nil, usagef("%s was not made by compare: name a second one", args[0])
-	case typed(o.flags.Lookup("precision")):
+	case typed(o.flags.Lookup("margin")):
 		first.Run.Compares.Margin = margin
 	}
 	return stats.CompareRun(first), nil

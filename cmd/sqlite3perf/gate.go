@@ -85,6 +85,9 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible: not excluded, or seen once and not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	reaching(f, writes, "also")
+	grouped(f, groupWhat, "baseline", "drivers", "metrics", "allow-differences")
+	grouped(f, groupLong, "max-regression", "strict")
+	grouped(f, groupOutput, "also")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = roundsOfVerdicts
@@ -193,7 +196,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		return err
 	}
 	out.Max = most
-	o.precision = o.most
 	o.computing = newProgress(env, o.quiet).Computing
 	var r *request
 	if isStored(o.baseline) {
@@ -221,7 +223,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
-	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
@@ -373,6 +374,9 @@ func (o *gateOptions) live(ctx context.Context, env *environment) (*request, err
 	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
 	r, err := o.check(ctx, env)
 	if err != nil {
+		return nil, err
+	}
+	if r.margin, err = share("--max-regression", o.most); err != nil {
 		return nil, err
 	}
 	if r.compares, err = o.sides(r); err != nil {

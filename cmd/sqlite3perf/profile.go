@@ -78,6 +78,8 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("format").DefValue = tableFormat
 	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
+	grouped(f, groupWhat, "drivers", "phase")
+	grouped(f, groupOutput, "force")
 }
 
 type profileRequest struct {

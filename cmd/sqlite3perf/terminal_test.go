@@ -31,6 +31,17 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
+// TestStepFits checks that a step is cut before the terminal's last column, so that it takes one line.
+func TestStepFits(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	env := &environment{rawErr: &out, stderrWidth: 20, now: func() time.Time { now = now.Add(time.Second); return now }}
+	(&fromOptions{}).teller(env)(strings.Repeat("x", 30))
+	if want := "\r\x1b[K" + strings.Repeat("x", 18) + "…"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestColour(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -61,8 +72,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestFirstScreen checks that a terminal shows only the answer, with the command for the rest, and
-// that --full, files and other formats have everything.
+// TestFirstScreen checks that a terminal shows only the answer and the command that prints the
+// rest, and that --full, files and other formats have everything.
 func TestFirstScreen(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -91,8 +102,8 @@ func TestFirstScreen(t *testing.T) {
 	}
 }
 
-// TestTuneOnTerminal checks that a terminal gets no more of a search for settings than fits, with
-// the command that prints the rest.
+// TestTuneOnTerminal checks that a terminal shows only as much of a search for settings as fits,
+// and the command that prints the rest.
 func TestTuneOnTerminal(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -104,7 +115,7 @@ func TestTuneOnTerminal(t *testing.T) {
 		var out, messages bytes.Buffer
 		env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 40, stdoutHeight: 18, stderrWidth: 40, now: time.Now,
 			catch: func() <-chan os.Signal { return nil }}
-		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s",
+		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s",
 			"--store", filepath.Join(here, "results.db"), "--dir", here, fmt.Sprintf("--full=%t", full)}
 		if code := execute(t.Context(), env, args); code != exitOK {
 			t.Fatalf("exit status %d: %s", code, messages.String())
@@ -200,8 +211,8 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
-// TestProgressOfManyRounds has rounds of one second each. It expects a line every five seconds, and
-// one for the last round.
+// TestProgressOfManyRounds checks rounds of one second each. There must be a line every five
+// seconds, and one for the last round.
 func TestProgressOfManyRounds(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -237,8 +248,8 @@ computing what large must return: 9000000000 of 10000000000 rows
 	}
 }
 
-// TestProgressOfMerge checks the progress of a merge: a bar on a terminal, elsewhere a line every
-// five seconds, and nothing for a short merge.
+// TestProgressOfMerge checks the progress of a merge. A terminal shows a bar, and other outputs
+// get a line every five seconds. A short merge prints nothing.
 func TestProgressOfMerge(t *testing.T) {
 	for _, x := range []struct {
 		width int
@@ -253,7 +264,7 @@ func TestProgressOfMerge(t *testing.T) {
 		now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: x.width, now: func() time.Time { return now }}, false)
 		p.told = now
-		for i := range 12 { // twice reading, then ten runs
+		for i := range 12 { // two steps of reading, then ten runs
 			p.Merging("pi.db", max(0, i-2), min(i/2, 1)*10)
 			now = now.Add(x.step)
 		}
@@ -269,8 +280,8 @@ func TestProgressOfMerge(t *testing.T) {
 	}
 }
 
-// TestProgressFitsTheTerminal checks that lines are not wider than the terminal. Such a
-// line would stay when the next one is drawn.
+// TestProgressFitsTheTerminal checks that no line is wider than the terminal. A wider line would
+// remain when the next one is drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {
 	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
 	for _, width := range []int{20, 40, 60, 80, 100} {
@@ -288,8 +299,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfRace checks the message before a race: slower cases are left out. It must not say
-// that cases may be settled.
+// TestProgressOfRace checks the message before a race. It must say that slower cases are left
+// out, and not that cases may be settled.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
@@ -298,19 +309,46 @@ func TestProgressOfRace(t *testing.T) {
 	plan.Takes = 12 * time.Second
 	p.Planned(plan)
 	plan.Schedule.Rounds, plan.Schedule.Time = 0, time.Minute
+	plan.Takes = 17 * time.Second
+	p.Planned(plan)
+	plan.Takes = 20 * time.Second
+	p.Planned(plan)
+	plan.Takes = 60 * time.Second
 	p.Planned(plan)
 	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at most 80 trials in 8 rounds
 estimate: 80 trials in 12s at most: what is slower is left out on the way
-estimate now: 80 trials in 12s, unless all cases are settled before
+estimate now: 80 trials in 20s, unless all cases are settled before
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
-// TestProgressOfTooLittleTime checks that a run says beforehand that its first six rounds take
-// longer than the time it is given, as far as phases of fixed duration tell, and once more when
-// it is known how long trials take.
+// TestEstimateOnTerminal checks that on a terminal an estimate is part of the progress bar, and that
+// no line of it stays.
+func TestEstimateOnTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: 100, now: time.Now}, false)
+	trial := func() {
+		p.Trial(2, 6, 3, 30, 2*time.Minute, &lab.Case{}, &result.Trial{Status: result.OK})
+	}
+	for _, takes := range []time.Duration{4 * time.Minute, 8 * time.Minute} {
+		p.Planned(lab.Plan{Cases: 10, Phases: 10, Trials: 60, Schedule: lab.Schedule{Rounds: 6}, Takes: takes})
+		if strings.Contains(out.String(), "\n") {
+			t.Errorf("a line stays: %q", out.String())
+		}
+		trial()
+		if want := "trial 3 of 30, about 2m0s left of " + roughly(takes); !strings.Contains(out.String(), want) {
+			t.Errorf("no %q: %q", want, out.String())
+		}
+		out.Reset()
+		p.bar = newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: 100, now: time.Now}, false).bar // draws at once
+	}
+}
+
+// TestProgressOfTooLittleTime checks a run whose first six rounds take longer than its time. It
+// must say so before it begins, if phases of fixed duration show it, and once more when it is
+// known how long trials take.
 func TestProgressOfTooLittleTime(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
@@ -320,12 +358,12 @@ func TestProgressOfTooLittleTime(t *testing.T) {
 	p.Planned(plan)
 	plan.Schedule.Time, plan.Takes = time.Minute, 0
 	p.Planned(plan)
-	plan.Takes = 40 * time.Second
+	plan.Takes = 61 * time.Second
 	p.Planned(plan)
 	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 15s are over; --time 15s is not enough for them: they take at least 30s
 estimate: 60 trials in 40s: longer than --time 15s, because 6 rounds are run in any case
 10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 1m0s are over, at least 30s
-estimate now: 60 trials in 40s
+estimate now: 60 trials in 1m1s: longer than --time 1m0s, because 6 rounds are run in any case
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
@@ -343,7 +381,7 @@ func TestProgressOfLittle(t *testing.T) {
 	}
 }
 
-// watched returns what a watcher prints for a job of 200 rows.
+// watched returns the output of a watcher for a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
 	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *protocol.Progress) string {

@@ -18,7 +18,7 @@ import (
 type Bisection struct {
 	*Finding
 	Driver string
-	Also   []Difference // what else differs between the last good release and the first bad one
+	Also   []Difference // other differences between the last good release and the first bad one
 }
 
 // Difference is a difference between two releases other than their times.
@@ -219,7 +219,7 @@ const BisectionVersion = 1
 type JSONBisection struct {
 	Version  int            `json:"version"`
 	Answer   string         `json:"answer"`
-	Certain  bool           `json:"certain"` // the answer names exactly one release, or proves that none changed anything
+	Certain  bool           `json:"certain"` // the answer names exactly one release, or proves that no release changed anything
 	Driver   string         `json:"driver"`
 	Releases []string       `json:"releases"` // oldest first
 	Margin   float64        `json:"margin"`

@@ -22,7 +22,7 @@ type Compared struct {
 }
 
 // Formats are the output formats of a comparison.
-var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage,
+var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage, Fits: true, Short: onScreen,
 	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
 
 // Answer says in a sentence or two what the comparison found.
@@ -267,11 +267,7 @@ func beware(c *stats.Comparison) (l document.List) {
 
 // Comparison describes a comparison as a document.
 func Comparison(c Compared, o document.Options) document.Document {
-	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
-	if also := alsoDiffers(c); also != "" {
-		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
-	}
-	l := slices.Concat(conditions.Resume(c.First, o.Hints), beware(c.Comparison), from)
+	l := slices.Concat(conditions.Resume(c.First, o.Hints), beware(c.Comparison), origin(c))
 	l.Note(More(o.Hints))
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, l}
 	if bad := without(c.Comparison); bad != nil {
@@ -286,6 +282,15 @@ func Comparison(c Compared, o document.Options) document.Document {
 		return d
 	}
 	return append(d, document.Space{}, comparedNote(c), document.Methodology(OfSides))
+}
+
+// origin says what was compared, and how it was measured.
+func origin(c Compared) document.List {
+	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
+	if also := alsoDiffers(c); also != "" {
+		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
+	}
+	return from
 }
 
 func leftOut(c Compared, o document.Options) (d document.Document) {

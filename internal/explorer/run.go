@@ -112,7 +112,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	o := s.options.Describe(a)
 	of, said := a.Run, report.AnswersOf(a, o)
 	out := &Run{
-		ID: of.ID, Answer: said.Text, Choices: report.ChoiceLines(&said), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
+		ID: of.ID, Answer: said.Text, Choices: said.Alternatives(), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
 		Command: of.Command, Seed: of.Seed, Scale: of.Scale, Rounds: of.Rounds, Trials: len(of.Trials), Machine: of.Machine, Asked: of.Asked, Study: of.Study, Compares: of.Compares,
 		LeftOut: of.LeftOut, Sure: report.HowSure(a, &said, o), Beware: bewareOf(said.Caveats), Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metrics, Unsampled: of.Unsampled(),
 	}
@@ -144,7 +144,7 @@ func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 		if i < 0 {
 			i = len(r.Defects)
 			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs),
-				Elsewhere: conditions.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies()})
+				Elsewhere: conditions.DefectElsewhere(a, &d), Falsifies: d.Effect.Falsifies()})
 		}
 		if x := &r.Defects[i]; !slices.Contains(x.Drivers, o.Case.Driver) {
 			x.Drivers = append(x.Drivers, o.Case.Driver)

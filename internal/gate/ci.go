@@ -30,7 +30,7 @@ type JSONGate struct {
 	Interleaved   bool           `json:"interleaved"`
 	Runs          []int64        `json:"runs"`
 	Trials        int            `json:"trials"`          // number of trials in these runs
-	Repeated      int            `json:"repeated_trials"` // how many of Trials were measured again, because other processes had taken time
+	Repeated      int            `json:"repeated_trials"` // number of Trials whose case was measured again because other processes had taken time
 	Differences   []string       `json:"differences,omitempty"`
 	Apart         string         `json:"apart,omitempty"` // why the driver of a stored baseline was not measured again
 	Cells         []JSONGateCell `json:"cells"`
@@ -145,7 +145,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
 		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
-	whole := "" // name of the test case that fails for the gate as a whole, because services show an empty suite as passed
+	whole := "" // name of a test case that fails for the gate as a whole, because services show an empty suite as passed
 	switch {
 	case g.Interrupted:
 		whole = "measured to the end"

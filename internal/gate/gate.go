@@ -21,7 +21,7 @@ type Gated struct {
 	*stats.Gate
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
-	Differences []string          // allowed differences between baseline and candidate, apart from the judged one
+	Differences []string          // differences between baseline and candidate that are allowed, apart from the one that is judged
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" if it was
 	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
@@ -100,7 +100,7 @@ func (g Gated) Answer() string {
 }
 
 // lasting returns the comparisons that are valid for the candidate. If a cell was measured again
-// together with the stored baseline's driver, only the second comparison is.
+// together with the stored baseline's driver, only the second comparison is valid.
 func (g Gated) lasting() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -122,8 +122,9 @@ func (g Gated) of(s stats.State) []*stats.Compared {
 	})
 }
 
-// decisive returns the comparisons by which regressions are judged. If the baseline is stored and
-// the second measurement had both sides in its rounds, that is the second comparison.
+// decisive returns the comparisons by which regressions are judged. If the baseline is stored
+// and the second measurement measured both sides in the same rounds, these are the second
+// comparisons.
 func (g Gated) decisive() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -136,7 +137,7 @@ func (g Gated) decisive() []*stats.Compared {
 	})
 }
 
-// judged returns by's result for each cell, without those that are nil.
+// judged calls by for each cell, and returns the results that are not nil.
 func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		if x := by(c); x != nil {
@@ -146,7 +147,7 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 	return list
 }
 
-// asFast is the assumption under which figures can be compared with those of an earlier run.
+// asFast is the assumption that is necessary for comparing figures with those of an earlier run.
 const asFast = "as far as the machine was as fast as when the baseline was measured"
 
 // drifts reports whether the answer is right only if the machine has not changed since the baseline

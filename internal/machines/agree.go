@@ -18,8 +18,8 @@ type firstOn struct {
 	ranked  []string
 }
 
-// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only one.
-// It returns "" for runs that compare two sides.
+// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only
+// table. It returns "" for runs that compare two sides.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {
@@ -146,7 +146,7 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 		}
 	}
 	where := together(measured)
-	same := map[stats.Verdict]int{} // in comparisons of two sides: number of cells with this verdict on all machines
+	same := map[stats.Verdict]int{} // for comparisons of two sides: number of cells with this verdict on all machines
 	for _, p := range m.Pairs {
 		if p.Agreement == stats.Everywhere {
 			for _, s := range p.Said {

@@ -27,9 +27,9 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
-// Formats are the output formats of runs of the same work on several machines: first the verdicts
-// that are the same everywhere or contradict each other, then, if there is room, the report of each
-// run.
+// Formats are the output formats of runs of the same work on several machines. They begin with
+// the verdicts that are the same everywhere or that contradict each other. If there is room, the
+// report of each run follows.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
@@ -272,7 +272,7 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 // ratiosOnOf returns the grid of one table. ok is false if the table has only one driver, or if the
 // driver that ratios are relative to was measured on only one machine.
 func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
-	cells := make([]map[string]int, len(tables)) // index of each driver with figures, by machine and driver
+	cells := make([]map[string]int, len(tables)) // index of each driver that has figures, by machine and driver
 	var drivers []string
 	on := map[string]int{} // number of machines on which a driver was measured
 	floor := ""
@@ -355,7 +355,7 @@ type JSONMachinePair struct {
 // JSONMachineSaid is the verdict of one machine.
 type JSONMachineSaid struct {
 	Machine string        `json:"machine"`
-	Verdict stats.Verdict `json:"verdict"` // verdict on Second, compared with First
+	Verdict stats.Verdict `json:"verdict"` // verdict on Second, relative to First
 	Ratio   stats.Summary `json:"ratio"`   // time of Second divided by that of First
 }
 

@@ -60,6 +60,9 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 
 const ownCost = "*"
 
+// harmMark marks drivers with a known defect that can lose or falsify data.
+const harmMark = "!"
+
 // ownLeads reports for each row of a table whether our own overhead could explain its lead: see
 // [OwnLead].
 func ownLeads(t *stats.Table) []bool {

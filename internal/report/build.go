@@ -18,8 +18,8 @@ import (
 func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
-	if choices := choiceItems(&said); choices != nil {
-		d = append(d, choices)
+	if l := said.alternatives(); l != nil {
+		d = append(d, l)
 	}
 	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}
 	d = append(d, header(a, o, append(sure, caveatItems(said.Caveats, o.Study == nil)...))...)
@@ -27,9 +27,10 @@ func Build(a *stats.Analysis, o Options) document.Document {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
+	d = append(d, memoryOverview(a)...)
 	d = append(d, firsts(said)...)
-	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(f, o.Hints)...) },
-		func(g *stats.Group) { d = append(d, group(g, o.Hints)...) })
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {
@@ -230,10 +231,10 @@ func groupHead(g *stats.Group, level int) document.Document {
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
 }
 
-func group(g *stats.Group, h document.Hints) document.Document {
+func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Document {
 	d := groupHead(g, 2)
 	for _, t := range g.Tables {
-		d = append(d, phase(t, h)...)
+		d = append(d, phase(a, t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
 	return append(d, conditions.ReadLater(g.Outcomes)...)
@@ -270,12 +271,12 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 }
 
 // phase returns a table with its latencies and notes.
-func phase(t *stats.Table, h document.Hints) document.Document {
+func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	d := append(phaseHead(t, measured), figures(t, measured))
+	d := append(phaseHead(t, measured), figures(a, t, measured))
 	if l := latencies(measured); len(l.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}
@@ -368,7 +369,7 @@ func subject(cells []*stats.Cell) string {
 	case result.MetricTimePerOp:
 		return "time per operation" + included
 	case result.MetricLatency:
-		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
+		return fmt.Sprintf("99th percentile of the latency of %s, at a fixed rate%s", KindOfP99(cells), included)
 	}
 	for _, c := range cells {
 		for _, s := range c.Samples {

@@ -105,6 +105,29 @@ func TestComparisonGolden(t *testing.T) {
 	}
 }
 
+// TestComparisonScreen checks that a terminal shows the verdicts right after the answer, and that the
+// comparison is never longer than the terminal.
+func TestComparisonScreen(t *testing.T) {
+	c := compared(comparedRun())
+	hints := document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "sqlite3perf compare 12 --full"}}}
+	for _, size := range [][2]int{{80, 22}, {100, 38}, {100, 16}} {
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", c, document.Options{Width: size[0], Lines: size[1], Hints: hints}); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if n := strings.Count(got, "\n"); n > size[1] {
+			t.Errorf("%d lines of %d:\n%s", n, size[1], got)
+		}
+		if answer, rest, found := strings.Cut(got, "\nverdict "); !found || !strings.Contains(rest, "sqlite3perf compare 12 --full") || strings.Contains(answer, "machine") {
+			t.Errorf("%v:\n%s", size, got)
+		}
+		if size == [2]int{80, 22} {
+			golden(t, "comparison-compared-80x24.txt", got)
+		}
+	}
+}
+
 // TestTimeToSettle: cells of the same cases are settled together, others one after the other.
 func TestTimeToSettle(t *testing.T) {
 	cell := func(first, second int, took time.Duration) *stats.Compared {
@@ -289,6 +312,22 @@ func TestComparisonOfMeans(t *testing.T) {
 		got := compare.Answer(stats.CompareRun(stats.Analyze(run, "")))
 		if !strings.HasPrefix(got, want) || strings.Contains(got, "; the mean 1.04x [") != (every > 0) {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several.
+func TestMeanOfOneCell(t *testing.T) {
+	for cells, want := range map[int]bool{1: false, 2: true} {
+		run := newRun(12)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, []measure{bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1)}[:cells]...)
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", compared(run), document.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "over all") != want {
+			t.Errorf("%d cells:\n%s", cells, b.String())
 		}
 	}
 }

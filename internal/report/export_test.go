@@ -13,6 +13,7 @@ var (
 	Human       = document.Human
 	Each        = document.Each
 	Scaled      = document.Scaled
+	Headline    = headline
 )
 
 // CaveatItems returns the warnings of a run whose rows can be marked.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -24,7 +25,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	}
 	shown, chance := said.Tables, ""
 	if first := said.first(); first != nil && opts.Study == nil {
-		if another := first.another(rounds(a)); another != "" {
+		if another := said.another(first, rounds(a)); another != "" {
 			measured += ": " + another
 		}
 		shown = []Ranking{*first}
@@ -58,6 +59,34 @@ func (s *Answers) first() (first *Ranking) {
 	return first
 }
 
+// another says how sure it is that no other row is faster than the recommended driver or, if none is
+// recommended, than the best row of a ranking.
+func (s *Answers) another(first *Ranking, all int) string {
+	if s.Recommended == nil {
+		return first.another(all)
+	}
+	why := s.Recommended.Because
+	if s.Recommended.Take == "" || len(why) == 0 || why[0].Advantage != recommend.Faster {
+		return "" // the answer says what may be as fast
+	}
+	row := func(driver string) int {
+		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })
+	}
+	return first.faster(row(why[0].Of), row(why[0].Over), all)
+}
+
+// faster says in how many rounds row i was faster than row j.
+func (r *Ranking) faster(i, j, all int) string {
+	if i < 0 || j < 0 {
+		return ""
+	}
+	test, ok := r.against(i, j)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Rows[i].Name, r.Rows[j].Name, agreed(test, all), equals(document.Probability(test.Adjusted)))
+}
+
 // another says whether another row may be faster than the best one: which rows are tied with it,
 // and in how many rounds the next row was slower. all is the number of rounds of the run. another
 // returns "" if the ranking has no other row.
@@ -67,11 +96,11 @@ func (r *Ranking) another(all int) string {
 		at := func(p *Place) int {
 			return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
 		}
-		test, ok := r.against(at(r.Best), at(r.Next))
-		if !ok {
+		faster := r.faster(at(r.Best), at(r.Next), all)
+		if faster == "" {
 			return ""
 		}
-		words = append(words, fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Best.Name, r.Next.Name, agreed(test, all), equals(document.Probability(test.Adjusted))))
+		words = append(words, faster)
 	}
 	if len(r.Tied) > 0 {
 		words = append(words, fmt.Sprintf("%s may be as fast or faster", document.AndOthers(r.Tied)))
@@ -135,11 +164,11 @@ func exactness(a *stats.Analysis, list []Ranking) string {
 	if what == "" {
 		return ""
 	}
-	exact := fmt.Sprintf("exact to ±%s or better", document.Percent(most))
+	known := fmt.Sprintf("known to ±%s or better", document.Percent(most))
 	if most > rough {
-		exact = fmt.Sprintf("rough, ±%s at worst", document.Percent(most))
+		known = fmt.Sprintf("rough, ±%s at worst", document.Percent(most))
 	}
-	return fmt.Sprintf("The %s are %s (%s intervals)", what, exact, document.Percent(a.Confidence))
+	return fmt.Sprintf("The %s are %s (%s intervals)", what, known, document.Percent(a.Confidence))
 }
 
 // leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked.

@@ -75,6 +75,14 @@ func TestLocks(t *testing.T) {
 	golden(t, "locks-80.txt", lockReport(t, "table", run, document.Options{Width: 80}))
 }
 
+// TestLocksPage checks that the page has headings for its parts, no deeper than the second level.
+func TestLocksPage(t *testing.T) {
+	got := lockReport(t, "html", locksRun(lockSettings("immediate", "5000", "4")), document.Options{})
+	if !strings.Contains(got, "Where the figures are from</h2>") || strings.Contains(got, "<h3") {
+		t.Error(got)
+	}
+}
+
 func TestLocksAnswer(t *testing.T) {
 	for want, choices := range map[string][]driver.Settings{
 		"In 2 cases no lock made an operation fail.":                                                                                          {lockSettings("immediate", "5000", "4")},

@@ -26,7 +26,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
 		for i := range list {
-			list[i].Kind = document.KindProfile
+			list[i].Kind, list[i].Source = document.KindProfile, pictureSource(a.Run)
 		}
 		return list
 	}
@@ -85,9 +85,9 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 const pngScale = 2
 
 var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
-	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
+	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.File(0)) }},
 	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
-		return chart.WritePNG(w, p.Chart(0), pngScale)
+		return chart.WritePNG(w, p.File(0), pngScale)
 	}},
 }}
 
@@ -130,7 +130,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	format := document.SecondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
 	if measured[0].Samples[0].Metric == result.MetricLatency {
-		axis.Label = "99th percentile of the latency, less is better"
+		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
 	}
 	var rows []chart.Bar
 	rank := func(i int) int { return t.Cells[i].Rank }
@@ -325,6 +325,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 	for _, op := range operations.Keys {
 		var series []chart.Distribution
+		curve := false // whether a distribution has points enough for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
 		looks := l.ofCells(shown)
 		for i, r := range operations.Of[op] {
@@ -336,7 +337,10 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
 			}
-			series = append(series, d)
+			series, curve = append(series, d), curve || len(d.Points) >= chart.CurvePoints
+		}
+		if !curve {
+			continue
 		}
 		title := n.String() + ": latency"
 		if len(operations.Keys) > 1 || op != n.Phase {
@@ -422,8 +426,7 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 		}
 		series = append(series, one)
 	}
-	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are in the list at the end of this part: " +
-		"\"Samples, and settings as they were proven\".", Quiet: true}}
+	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are near the end of the page: \"" + samplesHeading + "\".", Quiet: true}}
 	return document.PictureBlock{Aside: true, Behind: behind, Picture: document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
 		Draw: func(width int, title string) chart.Chart {

@@ -32,7 +32,10 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 // screenOf returns sections with the answer of a run, its figures, warnings and conditions.
 func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
-	s := screen{Options: opts, width: cmp.Or(opts.Width, 120)}
+	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.Harmful(a)}
+	if said.Recommended != nil {
+		s.take = said.Recommended.Names()
+	}
 	head := func(most int) document.Document {
 		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
 	}
@@ -42,13 +45,13 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	}
 	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
-	if said.Choices != nil {
-		all := choiceItems(&said)
-		for i := range all {
-			all[i].Most = 1
+	d = append(d, alternatives(&said)...)
+	if sure := HowSure(a, &said, opts); sure != "" {
+		section := document.Section{Rank: rankShorter}
+		for _, most := range []int{3, 2, 1} {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{{Label: "how sure", Text: sure, Most: most}}}})
 		}
-		short := document.List{{Label: "the best", Text: choicesInShort(&said), Most: 1}}
-		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{all}}, {Body: document.Document{short}}}})
+		d = append(d, section)
 	}
 	d = append(d, empty)
 	figures := s.figures(&said)
@@ -66,10 +69,28 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	return append(d, empty)
 }
 
+// alternatives returns a section for each need, and one for the reason not to take the fastest
+// driver, which is shortened but never left out.
+func alternatives(said *Answers) (d document.Document) {
+	for _, it := range said.alternatives() {
+		section := document.Section{Rank: rankRest}
+		for _, it.Most = range []int{0, 2, 1} {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rankRest})
+		}
+		if !it.Alarm {
+			section.Forms = append(section.Forms, document.Form{Missing: "other needs", Rank: rankFirst - rankRest})
+		}
+		d = append(d, section)
+	}
+	return d
+}
+
 // screen builds the sections of a short report for a terminal.
 type screen struct {
 	Options
-	width int
+	width   int
+	harmful map[string]bool // drivers with a known defect that can lose or falsify data
+	take    []string        // the recommended drivers; nil: none is recommended
 }
 
 // items returns a section for each item. An item is cut to as few lines as necessary, unless its
@@ -193,6 +214,10 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	case r.IsFloor:
 		title += " (│ the floor, not a choice)"
 	}
+	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] }
+	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
+		title += legend
+	}
 	if legend := "; ▓░ interval"; r.Best != nil && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
@@ -271,7 +296,14 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		}
 		names, tied = append(names, fmt.Sprintf("%2s %s", rank, name)), append(tied, tie)
 		figures, spreads = append(figures, document.Times(row.Ratio.Median)), append(spreads, spread)
-		g.Leaders = append(g.Leaders, first || slices.Contains(r.Tied, row.Name))
+		leads := first || slices.Contains(r.Tied, row.Name)
+		if s.take != nil {
+			leads = slices.Contains(s.take, row.driver)
+		}
+		if s.harmful[row.driver] {
+			names[len(names)-1] += harmMark
+		}
+		g.Leaders = append(g.Leaders, leads)
 	}
 	g.Add(document.Column{}, names)
 	g.Add(document.Column{Whole: true}, document.WithSpreads(figures, spreads))
@@ -342,7 +374,7 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	var g document.Grid
 	columns := [3]document.Column{{}, {}, {Whole: true}}
 	for i := range tables {
-		for k, word := range tables[i].inShort(names) {
+		for k, word := range tables[i].inShort(names, s.harmful) {
 			all[k] = append(all[k], word)
 		}
 	}
@@ -370,16 +402,23 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 
 // inShort returns the answer of a table in three short texts: the table's name; the best row and
 // the rows tied with it; and the best row's ratio or time.
-func (r *Ranking) inShort(names bool) [3]string {
+func (r *Ranking) inShort(names bool, harmful map[string]bool) [3]string {
 	if r.Best == nil {
 		return [3]string{r.Table.String(), "too few rounds", ""}
 	}
-	best, figure := r.Best.Name+r.mark(), ""
+	marked := func(name string) string {
+		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
+		if at >= 0 && harmful[r.Rows[at].driver] {
+			name += harmMark
+		}
+		return name
+	}
+	best, figure := marked(r.Best.Name)+r.mark(), ""
 	switch n := len(r.Tied); {
 	case n > 4 && names:
 		best += fmt.Sprintf(" and %d more", n)
 	case n > 0 && names:
-		best += ", " + strings.Join(r.Tied, ", ")
+		best += ", " + document.Join(r.Tied, ", ", marked)
 	case n > 0:
 		best += fmt.Sprintf(" +%d", n)
 	}

@@ -160,8 +160,8 @@ func TestTiedAreNamed(t *testing.T) {
 	for i := range 12 {
 		add(run, fmt.Sprintf("workload-%d", i), nil, nil, []string{"native", "mattn", "tailscale", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 	}
-	named := regexp.MustCompile(`workload-3 ins\S* +(mattn, tailscale|tailscale, mattn) `)
-	short := regexp.MustCompile(`\(\+2: and 2 more, tied with it\)(.|\n)*workload-3 ins\S* +(mattn|tailscale) \+1 `)
+	named := regexp.MustCompile(`workload-3 ins\S* +(mattn, tailscale!|tailscale!, mattn) `)
+	short := regexp.MustCompile(`\(\+2: and 2 more, tied with it\)(.|\n)*workload-3 ins\S* +(mattn|tailscale!) \+1 `)
 	for _, tc := range []struct {
 		width, lines int
 		want, lacks  *regexp.Regexp

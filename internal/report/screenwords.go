@@ -25,7 +25,6 @@ func facts(a *stats.Analysis, said *Answers, opts Options) (d document.Document)
 			d = append(d, s)
 		}
 	}
-	add("how sure", HowSure(a, said, opts), 2, 1)
 	add("settings", inForceInRun(a), 2, 1)
 	words := []string{fmt.Sprint(run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
 	if !run.Ended.IsZero() {

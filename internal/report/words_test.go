@@ -20,7 +20,6 @@ func TestCellsAreCounted(t *testing.T) {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10), bulk("query", 10_000_000, 10, 10))
 	}
 	for name, tc := range map[string]struct{ out, want string }{
-		"answer":   {answered(t, run).Answer, "Over 4 cells, "},
 		"screen":   {screen(t, run, document.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
 		"table":    {write(t, "table", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
 		"markdown": {write(t, "markdown", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},

@@ -30,9 +30,18 @@ type Entry struct {
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status; failed trials that were repeated don't count
 	Cases     int                   `json:"cases"`
-	Bad       map[result.Status]int `json:"bad"`      // how many cases have each status other than OK as the worst status of their trials
+	Bad       map[result.Status]int `json:"bad"`      // number of cases by their status, without OK; a case has the worst status of its trials
 	Warnings  []string              `json:"warnings"` // distinct codes of the warnings about the run, its cases and its trials, sorted
 	Damaged   string                `json:"damaged,omitempty"`
+}
+
+// RunsVersion is the version of [JSONRuns].
+const RunsVersion = 1
+
+// JSONRuns is the JSON form of a list of runs.
+type JSONRuns struct {
+	Version int     `json:"version"`
+	Runs    []Entry `json:"runs"`
 }
 
 // The queries of List read cases and trials from indexes only, because a store may have half a
@@ -158,8 +167,8 @@ func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	})
 }
 
-// number returns a column's value as an ID. It returns 0, which no row has, if the value of a
-// damaged store is not an integer.
+// number converts a column's value to an ID. If the store is damaged, the value may not be an
+// integer. Then number returns 0, which is no row's ID.
 func number(id any) int64 {
 	n, _ := id.(int64)
 	return n

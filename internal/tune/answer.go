@@ -76,9 +76,9 @@ func (t Tuning) nothingTried() string {
 // asFast is written after a ratio of speeds.
 const asFast = " as fast"
 
-// promising returns the fastest-looking step among those that are not worth setting because their
-// difference from the last step worth setting is unclear. It returns nil if none of these looks
-// faster.
+// promising returns a step that looks faster than the last step worth setting, although the
+// difference is unclear. If there are several, it returns the one that looks fastest. It returns
+// nil if there is none.
 func (t Tuning) promising(last int) (best *Step) {
 	for _, s := range t.Steps[1:] {
 		if !s.Safer && !s.Worth && !s.MoreFailed && s.Before == last && s.Gain.N > 0 && s.Gain.Median <= 1-t.Margin && (best == nil || s.Gain.Median < best.Gain.Median) {
@@ -135,8 +135,8 @@ type JSONTuning struct {
 	Today   driver.Settings `json:"today"`    // settings in force with the workloads' own settings
 	CanLose string          `json:"can_lose"` // what the workloads' own settings can lose
 	Margin  float64         `json:"margin"`
-	Spelled []Spelled       `json:"spelled,omitempty"` // how a driver is given the best settings, and the fastest ones at greater risk
-	Set     driver.Settings `json:"set"`               // the best settings that lose no more than today's; empty if no setting is worth setting
+	Spelled []Spelled       `json:"spelled,omitempty"` // how to give a driver the best settings, and the fastest settings at a greater risk
+	Set     driver.Settings `json:"set"`               // the best settings that lose no more than the present ones; empty if no setting is worth setting
 	Steps   []Step          `json:"steps"`
 	Tried   []*Tried        `json:"tried"`
 	Skipped []Skipped       `json:"skipped,omitempty"`

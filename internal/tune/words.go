@@ -23,8 +23,8 @@ type Tuning struct {
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: those of the best choice, and those at the
-// greatest risk if they differ. It leaves out a choice without changes.
+// Offered lists the settings that the answer names: those of the best choice, and those of the
+// choice with the greatest risk if they differ. It leaves out a choice without changes.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -71,8 +71,8 @@ func tuning(t Tuning, _ document.Options) document.Document {
 	return d
 }
 
-// todo says how to set the best settings, which phases they make slower, how certain that is, and
-// what is still undecided.
+// todo says how to set the best settings, which phases they make slower, how certain the gain
+// is, and what is still undecided.
 func (t Tuning) todo() (l document.List) {
 	if len(t.Steps) > 0 {
 		best := t.Steps[t.best()]
@@ -171,7 +171,8 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried returns the values that are in no step worth setting, by their results in the races.
+// tried returns the values that are in no step worth setting, in four lists by their results in
+// the races.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {
@@ -233,8 +234,8 @@ func (t Tuning) grid() document.Grid {
 	for i, s := range t.Steps {
 		rows = append(rows, row{s, i})
 	}
-	// later returns a column whose cells come from of, except that of the first step, which is
-	// first.
+	// later returns a column. The function of returns the text of each cell, except for the first
+	// step, whose text is the parameter first.
 	later := func(title string, figure bool, first string, of func(row) string) document.ColumnOf[row] {
 		return document.ColumnOf[row]{Column: document.Column{Title: title, Whole: figure}, Cell: func(r row) string {
 			if r.at == 0 {

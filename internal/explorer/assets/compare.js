@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { probability, times, moment, count, counted } from "./format.js";
+import { probability, times, moment, counted } from "./format.js";
 import { some } from "./runs.js";
 
 // side returns the names of a side's drivers as text.
@@ -69,7 +69,7 @@ export async function compare({ query, signal, go }) {
       { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
-      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
+      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${counted(x.further_rounds, "more round")}` : "" },
     ].filter(Boolean), c.cells),
   ];
 }

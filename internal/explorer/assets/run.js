@@ -119,7 +119,7 @@ const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interv
 function figures(t, metric, query, open, cases, defects) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
   const what = t.of ? `${metric.title} of ${t.of}` : metric.title;
-  const kinds = distinct(t.cells.flatMap((c) => (c.kinds || []).map((k) => k.name)));
+  const kinds = distinct(t.cells.flatMap((c) => (c.kinds || []).map((k) => k.name))).filter((name) => !what.endsWith(`(${name})`));
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
   const here = (c) => query.getAll("case").includes(String(c.case)) && query.get("of") === t.phase;
@@ -135,7 +135,7 @@ function figures(t, metric, query, open, cases, defects) {
     ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? String(c.rank) : "–" },
     { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), beside(cases.get(c.case), defects)] },
     known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
-    { title: `${what}, with interval`, className: "plot", cell: bar },
+    { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: t.of ? `p99 of ${t.of}` : metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
     { title: "Interval", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
     ...kinds.map((name) => ({ title: `p99 of ${name}`, right: true, cell: (c) => figure((c.kinds || []).find((k) => k.name === name)?.median, "s") })),

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -182,6 +183,109 @@ func Times(v float64) string {
 		return fmt.Sprintf("%.1fx", v)
 	}
 	return fmt.Sprintf("%.0fx", v)
+}
+
+// Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
+// Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
+// counts times: "2.1 times as slow (1.9 to 2.3)".
+func Slower(s stats.Summary) string {
+	if s.Interval == nil {
+		return SlowerBy(s) + " (too few rounds for an interval)"
+	}
+	return SlowerBy(s) + " (" + newPace(s).ends(*s.Interval, false) + ")"
+}
+
+// SlowerBy is [Slower] without the interval: "33% slower".
+func SlowerBy(s stats.Summary) string {
+	if s.Median == 1 {
+		return "equally fast"
+	}
+	return newPace(s).end(s.Median, true)
+}
+
+// SlowerRange says what the interval of a ratio of two times means: "30% to 36% slower".
+func SlowerRange(i *stats.Interval) string {
+	if i == nil {
+		return "too few rounds for an interval"
+	}
+	middle := stats.Summary{Median: math.Sqrt(i.Low * i.High), Interval: i}
+	return newPace(middle).ends(*i, true)
+}
+
+// pace says how the figures of one ratio of times are written, so that they can be compared.
+type pace struct {
+	times  bool // count times, not percent
+	places int  // decimals
+}
+
+func newPace(s stats.Summary) pace {
+	p := pace{times: s.Median >= 1.995 || s.Median <= 0.5}
+	i := cmp.Or(s.Interval, &stats.Interval{Low: s.Median, High: s.Median})
+	if p.times || math.Abs(s.Median-1) < 0.0995 && i.High-i.Low < 0.02 {
+		p.places = 1
+	}
+	for p.places < 3 && i.Low < i.High && p.figure(i.Low) == p.figure(i.High) {
+		p.places++
+	}
+	return p
+}
+
+// figure formats a ratio as a positive number. It looks like 1 time, 0% or 100% only if it is
+// exactly that.
+func (p pace) figure(ratio float64) string {
+	v, unit := 100*math.Abs(ratio-1), "%"
+	exact := []float64{0}
+	if ratio < 1 {
+		exact = []float64{0, 100}
+	}
+	if p.times {
+		v, unit, exact = max(ratio, 1/ratio), "", []float64{1}
+	}
+	places := p.places
+	switch {
+	case v >= 999.5:
+		return Thousands(int64(math.Round(v))) + unit
+	case p.times && v >= 9.95:
+		places--
+	}
+	for ; ; places++ {
+		words := strconv.FormatFloat(v, 'f', places, 64)
+		rounded, _ := strconv.ParseFloat(words, 64)
+		if places >= 15 || rounded == v || !slices.Contains(exact, rounded) {
+			return words + unit
+		}
+	}
+}
+
+// end formats a ratio; with named it says whether that is slower or faster.
+func (p pace) end(ratio float64, named bool) string {
+	word := "slower"
+	switch {
+	case p.times && ratio < 1:
+		word = "times as fast"
+	case p.times:
+		word = "times as slow"
+	case ratio < 1:
+		word = "faster"
+	}
+	if !named {
+		return p.figure(ratio)
+	}
+	return p.figure(ratio) + " " + word
+}
+
+// ends formats an interval, the smaller figure first. An interval on both sides of 1 is always
+// named: "5% faster to 12% slower".
+func (p pace) ends(i stats.Interval, named bool) string {
+	if i.Low < 1 && i.High > 1 {
+		half := stats.Interval{Low: 1, High: 1 + (i.High-i.Low)/2}
+		low, high := newPace(stats.Summary{Median: i.Low, Interval: &half}), newPace(stats.Summary{Median: i.High, Interval: &half})
+		return low.end(i.Low, true) + " to " + high.end(i.High, true)
+	}
+	if i.High <= 1 {
+		i.Low, i.High = i.High, i.Low
+	}
+	return p.end(i.Low, false) + " to " + p.end(i.High, named)
 }
 
 // Probability formats a p-value. A value below a level of significance is never rounded up to that

@@ -197,8 +197,11 @@ func Slower(s stats.Summary) string {
 
 // SlowerBy is [Slower] without the interval: "33% slower".
 func SlowerBy(s stats.Summary) string {
-	if s.Median == 1 {
+	switch {
+	case s.Median == 1:
 		return "equally fast"
+	case !(s.Median > 0):
+		return Absent
 	}
 	return newPace(s).end(s.Median, true)
 }
@@ -218,13 +221,22 @@ type pace struct {
 	places int  // decimals
 }
 
-func newPace(s stats.Summary) pace {
-	p := pace{times: s.Median >= 1.995 || s.Median <= 0.5}
-	i := cmp.Or(s.Interval, &stats.Interval{Low: s.Median, High: s.Median})
-	if p.times || math.Abs(s.Median-1) < 0.0995 && i.High-i.Low < 0.02 {
+// paceOf returns how a ratio is written whose interval has the given width.
+func paceOf(ratio, width float64) pace {
+	p := pace{times: ratio >= 1.995 || ratio <= 0.5}
+	if p.times || math.Abs(ratio-1) < 0.0995 && width < 0.02 {
 		p.places = 1
 	}
-	for p.places < 3 && i.Low < i.High && p.figure(i.Low) == p.figure(i.High) {
+	return p
+}
+
+func newPace(s stats.Summary) pace {
+	if s.Interval == nil {
+		return paceOf(s.Median, 0)
+	}
+	low, high := s.Interval.Low, s.Interval.High
+	p := paceOf(s.Median, high-low)
+	for p.places < 3 && low < high && p.figure(low) == p.figure(high) {
 		p.places++
 	}
 	return p
@@ -243,6 +255,8 @@ func (p pace) figure(ratio float64) string {
 	}
 	places := p.places
 	switch {
+	case v > 1e12:
+		return ">1,000,000,000,000" + unit
 	case v >= 999.5:
 		return Thousands(int64(math.Round(v))) + unit
 	case p.times && v >= 9.95:
@@ -278,9 +292,8 @@ func (p pace) end(ratio float64, named bool) string {
 // named: "5% faster to 12% slower".
 func (p pace) ends(i stats.Interval, named bool) string {
 	if i.Low < 1 && i.High > 1 {
-		half := stats.Interval{Low: 1, High: 1 + (i.High-i.Low)/2}
-		low, high := newPace(stats.Summary{Median: i.Low, Interval: &half}), newPace(stats.Summary{Median: i.High, Interval: &half})
-		return low.end(i.Low, true) + " to " + high.end(i.High, true)
+		width := i.High - i.Low
+		return paceOf(i.Low, width).end(i.Low, true) + " to " + paceOf(i.High, width).end(i.High, true)
 	}
 	if i.High <= 1 {
 		i.Low, i.High = i.High, i.Low

@@ -1,7 +1,6 @@
 package document
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"

@@ -191,7 +191,7 @@ func Slower(s stats.Summary) string {
 	if s.Interval == nil {
 		return SlowerBy(s) + " (too few rounds for an interval)"
 	}
-	return SlowerBy(s) + " (" + newPace(s).ends(*s.Interval, false) + ")"
+	return SlowerBy(s) + " (" + newPace(s, ofTime).ends(*s.Interval, false) + ")"
 }
 
 // SlowerBy is [Slower] without the interval: "33% slower".
@@ -202,39 +202,73 @@ func SlowerBy(s stats.Summary) string {
 	case !(s.Median > 0):
 		return Absent
 	}
-	return newPace(s).end(s.Median, true)
+	return newPace(s, ofTime).end(s.Median, true)
 }
 
 // SlowerRange says what the interval of a ratio of two times means: "30% to 36% slower".
-func SlowerRange(i *stats.Interval) string {
+func SlowerRange(i *stats.Interval) string { return rangeOf(i, ofTime) }
+
+// MoreBy is [SlowerBy] for a ratio of amounts, such as of memory: "33% more".
+func MoreBy(s stats.Summary) string {
+	if s.Median == 1 {
+		return "the same"
+	}
+	return newPace(s, ofAmount).end(s.Median, true)
+}
+
+// MoreRange is [SlowerRange] for a ratio of amounts: "30% to 36% more".
+func MoreRange(i *stats.Interval) string { return rangeOf(i, ofAmount) }
+
+func rangeOf(i *stats.Interval, w paceWords) string {
 	if i == nil {
 		return "too few rounds for an interval"
 	}
 	middle := stats.Summary{Median: math.Sqrt(i.Low * i.High), Interval: i}
-	return newPace(middle).ends(*i, true)
+	return newPace(middle, w).ends(*i, true)
 }
+
+// Than adds to words of [SlowerBy] or [MoreBy] what is compared with: "33% slower than mattn",
+// "2.1 times as slow as mattn".
+func Than(words, what string) string {
+	switch {
+	case words == "equally fast":
+		return "as fast as " + what
+	case words == "the same" || strings.Contains(words, " times as "):
+		return words + " as " + what
+	}
+	return words + " than " + what
+}
+
+// paceWords are the words for a ratio above and below 1.
+type paceWords struct{ above, below, timesAbove, timesBelow string }
+
+var (
+	ofTime   = paceWords{"slower", "faster", "times as slow", "times as fast"}
+	ofAmount = paceWords{"more", "less", "times as much", ""}
+)
 
 // pace says how the figures of one ratio of times are written, so that they can be compared.
 type pace struct {
+	paceWords
 	times  bool // count times, not percent
 	places int  // decimals
 }
 
 // paceOf returns how a ratio is written whose interval has the given width.
-func paceOf(ratio, width float64) pace {
-	p := pace{times: ratio >= 1.995 || ratio <= 0.5}
+func paceOf(ratio, width float64, w paceWords) pace {
+	p := pace{paceWords: w, times: ratio >= 1.995 || ratio <= 0.5 && w.timesBelow != ""}
 	if p.times || math.Abs(ratio-1) < 0.0995 && width < 0.02 {
 		p.places = 1
 	}
 	return p
 }
 
-func newPace(s stats.Summary) pace {
+func newPace(s stats.Summary, w paceWords) pace {
 	if s.Interval == nil {
-		return paceOf(s.Median, 0)
+		return paceOf(s.Median, 0, w)
 	}
 	low, high := s.Interval.Low, s.Interval.High
-	p := paceOf(s.Median, high-low)
+	p := paceOf(s.Median, high-low, w)
 	for p.places < 3 && low < high && p.figure(low) == p.figure(high) {
 		p.places++
 	}
@@ -270,16 +304,16 @@ func (p pace) figure(ratio float64) string {
 	}
 }
 
-// end formats a ratio; with named it says whether that is slower or faster.
+// end formats a ratio; with named it says in which direction.
 func (p pace) end(ratio float64, named bool) string {
-	word := "slower"
+	word := p.above
 	switch {
 	case p.times && ratio < 1:
-		word = "times as fast"
+		word = p.timesBelow
 	case p.times:
-		word = "times as slow"
+		word = p.timesAbove
 	case ratio < 1:
-		word = "faster"
+		word = p.below
 	}
 	if !named {
 		return p.figure(ratio)
@@ -292,7 +326,7 @@ func (p pace) end(ratio float64, named bool) string {
 func (p pace) ends(i stats.Interval, named bool) string {
 	if i.Low < 1 && i.High > 1 {
 		width := i.High - i.Low
-		return paceOf(i.Low, width).end(i.Low, true) + " to " + paceOf(i.High, width).end(i.High, true)
+		return paceOf(i.Low, width, p.paceWords).end(i.Low, true) + " to " + paceOf(i.High, width, p.paceWords).end(i.High, true)
 	}
 	if i.High <= 1 {
 		i.Low, i.High = i.High, i.Low

@@ -61,6 +61,26 @@ func TestSlower(t *testing.T) {
 	}
 }
 
+func TestMore(t *testing.T) {
+	for _, c := range []struct {
+		got, want string
+	}{
+		{MoreBy(stats.Summary{Median: 1.3}), "30% more"},
+		{MoreBy(stats.Summary{Median: 0.3}), "70% less"},
+		{MoreBy(stats.Summary{Median: 2.5}), "2.5 times as much"},
+		{MoreRange(&stats.Interval{Low: 1.2, High: 1.3}), "20% to 30% more"},
+		{MoreRange(&stats.Interval{Low: 0.1, High: 0.3}), "70% to 90% less"},
+		{Than(MoreBy(stats.Summary{Median: 1.3}), "mattn"), "30% more than mattn"},
+		{Than(MoreBy(stats.Summary{Median: 1}), "mattn"), "the same as mattn"},
+		{Than(SlowerBy(stats.Summary{Median: 1}), "mattn"), "as fast as mattn"},
+		{Than(SlowerBy(stats.Summary{Median: 2.1}), "mattn"), "2.1 times as slow as mattn"},
+	} {
+		if c.got != c.want {
+			t.Errorf("%s, want %s", c.got, c.want)
+		}
+	}
+}
+
 // TestSlowerNeverZero checks that no end is rounded to 0%, or to 100%, that is not exactly that.
 func TestSlowerNeverZero(t *testing.T) {
 	for e := -0.5; e > -12; e -= 0.25 {

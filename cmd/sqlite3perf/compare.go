@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
 func compareCommand(env *environment) *cobra.Command {
@@ -61,6 +62,7 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
@@ -124,10 +126,54 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
 		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
+			c := stats.CompareRun(a)
+			o.output.ofComparison(env, &opts, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
+			opts.Hints.More = []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
+			opts.Hints.Further = o.output.further(a.Run, c)
+			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
 	}
+}
+
+// ofComparison sets the options of a comparison that do not depend on its cells. again is the
+// command that prints it again.
+func (o *outputOptions) ofComparison(env *environment, opts *document.Options, again string) {
+	opts.Lines = o.screen(env)
+	opts.Hints.Scale = scaleHint
+	opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, again+" --full")}}
+}
+
+// further returns the command that measures the further rounds of a run that a comparison needs, or
+// "" if there is none.
+func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
+	rounds, open := 0, []*stats.Compared(nil)
+	for _, x := range c.Cells {
+		if x.Rounds > 0 && x.Rounds < stats.MaxRounds {
+			rounds, open = max(rounds, x.Ratio.N+x.Rounds), append(open, x)
+		}
+	}
+	switch {
+	case open == nil:
+		return ""
+	case run.Stopped == result.StoppedRounds:
+		return fmt.Sprintf("the same command with --rounds %d", rounds)
+	}
+	return o.toExtend(run, compare.TimeToSettle(open))
+}
+
+// onlyThese returns the command that measures two drivers of a stored run until their comparison is
+// clear, or "" if a workload has no name that the command could take.
+func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
+	var workloads []string
+	for _, x := range c.Cells {
+		if x.Rounds > 0 {
+			workloads = with(workloads, x.Workload)
+		}
+	}
+	if workloads == nil || slices.ContainsFunc(workloads, func(w string) bool { return !slices.Contains(workload.Builtins(), w) }) {
+		return ""
+	}
+	return inStore(o.store, conditions.CommandLine([]string{"sqlite3perf", "compare", pair[0], pair[1], "--workloads", strings.Join(workloads, ",")}))
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
@@ -249,11 +295,16 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	if pair != nil && len(first.Run.Cases) > 2 {
-		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
+	further := ""
+	switch {
+	case pair != nil && len(driversOf(first.Run)) > 2:
+		further = o.output.onlyThese(pair, c)
+	case first == second && !isReport(args[0]):
+		further = o.output.further(first.Run, c)
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Scale, opts.Hints.More = scaleHint, more
+		o.output.ofComparison(env, &opts, again)
+		opts.Hints.More, opts.Hints.Further = more, further
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, o.output.again(again))
 	if err != nil {

@@ -90,6 +90,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
@@ -398,7 +399,8 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 		}
 		annotated = annotated || to.file == "" && to.format == "github"
 		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
-			opts.Hints = hints
+			opts.Hints, opts.Lines = hints, to.screen(env)
+			opts.Hints.Rest = allOfIt.Rest
 			return gate.Formats.Write(w, format, g, opts)
 		}, again)
 		if err != nil {

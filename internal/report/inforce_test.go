@@ -75,7 +75,7 @@ func TestUnsetSettings(t *testing.T) {
 		}
 		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 		out = writeCompared(t, "table", compared(run))
-		if want := "nobody set synchronous, and the drivers' defaults differ: full with modernc; normal with"; strings.Count(out, want) != 1 {
+		if want := "doesn't set synchronous, so each driver used its default: full with modernc; normal with"; strings.Count(out, want) != 1 {
 			t.Errorf("%d connections: not once %q in\n%s", connections, want, out)
 		}
 	}

@@ -114,7 +114,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
 	case start != nil && !o.untilFixed:
-		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that mended it with --until-fixed", failure)}
+		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure)}
 	case missing != nil:
 		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
 	case len(found.Steps) == 0:

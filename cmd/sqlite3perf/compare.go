@@ -33,9 +33,9 @@ setting or of a parameter, in the order in which they are typed.
 
 Two drivers, or two values, are measured now, both in the same rounds, until every
 verdict is clear or --time is over. Each cell, which is a phase of a workload with its
-settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
-within --precision) or cannot tell yet, with an estimate of what would settle it. Cells
-that are wrong or failed come first.
+settings, has a verdict: slower, faster, no difference (the whole interval of the ratio
+lies within --precision), probably one of these, or not known yet, with an estimate of
+the further rounds. Cells that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone. After a run or a report, two of its drivers can be

@@ -127,7 +127,7 @@ func TestTuningFormats(t *testing.T) {
 			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 25% slower (20% to 30%) with these settings",
 			"now journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (equally fast)", "looked slower journal_mode=truncate (10% slower), page_size=8192",
 			"gains alone wal_autocheckpoint=4000 (10% faster) with journal_mode=wal: but not with the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
-			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
+			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s. All combinations would be 96",
 			"ended early the time was over", "Values without brackets were measured in fewer than 6 rounds", "how sure each step was measured again in 12 new trials, in the same rounds as the others (run 7)", "not known yet page_size=8192: 1% faster (5% faster to 3% slower)"},
 		"markdown": {"| 2 | + cache\\_size=-65536 |"},
 		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"dsn": "file:app.db?_pragma=journal_mode(wal)"`, `"can_lose": "the last commits"`},

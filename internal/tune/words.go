@@ -220,8 +220,8 @@ func (t Tuning) searched() string {
 		}
 		return fmt.Sprint(r.Run)
 	})
-	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s; a grid has %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
-		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), runs, document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
+	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s. All combinations would be %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
+		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), runs, document.Elapsed(t.Took), document.Thousands(int64(t.Grid)))
 }
 
 func (t Tuning) grid() document.Grid {

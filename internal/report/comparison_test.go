@@ -203,7 +203,7 @@ func TestRunOfTwoSides(t *testing.T) {
 			}
 		}
 		screen := write(t, "table", run, "native", document.Options{Width: 120, Lines: 40})
-		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "99% intervals"} {
+		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "at most 1%"} {
 			if !strings.Contains(screen, want) {
 				t.Errorf("looks %v: the screen has no %q:\n%s", looks, want, screen)
 			}

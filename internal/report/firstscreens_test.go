@@ -90,7 +90,7 @@ func TestFirstScreens(t *testing.T) {
 			}
 			word := func(w string) string { return strings.Trim(w, ".,;:()\"") }
 			known := map[string]bool{} // words of terminals of other widths, where a broken word would be broken elsewhere
-			for _, w := range strings.Fields("No room in columns for They are in the other formats") {
+			for _, w := range strings.Fields("No room in columns for They are in the other formats warnings warning") {
 				known[w] = true
 			}
 			for _, width := range []int{90, 120, 200, document.Unlimited} {

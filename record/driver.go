@@ -7,9 +7,10 @@ import (
 	"io"
 )
 
-// The wrappers implement every optional interface of database/sql. If the library lacks one,
-// their methods return what database/sql would do without it. ColumnConverter is the
-// exception, because no result of it equals its absence.
+// The wrappers implement every optional interface of database/sql. If the library does not
+// implement one, the wrapper's methods return values that make database/sql act as it would
+// without that interface. ColumnConverter has no such value, so only the wrapper convertingStmt
+// implements it.
 
 type recordedDriver struct {
 	rec *Recorder
@@ -35,8 +36,7 @@ func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
 	return &connector{inner, d.rec, d}, nil
 }
 
-// named is the connector for a driver that has no connectors of its own. name is the data
-// source name.
+// named is the connector for a driver without its own connectors. name is the data source name.
 type named struct {
 	driver driver.Driver
 	name   string
@@ -83,7 +83,7 @@ type conn struct {
 	rec     *Recorder
 	number  int64
 	tx      int64  // number of the open transaction, or 0
-	skipped string // last SQL that the library did not run, so that database/sql prepares it
+	skipped string // last SQL that the library refused to run directly, so that database/sql prepares it
 	line    []byte
 
 	beginning bool   // the current statement begins the transaction
@@ -154,8 +154,8 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
 }
 
-// withValues calls run, a method without a context, with the values of parameters. It returns
-// an error instead if a parameter has a name or the context has ended.
+// withValues calls run, a method without a context, with the values of the parameters. If a
+// parameter has a name, or the context has ended, it returns an error instead.
 func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
@@ -255,7 +255,7 @@ type stmt struct {
 	statement
 }
 
-// convertingStmt is a statement of a library that converts values in its own way per column.
+// convertingStmt is a statement of a library that has its own conversion for each column.
 type convertingStmt struct {
 	*stmt
 	converter driver.ColumnConverter //nolint:staticcheck // database/sql uses it too
@@ -358,12 +358,13 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 		return nil, err
 	}
 	c.after(s, nil)
-	// The application may change a []byte before the rows are closed.
+	// Encodes the arguments now, because the application may change a []byte before the rows are
+	// closed.
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }
 
-// before returns the number of the transaction to which a statement belongs, which may be a new
-// one that the statement begins.
+// before returns the number of the statement's transaction. If the statement begins a
+// transaction, that is a new number.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
 		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint

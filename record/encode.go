@@ -57,8 +57,8 @@ func appendStatement(b []byte, number int64, sql string, prepared bool) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendEvent appends an event's line. The parameters are args, or written, which has them as
-// JSON; written is used unless it is nil.
+// appendEvent appends an event's line. If written is not nil, it has the parameters as JSON.
+// Otherwise the parameters are args.
 func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.NamedValue, written []byte, err error) []byte {
 	b = appendInt(b, `{"at":`, e.at)
 	b = appendInt(b, `,"took":`, e.took)
@@ -91,8 +91,8 @@ func (r *Recorder) appendEvent(b []byte, conn int64, e *event, args []driver.Nam
 	return append(b, "}\n"...)
 }
 
-// appendInserted appends a line with an inserted ID that the application asked for. at is when
-// the execution that inserted the row began.
+// appendInserted appends a line with an inserted ID that the application asked for. The
+// parameter at is the time at which the execution that inserted the row began.
 func appendInserted(b []byte, conn, at, id int64) []byte {
 	b = appendInt(b, `{"at":`, at)
 	b = appendInt(b, `,"conn":`, conn)
@@ -202,8 +202,9 @@ func appendValue(b []byte, v driver.Value) []byte {
 	return appendOther(b, v)
 }
 
-// appendMonotonic adds a mark to an object if its time has a reading of the monotonic clock, as
-// results of time.Now have. Some libraries store time.Time.String, which includes the reading.
+// appendMonotonic adds a mark to a JSON object if its time has a reading of the monotonic clock,
+// as results of time.Now have. Some libraries store the result of time.Time.String, which
+// includes the reading.
 func appendMonotonic(b []byte, t time.Time) []byte {
 	if t == t.Round(0) { //nolint:staticcheck // compares the readings, not the instants
 		return b

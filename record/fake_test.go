@@ -12,7 +12,7 @@ type library struct{}
 
 func (library) Open(string) (driver.Conn, error) { return &libraryConn{}, nil }
 
-// libraryError is an error as libraries have it.
+// libraryError is an error like those of many libraries.
 type libraryError struct{ code int }
 
 func (e *libraryError) Error() string { return "UNIQUE constraint failed: users.email" }
@@ -84,7 +84,7 @@ func (r *libraryRows) Next(dest []driver.Value) error {
 	return nil
 }
 
-// bare is a driver whose connections have nothing but what is required.
+// bare is a driver whose connections have only the required methods.
 type bare struct{}
 
 func (bare) Open(string) (driver.Conn, error) { return bareConn{}, nil }

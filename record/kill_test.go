@@ -23,7 +23,7 @@ const (
 	killedBuffer = 4 << 10
 )
 
-// TestMain is also the program that TestKill kills.
+// TestMain also runs the program that TestKill kills.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(killedFile); path != "" {
 		if err := runUntilKilled(path); err != nil {
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// runUntilKilled runs statements for ever. It prints the number of each that has ended.
+// runUntilKilled runs statements forever. It prints the number of each statement that has ended.
 func runUntilKilled(path string) error {
 	rec, err := record.Create(path, record.Options{Values: true, Buffer: killedBuffer, Interval: time.Hour})
 	if err != nil {
@@ -55,8 +55,7 @@ func runUntilKilled(path string) error {
 	}
 }
 
-// TestKill kills a process with SIGKILL while it records. Only what was in its buffer may
-// be lost.
+// TestKill kills a process with SIGKILL while it records. Only lines in its buffer may be lost.
 func TestKill(t *testing.T) {
 	for _, after := range []int{300, 1_000, 5_000} {
 		path := filepath.Join(t.TempDir(), "app.jsonl")
@@ -88,7 +87,7 @@ func TestKill(t *testing.T) {
 				t.Fatalf("event %d has the value %v", i, got)
 			}
 		}
-		// A lost line is as long as the shortest there is, or longer.
+		// A lost line is at least as long as the shortest line.
 		shortest := len(text)
 		for i, line := range strings.SplitAfter(string(text), "\n") {
 			if i > 1 && strings.HasSuffix(line, "\n") {

@@ -33,8 +33,8 @@ type Recording struct {
 // Action is the kind of an event.
 type Action string
 
-// The actions. The last three are those of database/sql's transactions, but statements may
-// begin and end transactions too.
+// The actions. The last three are calls of database/sql, but statements may begin and end
+// transactions too.
 const (
 	Run      Action = ""
 	Begin    Action = "begin"
@@ -148,7 +148,7 @@ type reader struct {
 	executions map[execution]int        // indexes of their events
 }
 
-// execution identifies an execution without rows by its connection and its time.
+// execution identifies an execution without rows, by its connection and its time.
 type execution struct{ connection, at int64 }
 
 func (d *reader) line(number int, text []byte) error {
@@ -244,7 +244,8 @@ func (d *reader) args(data []byte) ([]Arg, error) {
 	return list, nil
 }
 
-// readArg reads a parameter. A parameter that is already named cannot have another name.
+// readArg reads a parameter. If named is set, the parameter already has a name and cannot have
+// another.
 func readArg(data []byte, named bool) (Arg, error) {
 	switch c := data[0]; {
 	case c == 'n':

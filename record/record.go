@@ -1,5 +1,5 @@
-// Package record writes down what an application runs on its database, so that
-// sqlite3perf can run it again with other drivers and settings.
+// Package record records the statements that an application runs on its database, so that
+// sqlite3perf can run them again with other drivers and settings.
 //
 // It wraps the driver or the connector that the application gives to database/sql:
 //
@@ -11,14 +11,14 @@
 //	err = rec.Close() // after db.Close
 //
 // For each statement it writes the time, the connection, the transaction, the SQL, the
-// parameters, the duration, the number of rows and the error. Of the parameters it
-// writes only types and lengths, unless [Options.Values] is set. The SQL is written as
-// it is, with all that is in its text.
+// parameters, the duration, the number of rows and the error. Of the parameters it writes only
+// types and lengths, unless [Options.Values] is set. The SQL is written unchanged, including any
+// values in its text.
 //
-// Lines are collected in a buffer, which is written when it is full, and at least once
-// a second. If the process is killed, even by SIGKILL, what has been written stays, and
-// what was in the buffer is lost. If writing fails, recording ends and the application
-// goes on; [Recorder.Err] and [Recorder.Close] return the error.
+// Lines are collected in a buffer, which is written when it is full, and at least once a second.
+// If the process is killed, even by SIGKILL, lines that were written are kept, and lines in the
+// buffer are lost. If writing fails, recording ends and the application goes on; [Recorder.Err]
+// and [Recorder.Close] return the error.
 //
 // docs/recording.md describes the format. [Read] reads it.
 package record
@@ -43,7 +43,7 @@ type Options struct {
 	Values bool
 
 	// Buffer is the size in bytes at which the buffer is written. If the process is killed, at
-	// most so many bytes are lost. The default is 64 KiB.
+	// most that many bytes are lost. The default is 64 KiB.
 	Buffer int
 
 	// Interval is the longest time for which a line stays in the buffer. The default is one
@@ -88,8 +88,8 @@ type Recorder struct {
 	done chan struct{}
 }
 
-// text identifies a statement. The same SQL is one statement if it is prepared, and another one
-// if it is not.
+// text identifies a statement. If the same SQL is also run without being prepared, that is
+// another statement.
 type text struct {
 	sql      string
 	prepared bool

@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// open opens a pool on a driver that is recorded.
+// open opens a pool with a driver that is recorded.
 func open(t testing.TB, w io.Writer, o record.Options, d driver.Driver) (*sql.DB, *record.Recorder) {
 	t.Helper()
 	rec := record.New(w, o)
@@ -51,7 +51,7 @@ func finish(t testing.TB, rec *record.Recorder, b *bytes.Buffer) *record.Recordi
 	return r
 }
 
-// run is what an application might do.
+// run uses the database as an application might.
 func run(t testing.TB, db *sql.DB) {
 	t.Helper()
 	_, err := db.Exec("INSERT INTO users VALUES (?, ?, ?, ?, ?, ?, ?)", 1, "Ünï \"q\"\n", []byte{0, 255}, 2.0, nil, true, time.UnixMilli(1700000000123).UTC())
@@ -83,7 +83,7 @@ func run(t testing.TB, db *sql.DB) {
 	}
 }
 
-// told is an event in words.
+// told describes an event in words.
 func told(e *record.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "conn %d tx %d ", e.Connection, e.Transaction)
@@ -138,8 +138,8 @@ conn 1 tx 2 "COMMIT" prepared false rows -1 affected 1`
 	}
 }
 
-// TestTimes expects of times all that a library may store: the zone's name, and that there is a
-// reading of the monotonic clock.
+// TestTimes expects that everything that a library may store of a time is recorded: the zone's
+// name, and whether there is a reading of the monotonic clock.
 func TestTimes(t *testing.T) {
 	for _, values := range []bool{true, false} {
 		var b bytes.Buffer
@@ -172,13 +172,13 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPrivacy expects that nothing of the parameters is written by default.
+// TestPrivacy expects that no values of parameters are written by default.
 func TestPrivacy(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
 	run(t, db)
 	r := finish(t, rec, &b)
-	without := regexp.MustCompile(`"(at|took)":\d+|"began":"[^"]*"`).ReplaceAllString(b.String(), "") // any digits may be in these
+	without := regexp.MustCompile(`"(at|took)":\d+|"began":"[^"]*"`).ReplaceAllString(b.String(), "") // these members may have any digits
 	for _, secret := range []string{"secret", "Ünï", "300", "users.email", "2023"} {
 		if strings.Contains(without, secret) {
 			t.Errorf("the recording has %q:\n%s", secret, &b)
@@ -207,8 +207,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestBare expects a library that lacks the optional interfaces to work as it does
-// without recording, and its statements to be known as they were run.
+// TestBare expects that a library without the optional interfaces works as it does without
+// recording, and that its statements are recorded as they ran.
 func TestBare(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{Values: true}, bare{})
@@ -257,7 +257,8 @@ func TestErrorOfRows(t *testing.T) {
 	}
 }
 
-// TestNotTold expects the rows affected to be unknown if the library does not tell them.
+// TestNotTold expects the number of rows affected to be unknown if the library does not return
+// it.
 func TestNotTold(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
@@ -268,8 +269,8 @@ func TestNotTold(t *testing.T) {
 	}
 }
 
-// TestLastInsertID expects an ID to be recorded that the application asks for, and only then,
-// and only if values are recorded.
+// TestLastInsertID expects that an ID is recorded only if the application asks for it and values
+// are recorded.
 func TestLastInsertID(t *testing.T) {
 	for _, values := range []bool{true, false} {
 		var b bytes.Buffer
@@ -347,8 +348,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestManyTexts expects the texts of an application that puts values into its SQL not to
-// fill the memory.
+// TestManyTexts expects memory to stay bounded if an application puts values into its SQL.
 func TestManyTexts(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
@@ -369,7 +369,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestFailingWriter expects the application to go on.
+// TestFailingWriter expects the application to go on if writing the recording fails.
 func TestFailingWriter(t *testing.T) {
 	db, rec := open(t, fullDisk{}, record.Options{Buffer: 1}, library{})
 	for range 3 {
@@ -441,8 +441,8 @@ func TestReadCutOff(t *testing.T) {
 	}
 }
 
-// TestReadHostile reads recordings that nobody's application has written. Each is read or
-// refused, quickly, and without taking much more memory than it has bytes.
+// TestReadHostile reads recordings that no application would write. Each must be read or refused
+// quickly, without taking much more memory than its size.
 func TestReadHostile(t *testing.T) {
 	const header = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}` + "\n"
 	const text = `{"sql":1,"text":"SELECT 1"}` + "\n"

@@ -8,7 +8,7 @@ import (
 	"reflect"
 )
 
-// rows records its query when it is closed, because only then the number of rows read is known.
+// rows records its query when it is closed, because the number of rows read is not known before.
 type rows struct {
 	driver.Rows
 	conn   *conn

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTokens holds this package's tokens to the table of worker/sqltext. Here, what is no
-// nextToken and not in quotes may come in pieces.
+// TestTokens checks this package's tokens against the table of worker/sqltext. This package may
+// split tokens that are neither words nor in quotes into pieces.
 func TestTokens(t *testing.T) {
 	data, err := os.ReadFile("../worker/sqltext/testdata/tokens.json")
 	if err != nil {

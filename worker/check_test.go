@@ -41,8 +41,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that no table is created with a leaver if its settings are not
-// the requested ones.
+// TestRefusedMakesNothing checks that the worker creates no table if the driver is a leaver and
+// its settings differ from the requested ones.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// openDSNs does a job dsn.
+// openDSNs does a job of kind dsn.
 func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
 	opener, ok := d.(driver.DSNOpener)
 	if !ok {
@@ -298,9 +298,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld calls [tryLock] while another connection holds the lock, which release ends. Some
-// libraries wait for the other connection of a shared cache even after the context has ended.
-// Then tryHeld calls release, and gaveUp is true.
+// tryHeld calls [tryLock] while another connection holds the lock. The function release ends
+// that lock. Some libraries wait for the other connection of a shared cache even after the
+// context has ended. Then tryHeld calls release, and gaveUp is true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {

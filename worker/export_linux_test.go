@@ -1,6 +1,7 @@
 package worker
 
-// Shares returns user and system CPU time with the same sum, but not negative.
+// Shares corrects user and system CPU time so that neither is negative. Their sum stays the
+// same.
 var Shares = shares
 
 // LivingChildrenCPU returns the CPU time in nanoseconds that the living descendants of this

@@ -10,8 +10,8 @@ import (
 // Event is an event that a counter counts.
 type Event = event
 
-// TaskClock and PageFaults are events that the kernel itself counts. It does not know
-// Impossible.
+// TaskClock and PageFaults are events that the kernel itself counts. Impossible is an event that
+// it does not know.
 var (
 	TaskClock  = event{1, 1} // PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK
 	PageFaults = event{1, 2} // PERF_COUNT_SW_PAGE_FAULTS

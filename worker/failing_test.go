@@ -31,7 +31,8 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased returns a plan with one mix. Its schema "PHASES" marks the beginning of the story.
+// phased returns a plan with one mix. Its schema is the text "PHASES", which marks the place in
+// the driver's log where the test begins to look.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
@@ -214,7 +215,7 @@ func TestMixIfEmpty(t *testing.T) {
 	for _, c := range []struct {
 		how         string
 		transaction bool
-		log         []string // log of execution 1, which finds no row, and of execution 2
+		log         []string // log of two executions: the first finds no row, the second finds one
 	}{
 		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
 		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},

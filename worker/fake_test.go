@@ -28,12 +28,13 @@ type fake struct {
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
 	limits   map[string]string
+	rollback error         // what every rollback returns
 	onTx     func(int)     // called with +1 when a transaction begins and -1 when it ends
 	open     int           // connections taken from the pool
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
 	hang     chan struct{} // if not nil, quick_check waits until it is closed
-	classes  driver.Row    // the row that reports the classes of a result's values, one of which is not the declared class
+	classes  driver.Row    // the row with the classes of a result's values; one of them is not the declared class
 }
 
 func newFake() *fake {
@@ -105,7 +106,7 @@ func (t fakeTx) end(how string) error {
 	}
 	return nil
 }
-func (t fakeTx) Rollback(context.Context) error { return t.end("rollback") }
+func (t fakeTx) Rollback(context.Context) error { return errors.Join(t.end("rollback"), t.rollback) }
 
 type fakeStmt struct {
 	*fake

@@ -71,8 +71,9 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces one value of a decoded JSON document; at decides which. A number becomes
-// number, a string another string of the document, and any other value null.
+// change replaces one value of a decoded JSON document. The parameter at decides which one. A
+// number is replaced by the parameter number, a string by another string of the document, and
+// any other value by null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0

@@ -14,7 +14,8 @@ type Hand interface {
 	// Check returns an error if the program cannot do the trial.
 	Check(req *protocol.Request) error
 
-	// Perform does a phase on a database that the driver has opened. It runs w around the timed
-	// part. It writes the counts to s and, unless req.Brief names the phase, the checksum.
+	// Perform does a phase on a database that the driver has opened. It runs the stopwatch w
+	// around the timed part. It writes the counts to s and, unless req.Brief names the phase, the
+	// checksum.
 	Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *Stopwatch) error
 }

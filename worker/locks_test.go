@@ -159,7 +159,8 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 }
 
 // TestWaitsForConnections checks that a sample has the waits of all pools during the phase,
-// without those of the verification, and no waits if one of the pools does not count them.
+// without the waits of the verification. If one of the pools does not count waits, the sample
+// must have none.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}
@@ -376,5 +377,15 @@ func TestTimeout(t *testing.T) {
 		if s.Failed > 0 && attempts.Load() != each*s.Failed {
 			t.Errorf("%s: %d attempts at %d operations", what, attempts.Load(), s.Failed)
 		}
+	}
+}
+
+// TestTxlockUnobserved checks that a trial fails if txlock cannot be observed.
+func TestTxlockUnobserved(t *testing.T) {
+	f := newFake()
+	f.rollback = errors.New("no rollback")
+	got := serve(t, f, trialOf(t, blog(1), nil))
+	if r := got[len(got)-1].Reason; r == nil || !strings.Contains(r.Message, "observing txlock: no rollback") {
+		t.Errorf("%+v", r)
 	}
 }

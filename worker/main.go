@@ -42,9 +42,9 @@ func Main(d driver.Driver) {
 	}
 }
 
-// Serve reads one request from r, answers on w, and returns. If a trial fails, Serve sends that
-// as an answer and returns no error. It returns an error if it cannot read the request or write
-// an answer. When r ends, Serve gives up the trial, because the lab has gone.
+// Serve reads one request from r, answers on w, and returns. If a trial fails, Serve sends the
+// failure as an answer and returns no error. It returns an error if it cannot read the request
+// or write an answer. When r ends, Serve gives up the trial, because the lab has gone.
 func Serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer) error {
 	return serve(ctx, d, r, w, func() {})
 }

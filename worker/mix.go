@@ -30,7 +30,7 @@ type mixClient struct {
 	borrows bool // another client owns the statements and closes them
 	runner  driver.Runner
 	reader  driver.Runner // the runner of operations that only read
-	conns   []driver.Conn // the client's own connections; none if each operation takes one from a pool
+	conns   []driver.Conn // the client's own connections; empty if each operation takes a connection from a pool
 	ops     []mixOp
 
 	order []uint8 // the operations of the chunk, as indexes into ops
@@ -54,8 +54,8 @@ type mixClient struct {
 	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
 	err     error
 
-	// Counts of operations that ended with an error, by its code. errors has the operations
-	// that failed, and results those that declare the error as their result.
+	// Counts of operations that ended with an error, by the error's code. errors counts the
+	// operations that failed, and results the operations that declare the error as their result.
 	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
 }

@@ -101,8 +101,8 @@ func (c *mixClient) refill() error {
 	return err
 }
 
-// record moves the latencies of the chunk to the histograms. The client's time is stopped
-// meanwhile.
+// record moves the latencies of the chunk to the histograms. During that, the client's time is
+// stopped.
 func (c *mixClient) record() {
 	for i, ns := range c.took {
 		c.ops[c.order[i]].latency.Record(ns)
@@ -110,8 +110,8 @@ func (c *mixClient) record() {
 	c.took = c.took[:0]
 }
 
-// attempt does an operation with row r of its parameters. If op.mutex is set, it holds the
-// mutex meanwhile. It reports whether the operation ended early because a statement returned no
+// attempt does an operation with row r of its parameters. If op.mutex is set, it holds the mutex
+// during that. It reports whether the operation ended early because a statement returned no
 // rows.
 func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	if op.mutex {

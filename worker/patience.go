@@ -61,7 +61,7 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 				waiting++
 			}
 		}
-		if waiting > 0 && now()-last > int64(patience) { // if no operation runs, the clients make parameters
+		if waiting > 0 && now()-last > int64(patience) { // if no operation runs, the clients are making parameters
 			return endless(clients, names, waiting, patience)
 		}
 	}

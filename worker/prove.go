@@ -270,7 +270,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// during runs a statement on other while a transaction is open that has run no statement.
+	// during begins a transaction, which runs no statement, and meanwhile runs a statement on the
+	// handle other.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {

@@ -153,7 +153,7 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	return nil
 }
 
-// execution adds to err the number r of the execution, if there are several (n > 1).
+// execution adds the number r of the execution to err if there are several executions (n > 1).
 func execution(r, n int, err error) error {
 	if n > 1 {
 		return fmt.Errorf("execution %d of the query: %w", r, err)

@@ -42,7 +42,7 @@ type replayClient struct {
 	next    func() []int  // returns the events of the next transaction, or nil after the last
 	read    int64
 	count   func(driver.Row) error
-	result  driver.Result // the result of the current event; nil if there is none to compare with the recording
+	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
 	said    map[int]said  // first non-lock error seen, by code
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took
@@ -50,7 +50,7 @@ type replayClient struct {
 	err     error
 }
 
-// said is an event and the message of its error.
+// said has an event and the message of the event's error.
 type said struct {
 	event   int
 	message string
@@ -197,7 +197,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 			c.took[i], c.rows[i] = end-start, c.read
 			start = end
 			if c.result != nil {
-				// Not every application asks for the result, so asking is not timed.
+				// The application may not have asked for the result, so asking is not timed.
 				err = c.ask(i)
 				start = now()
 				c.asking += start - end
@@ -237,8 +237,8 @@ func (c *replayClient) ask(i int) (err error) {
 	return err
 }
 
-// ends reports whether the error err of event i ends its transaction. The event is number k,
-// from 0, of the transaction.
+// ends reports whether the error err of event i ends the event's transaction. The event is
+// number k, from 0, in the transaction.
 func (c *replayClient) ends(i, k int, err error) bool {
 	lock, _ := lockCode(err)
 	_, then := c.failed[i]
@@ -296,8 +296,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end commits or rolls back c.tx, as do says. It does nothing if there is no transaction, which
-// may have ended earlier.
+// end commits or rolls back c.tx, as the parameter do says. It does nothing if there is no
+// transaction. The transaction may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {
@@ -338,7 +338,8 @@ func (c *replayClient) close() error {
 	return errors.Join(err, c.conn.Close())
 }
 
-// collect adds up the measurements of all events in s. first has the first error of each code.
+// collect adds up the measurements of all events in s. The parameter first has the first error
+// of each code.
 func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))
 	failures := make([]int64, len(r.Operations))
@@ -393,7 +394,7 @@ func (r *replay) expected(i int) bool {
 
 func isLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
-// asRecorded reports whether event i, which has run, ended as it did when it was recorded.
+// asRecorded reports whether event i, which has run, had the recorded outcome.
 func (r *replay) asRecorded(i int) bool {
 	e := &r.Events
 	_, failed := r.failed[i]

@@ -75,7 +75,8 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order of the lab. It returns an error if that is not want.
+// order waits for the next order of the lab. It returns an error unless the order is the
+// parameter want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -91,8 +92,8 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
-// meet sends the lab a response of type at about a mix in several processes, and waits for the
-// order.
+// meet sends the lab a response about a mix in several processes, and waits for the lab's order.
+// The parameter at is the type of the response, and order the type of the order.
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	if t.orders == nil {
 		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())

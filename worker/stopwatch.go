@@ -80,9 +80,9 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	}
 }
 
-// shares returns user and system with the same sum, but not negative. Of a child's CPU time
-// only the sum is exact. During a short phase, its division into the two may change by more
-// than the phase has used.
+// shares corrects user and system CPU time so that neither is negative. Their sum stays the
+// same. Of a child's CPU time only the sum is exact. During a short phase, its division into the
+// two may change by more than the phase has used.
 func shares(user, system int64) (int64, int64) {
 	switch {
 	case user < 0:

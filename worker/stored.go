@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored returns, for each table, the number of rows and, if the table lists columns, the sum
-// of the rows' hashes.
+// stored returns, for each table, the number of rows. If the entry of the table lists columns,
+// it also returns the sum of the rows' hashes.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
 	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
 		read, err := t.read(ctx, tables)
@@ -74,8 +74,8 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	return nil
 }
 
-// inserted returns the number and the checksum of the rows that each table has gained. before
-// has the tables' sums before the phase.
+// inserted returns the number and the checksum of the rows that each table has gained. The
+// parameter before has the tables' sums before the phase.
 func (t *trial) inserted(ctx context.Context, tables []plan.Stored, before []plan.RowSum) ([]protocol.Inserted, error) {
 	after, err := t.stored(ctx, tables)
 	if err != nil {

@@ -30,11 +30,11 @@ type trial struct {
 
 	counter *counter // counts instructions; nil if that is impossible
 
-	orders <-chan string // orders from the lab; nil if the request allows none
+	orders <-chan string // orders from the lab; nil if the request has no orders
 	out    *answers
 
 	mu    sync.Mutex
-	owned bool // if the lab goes, the trial must remove the database
+	owned bool // the trial must remove the database if the lab goes
 }
 
 // serve runs a trial and sends its answers. It returns an error only if the lab has gone or an
@@ -58,7 +58,7 @@ func (t *trial) serve(ctx context.Context) error {
 		case err == nil && cerr != nil:
 			err = failf(protocol.CodeClose, "closing the database: %w", cerr)
 		case leaves:
-			err = fmt.Errorf("%w; %v", err, left) // the message says what the user has to clean up
+			err = fmt.Errorf("%w; %v", err, left) // the message tells the user which data remains
 		}
 	}
 	answer := protocol.Response{Type: protocol.TypeDone}
@@ -149,8 +149,8 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// Before the lab could refuse the trial, the worker may already have written data to a
-		// server that outlives it.
+		// The lab also makes this check, but until it refuses the trial, the worker may already
+		// have written data to a server that outlives it.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}
@@ -293,7 +293,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		}
 	}
 	if t.req.Process > 0 {
-		return s, nil, nil // the first process does the rest when all other processes have ended
+		return s, nil, nil // the first process does the remaining work after all other processes have ended
 	}
 	if err := t.ours(ctx, "the checkpoint after the phase", func(ctx context.Context) error { return t.sizes(ctx, s) }); err != nil {
 		return nil, nil, err

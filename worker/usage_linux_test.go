@@ -20,7 +20,7 @@ func TestChildCPU(t *testing.T) {
 	}
 	defer func() {
 		_ = busy.Process.Kill()
-		_ = busy.Wait() // the error is that it was killed
+		_ = busy.Wait() // the error says that the process was killed
 	}()
 	first := int64(0)
 	for range 1000 {

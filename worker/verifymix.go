@@ -55,7 +55,8 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	if err != nil {
 		return "", err
 	}
-	// If there was an error, that of Rollback is ignored: SQLite may already have rolled back.
+	// If there already is an error, Rollback's error is ignored, because SQLite may already have
+	// rolled back.
 	defer func() { err = cmp.Or(err, tx.Rollback(ctx)) }()
 	for _, i := range c.order {
 		op := &c.ops[i]

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// waitUntil returns at the monotonic time t in ns, or at once if t has passed. time.Sleep may
-// be a millisecond late. So it is used only for long waits, the thread sleeps for most of the
-// rest, and a loop waits for the last part.
+// waitUntil returns at the monotonic time t in ns, or at once if t has passed. time.Sleep may be
+// a millisecond late, so it is used only for the first part of long waits. The thread then
+// sleeps for most of the remaining time, and a loop waits for the last part.
 func waitUntil(t int64) {
 	const coarse, fine = int64(3 * time.Millisecond), int64(80 * time.Microsecond)
 	if left := t - now(); left > coarse {

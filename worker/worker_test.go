@@ -24,8 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// story returns the fake's log after the schema, without closing. Before that, the log has only
-// probes of settings.
+// story returns the part of the fake's log after the schema, without closing the database.
+// Before that, the log has only probes of settings.
 func story(f *fake) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -488,7 +488,7 @@ func (limited) Info() driver.Info {
 }
 
 // TestJobBeyondLimits checks that a job refuses a setting that no PRAGMA reports if the driver
-// declares that it cannot apply it, before the database is opened.
+// declares a limit for the setting. The job must do so before it opens the database.
 func TestJobBeyondLimits(t *testing.T) {
 	req := protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},

@@ -25,7 +25,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int]}
 `
 
-// keptRun is a run of workloads on two drivers, in the form in which a store has it.
+// keptRun returns a run of workloads on two drivers, as a store would return it.
 func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
 	t.Helper()
 	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}
@@ -38,7 +38,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 	return run
 }
 
-// keptWorkload is a workload in the form in which a run has it.
+// keptWorkload returns a workload as it is in a run.
 func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))

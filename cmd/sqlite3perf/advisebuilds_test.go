@@ -15,9 +15,10 @@ import (
 )
 
 // TestSoakAdviseBuilds requests cold builds and a build for a platform. Cold builds of two real
-// drivers would take minutes, so their results are in the test's own cache of workers, and the
-// command must print them without building again; package lab makes a cold build of a small driver.
-// The platform is this one, without C, for which most packages are in the build cache.
+// drivers would take minutes. So their results are in the test's own cache of workers, and the
+// command must print them without building again; package lab makes a cold build of a small
+// driver. The platform is this machine's, without C, because most packages for it are in the
+// build cache.
 func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// BenchmarkAlternate measures two equal sides in two ways: with trials whose phases alternate, and
-// with trials one after another. For each phase it reports the spread of the ratios of both ways,
-// in percent: the standard deviation of a normal distribution with the same interquartile range.
-// docs/proofs.md has the figures.
+// BenchmarkAlternate measures two equal sides in two ways: with trials whose phases alternate,
+// and with trials one after another. For each phase and each way, it reports the spread of the
+// ratios in percent. The spread is the standard deviation of a normal distribution with the same
+// interquartile range. docs/proofs.md has the figures.
 func BenchmarkAlternate(b *testing.B) {
 	p := newPlace(b)
 	p.write("proofs.yaml", proofs, 0o644)

@@ -64,6 +64,7 @@ func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
 }
 
@@ -114,7 +115,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
 	case start != nil && !o.untilFixed:
-		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that mended it with --until-fixed", failure)}
+		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure)}
 	case missing != nil:
 		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
 	case len(found.Steps) == 0:
@@ -129,6 +130,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 		b.Also = also
 	}
 	err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
 		return bisect.Formats.Write(w, format, b, opts)
 	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
 	if failure = cmp.Or(failure, err); failure != nil {

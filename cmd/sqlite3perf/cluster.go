@@ -105,6 +105,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 

@@ -150,7 +150,7 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
 	small := []string{"cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases"}
-	if out, err := p.command(small...).CombinedOutput(); err != nil { // it builds the worker
+	if out, err := p.command(small...).CombinedOutput(); err != nil { // the command builds the worker
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, sig := range []os.Signal{os.Interrupt, os.Kill} {
@@ -160,7 +160,7 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 		if code := s.wait(); (code == exitInterrupted) != (sig == os.Interrupt) {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
-		if sig == os.Kill { // after a kill, the next command removes what was left
+		if sig == os.Kill { // after a kill, the next command removes leftovers
 			if out, err := p.command(small...).CombinedOutput(); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -174,7 +174,7 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
-	if out, err := p.command("cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases").CombinedOutput(); err != nil { // it builds the worker
+	if out, err := p.command("cluster", "--local", "none", "--nodes", "1", "--clients", "1", "--batch", "1", "--duration", "20ms", "--dir", "databases").CombinedOutput(); err != nil { // the command builds the worker
 		t.Fatalf("%v\n%s", err, out)
 	}
 	for _, x := range []struct {

@@ -22,8 +22,8 @@ func TestClusterHelpReads(t *testing.T) {
 	}
 }
 
-// TestClusterSum expects a failed round not to affect the other rounds, and trials that did not
-// begin to be left out.
+// TestClusterSum checks that a failed round does not affect the other rounds, and that trials
+// that did not begin are left out.
 func TestClusterSum(t *testing.T) {
 	h := latency.New()
 	h.Record(1e6)

@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
 func compareCommand(env *environment) *cobra.Command {
@@ -32,9 +33,9 @@ setting or of a parameter, in the order in which they are typed.
 
 Two drivers, or two values, are measured now, both in the same rounds, until every
 verdict is clear or --time is over. Each cell, which is a phase of a workload with its
-settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
-within --margin) or cannot tell yet, with an estimate of what would settle it. Cells
-that are wrong or failed come first.
+settings, has a verdict: slower, faster, no difference (the whole interval of the ratio
+lies within --margin), probably one of these, or not known yet, with an estimate of
+the further rounds. Cells that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone. After a run or a report, two of its drivers can be
@@ -127,10 +128,45 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
 		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+			c := stats.CompareRun(a)
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
+			opts.Hints.Further = o.output.further(a.Run, c)
+			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
+}
+
+// further returns the command that measures the further rounds of a run that a comparison needs, or
+// "" if there is none.
+func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
+	rounds, open := 0, []*stats.Compared(nil)
+	for _, x := range c.Cells {
+		if x.Rounds > 0 && x.Rounds < stats.MaxRounds {
+			rounds, open = max(rounds, x.Ratio.N+x.Rounds), append(open, x)
+		}
+	}
+	switch {
+	case open == nil:
+		return ""
+	case run.Stopped == result.StoppedRounds:
+		return fmt.Sprintf("the same command with --rounds %d", rounds)
+	}
+	return o.toExtend(run, compare.TimeToSettle(open))
+}
+
+// onlyThese returns the command that measures two drivers of a stored run until their comparison is
+// clear, or "" if a workload has no name that the command could take.
+func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
+	var workloads []string
+	for _, x := range c.Cells {
+		if x.Rounds > 0 {
+			workloads = with(workloads, x.Workload)
+		}
+	}
+	if workloads == nil || slices.ContainsFunc(workloads, func(w string) bool { return !slices.Contains(workload.Builtins(), w) }) {
+		return ""
+	}
+	return inStore(o.store, conditions.CommandLine([]string{"sqlite3perf", "compare", pair[0], pair[1], "--workloads", strings.Join(workloads, ",")}))
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
@@ -253,11 +289,15 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	if pair != nil && len(first.Run.Cases) > 2 {
-		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
+	further := ""
+	switch {
+	case pair != nil && len(driversOf(first.Run)) > 2:
+		further = o.output.onlyThese(pair, c)
+	case first == second && !isReport(args[0]):
+		further = o.output.further(first.Run, c)
 	}
 	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Scale, opts.Hints.More = scaleHint, more
+		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = scaleHint, more, further
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, again)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestReaches checks that each flag that names something to be opened, run or written has a reach,
-// so that sqlite3perf.yaml in somebody else's directory cannot set it.
+// TestReaches checks that each flag whose value is opened, run or written has a reach, so that
+// sqlite3perf.yaml in somebody else's directory cannot set it.
 func TestReaches(t *testing.T) {
 	root := rootCommand(processEnvironment())
 	for _, c := range subcommands(root) {

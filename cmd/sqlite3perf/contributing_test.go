@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestContributing checks that the files that CONTRIBUTING.md names exist, and that each has the
-// names that are said to be in it.
+// TestContributing checks that the files that CONTRIBUTING.md names exist, and that they contain
+// the names that CONTRIBUTING.md says they contain.
 func TestContributing(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {

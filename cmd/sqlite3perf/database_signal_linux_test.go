@@ -26,7 +26,8 @@ func (p *place) value(name, query string) string {
 	return s
 }
 
-// interrupted starts a command, interrupts it once it has printed said, and returns its output.
+// interrupted starts a command, interrupts it as soon as it has printed the text said, and
+// returns its output.
 func (p *place) interrupted(said string, args ...string) string {
 	p.t.Helper()
 	s := p.start(args...)
@@ -42,8 +43,8 @@ func (p *place) interrupted(said string, args ...string) string {
 	return s.stdout.String()
 }
 
-// TestInterruptedGenerate checks that the rows that generate inserted before it was
-// interrupted stay, and that it says how many there are.
+// TestInterruptedGenerate checks that rows inserted before an interruption remain, and that
+// generate prints their number.
 func TestInterruptedGenerate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -65,7 +65,7 @@ func lock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	*ts.Value(lockKey{}).(*func() error) = func() error { return errors.Join(in.Close(), cmd.Wait()) }
-	ts.Defer(func() { _ = in.Close() }) // in case the script does not reach unlock
+	ts.Defer(func() { _ = in.Close() }) // needed if the script does not call unlock
 	said, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || strings.TrimSpace(said) != "locked <nil>" {
 		ts.Fatalf("locker says %q, %v", said, err)

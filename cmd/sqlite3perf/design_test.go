@@ -20,15 +20,16 @@ import (
 
 const module = "github.com/sqlite3perf/sqlite3perf"
 
-// room is a directory that docs/design.md lists.
+// room is a directory, or a pattern of directories, in the list in docs/design.md.
 type room struct {
 	pattern string // such as drivers/NAME
 	below   bool   // the entry includes the packages below the directory
-	layer   int    // from 0, the highest
+	layer   int    // number of the layer, from 0, which is the highest
 }
 
-// rooms parses the list in docs/design.md. A line names each layer, from the highest to the lowest.
-// Indented lines after it name the directories of the layer.
+// rooms parses the list in docs/design.md. The list begins with the highest layer. For each
+// layer, it has a line with the layer's name, followed by indented lines with the layer's
+// directories.
 func rooms(fsys fs.FS) (list []room, layers []string, err error) {
 	data, err := fs.ReadFile(fsys, "docs/design.md")
 	if err != nil {
@@ -49,7 +50,7 @@ func rooms(fsys fs.FS) (list []room, layers []string, err error) {
 	return list, layers, nil
 }
 
-// in returns the room's directory that contains dir: dir itself, or one above it.
+// in returns the room's directory that contains dir. That is dir itself or a directory above it.
 func (r room) in(dir string) (string, bool) {
 	elements := strings.Split(dir, "/")
 	pattern := strings.Split(r.pattern, "/")
@@ -64,8 +65,8 @@ func (r room) in(dir string) (string, bool) {
 	return strings.Join(elements[:len(pattern)], "/"), true
 }
 
-// find returns the index of dir's room in the list, and the room's directory. The index
-// is -1 if no room contains dir.
+// find returns the index in the list of the room that contains dir, and the room's directory.
+// The index is -1 if no room contains dir.
 func find(list []room, dir string) (int, string) {
 	for i, r := range list {
 		if d, ok := r.in(dir); ok {
@@ -75,10 +76,10 @@ func find(list []room, dir string) (int, string) {
 	return -1, ""
 }
 
-// engine are the packages of the worker module that only workers, and tests, link.
+// engine lists the packages of the worker module that only workers and tests link.
 var engine = []string{"worker", "worker/addedcost", "worker/job", "worker/driver/connpool", "worker/driver/drivertest", "worker/driver/litedriver", "worker/driver/sqldriver", "worker/suite"}
 
-// violations returns where the source tree differs from the list in docs/design.md.
+// violations returns all differences between the source tree and the list in docs/design.md.
 func violations(fsys fs.FS) ([]string, error) {
 	list, layers, err := rooms(fsys)
 	if err != nil {
@@ -150,8 +151,8 @@ func violations(fsys fs.FS) ([]string, error) {
 	return wrong, err
 }
 
-// TestRooms checks that docs/design.md's list of rooms is complete and true, and that no
-// import points to a higher layer.
+// TestRooms checks that the list in docs/design.md is complete and correct, and that no package
+// imports one from a higher layer.
 func TestRooms(t *testing.T) {
 	wrong, err := violations(os.DirFS("../.."))
 	if err != nil {
@@ -203,8 +204,8 @@ func TestRoomsViolated(t *testing.T) {
 	}
 }
 
-// TestLinked checks that a worker does not link YAML and that the command does not link
-// the engine, not even through another package.
+// TestLinked checks that a worker does not link YAML, and that the command does not link the
+// engine, not even through another package.
 func TestLinked(t *testing.T) {
 	for _, c := range []struct {
 		dir, pkg string
@@ -243,7 +244,7 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has tools of its own
+		case d.IsDir() && (file == "docs" || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") && file != "."): // docs has its own tools
 			return fs.SkipDir
 		case d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go"):
 			return nil

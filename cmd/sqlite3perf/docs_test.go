@@ -113,10 +113,10 @@ func consoleCommands(markdown string) []documented {
 	return list
 }
 
-// figure is a number with its unit, or the digits of random bytes.
+// figure matches a number with its unit, or the digits of random bytes.
 var figure = regexp.MustCompile(`[0-9a-f]{16,}|[0-9][0-9.,]*(ns|µs|ms|s|m|k|M)?`)
 
-// stable returns the parts of an output that every run of a command prints alike: the words,
+// stable returns the parts of an output that are the same whenever the command runs: the words,
 // without figures, widths, charts, and repeated lines of progress.
 func stable(output string) []string {
 	var list []string
@@ -125,8 +125,8 @@ func stable(output string) []string {
 			continue
 		}
 		words := strings.Fields(figure.ReplaceAllString(line, "0"))
-		line = strings.Join(slices.Compact(words), " ") // how many powers of ten an axis has depends on the machine
-		line = strings.ReplaceAll(line, "[ ", "[")      // a figure that is set to the right
+		line = strings.Join(slices.Compact(words), " ") // the number of powers of ten on an axis depends on the machine
+		line = strings.ReplaceAll(line, "[ ", "[")      // the figure was aligned to the right
 		if len(list) == 0 || list[len(list)-1] != line {
 			list = append(list, line)
 		}
@@ -144,7 +144,7 @@ func TestStrangersDocument(t *testing.T) {
 	doc := string(text)
 	for _, c := range rootCommand(&environment{}).Commands() {
 		if !c.Hidden && !strings.Contains(doc, "`"+c.Name()+"`") && !strings.Contains(doc, "`"+c.Name()+" ") {
-			t.Errorf("what was tried with %s is not in it", c.Name())
+			t.Errorf("docs/strangers.md does not name %s: add it to the lines of the files that it reads", c.Name())
 		}
 	}
 	missing := map[string]bool{}

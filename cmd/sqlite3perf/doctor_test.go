@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// equalCases returns a run of two equal cases. value has the wall time in ns of a case
-// in a round.
+// equalCases returns a run of two equal cases. The function value returns the wall time in ns of
+// a case in a round.
 func equalCases(rounds int, value func(id, round int) int64) *result.Run {
 	run := &result.Run{Rounds: rounds, Scale: "quick"}
 	for id := 1; id <= 2; id++ {
@@ -44,7 +44,9 @@ func TestNoiseOf(t *testing.T) {
 	}
 }
 
-// The last length is what 5 minutes give, but at least what a run has.
+// TestLengths checks the run lengths for which doctor gives the smallest difference. The last
+// length is the number of rounds that fit into 5 minutes, but at least the least number of
+// rounds of a run.
 func TestLengths(t *testing.T) {
 	for round, want := range map[time.Duration][]int{
 		time.Second: {6, 30, 300}, 10 * time.Second: {6, 30}, 20 * time.Second: {6, 15}, 50 * time.Second: {6}, time.Minute: {6}, 0: {6, 30, 300e9},

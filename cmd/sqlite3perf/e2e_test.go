@@ -42,7 +42,7 @@ func TestAllDrivers(t *testing.T) {
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete {
-		err = nil // the cells show the reason
+		err = nil // the cells contain the reason
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -89,7 +89,7 @@ func TestSoakTrendsPage(t *testing.T) {
 	})()`
 	want(t, p, marked, "marked")
 
-	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // the middle of 49 runs
+	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // in the middle of the 49 runs
 	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
 
 	// The figures of a large store take long, so the page computes them only when the user opens
@@ -121,7 +121,7 @@ func choose(t *testing.T, p *browser.Page, name, value string) {
 	}
 }
 
-// sameView fails unless the address of a page shows the same view when it is opened again.
+// sameView fails unless the page's address shows the same view when it is opened again.
 func sameView(t *testing.T, b *browser.Browser, p *browser.Page) {
 	t.Helper()
 	address, err := browser.Eval[string](p, "location.href")
@@ -150,7 +150,7 @@ func TestListPage(t *testing.T) {
 	act(t, p, nil, loaded)
 	want(t, p, rows, "50")
 	act(t, p, p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
-	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // no run asked for this setting
+	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // no run was given this setting
 	act(t, p, p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
 	choose(t, p, "driver", "modernc")
 	act(t, p, nil, loaded+` && location.search.includes("driver=modernc")`)
@@ -178,8 +178,9 @@ func TestListPage(t *testing.T) {
 	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "5")
 }
 
-// point moves the mouse to an element until the expression then is true. A page whose layout is not
-// finished may move the element away from the mouse.
+// point moves the mouse to an element. It does so repeatedly until a JavaScript expression, the
+// parameter then, is true. While a page's layout is not finished, the element may move away from
+// the mouse.
 func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -340,8 +341,8 @@ func TestRunDefects(t *testing.T) {
 	want(t, p, `document.querySelector("section.panel").innerText`, "known defects", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords reads the page of a run in which one driver is tied with the first, one leads by no
-// more than the overhead of sqlite3perf, and two are refused for the same reason.
+// TestRunWords reads the page of a run. One driver is tied with the first, one leads by no more
+// than the overhead of sqlite3perf, and two are refused for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -389,14 +390,14 @@ func TestRunWords(t *testing.T) {
 	checkPage(t, p, s.url, "data:", "blob:")
 	want(t, p, inside, "1")
 	want(t, p, `document.querySelector(".answer").innerText`, "Of all drivers and phases of the run, whatever is chosen below: In simple insert")
-	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc, 96% interval", "what sqlite3perf itself adds could explain the difference: it is at least 50% of the time of modernc v1.2.3, and at most 99% more is added to ncruces v1.2.3")
-	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "could explain its lead before ncruces")
+	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc, 96% interval", "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc v1.2.3, and ncruces v1.2.3 has at most 99% more overhead")
+	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "may explain its lead before ncruces")
 	want(t, p, `document.querySelector(".facts").innerText`, "the best", "mattn", "sql, no cgo", "modernc")
 
 	p = openPage(t, b, s.url+"runs/1")
 	act(t, p, nil, loaded)
 	want(t, p, `document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
-	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one to beware of, and one with the cells
+	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
 

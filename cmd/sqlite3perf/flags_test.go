@@ -21,7 +21,8 @@ import (
 // word matches text that can be a flag.
 var word = regexp.MustCompile(`[^\w-](--[A-Za-z][\w-]*)`)
 
-// Only the command names its flags. Libraries describe mistakes in their own terms.
+// TestLibrariesNameNoFlags checks that only the package of the command names flags. Other
+// packages must describe mistakes in their own terms.
 func TestLibrariesNameNoFlags(t *testing.T) {
 	flags := map[string]bool{}
 	root := rootCommand(processEnvironment())
@@ -64,7 +65,8 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 	}
 }
 
-// Each field of a job is set by a flag of its command, except those listed.
+// TestJobFlags checks that each field of a job is set by a flag of its command, except for the
+// listed fields.
 func TestJobFlags(t *testing.T) {
 	without := map[string]string{
 		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
@@ -128,7 +130,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// Texts that are printed in many places are written in one place of the source.
+// TestWordedOnce checks that a text that is printed in many places is written in only one place
+// of the source.
 func TestWordedOnce(t *testing.T) {
 	places := map[string]string{
 		"did you mean":          "worker/driver/settings.go",

@@ -28,11 +28,12 @@ import (
 // and is a spreadsheet formula.
 const hostile = "=cmd|' /C calc'!A1\x1b]0;owned\a\x1b[31m\u009b31m\u202egnorw\u2066\r\nsqlite3perf: \t\x7f\x00\ufeff"
 
-// color matches what the command itself may send to a terminal.
+// color matches the control sequences that the command writes to a terminal on purpose: colors,
+// erase line, and carriage return. All others must come from hostile text.
 var color = regexp.MustCompile("\x1b\\[[0-9;]*[mK]|\r")
 
-// run1 runs the command in this process and returns its whole output, which must be
-// printable.
+// run1 runs the command in this process and returns its standard output and exit status. Its
+// whole output must be printable.
 func run1(t *testing.T, width int, args ...string) (stdout string, code int) {
 	t.Helper()
 	var out, messages bytes.Buffer

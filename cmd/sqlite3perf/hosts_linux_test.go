@@ -27,8 +27,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// network is an SSH server on this machine, and a configuration of the client that has several
-// names for it. Each name stands for a different machine, with its own cache directory.
+// network is an SSH server on this machine with a configuration of the client. The configuration
+// has several names for the server. Each name stands for a different machine, with its own cache
+// directory.
 type network struct {
 	t      testing.TB
 	place  *place
@@ -220,7 +221,7 @@ func (n *network) leftNothing() {
 
 var onHosts = []string{"run", "--drivers", "modernc", "--workloads", "./tiny.yaml", "--seed", "7"}
 
-// TestOneHost measures on a host. It expects the run in the local store, with the name of the host.
+// TestOneHost measures on a host. The run must be in the local store, with the name of the host.
 func TestOneHost(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -260,9 +261,8 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestSoakHostGone ends the connection to one of two hosts. It checks that only this host's cells
-// have failed, that the run can be resumed once the host is back, and that nothing is left on any
-// machine.
+// TestSoakHostGone ends the connection to one of two hosts. Only that host's cells may have
+// failed, the run can be resumed once the host is back, and no machine may have anything left.
 func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -312,7 +312,7 @@ func TestSoakHostGone(t *testing.T) {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
 
-	// The host is back. The next agent removes what a killed agent left.
+	// The host is back. The next agent removes what a killed agent has left.
 	s = p.start(n.on("pi", "run", "--resume", lost)...)
 	if code := s.wait(); code != exitOK {
 		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
@@ -336,7 +336,7 @@ func TestSoakHostGone(t *testing.T) {
 		t.Errorf("resumed: %d rounds, %d with a trial that counts, the first cell is %s", j.Run.Rounds, len(rounds), j.Cells[0].Status)
 	}
 
-	// Both runs are shown side by side, also from another store.
+	// Both runs are shown side by side, also if they were merged into another store.
 	if out, err := p.command("merge", filepath.Join(p.dir, ".home/data/sqlite3perf/results.db"), "--store", "merged.db").CombinedOutput(); err != nil {
 		t.Fatalf("merge: %v\n%s", err, out)
 	}
@@ -402,8 +402,8 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// TestKillsConnection cuts the connection to a host at random moments. It expects an error that
-// says what ended, and nothing left on the host.
+// TestKillsConnection cuts the connection to a host at random moments. The error must say what
+// ended, and nothing may be left on the host.
 func TestKillsConnection(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -423,18 +423,18 @@ func TestKillsConnection(t *testing.T) {
 			t.Fatalf("clients %v, server %d", clients, server)
 		}
 		for _, pid := range map[string][]int{"the client": clients, "the server's process": {server}, "the agent": agents, "both": {server, clients[0]}}[kind] {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // of both the second may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the second process may have ended together with the first
 		}
 		want := map[string]string{
 			"the client":           "the connection ended: the SSH client here was killed (SIGKILL)",
-			"the server's process": "the connection ended: ", // the client notices the end as it reads or writes
+			"the server's process": "the connection ended: ", // the client notices this while it reads or writes
 			"the agent":            "the agent there was killed",
 			"both":                 "the connection ended: ",
 		}[kind]
 		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: "+want) {
 			t.Errorf("cut %d, %s killed: exit status %d\n%swant %s", k, kind, code, s.said.String(), want)
 		}
-		if kind == "the agent" { // a killed agent could not remove anything, so the next agent does
+		if kind == "the agent" { // a killed agent cannot remove anything, but the next agent does
 			if out, err := p.command(n.on("pi", append(onHosts, "--rounds", "6", "--quiet")...)...).CombinedOutput(); err != nil {
 				t.Errorf("the next run: %v\n%s", err, out)
 			}
@@ -446,15 +446,15 @@ func TestKillsConnection(t *testing.T) {
 	}
 }
 
-// TestKillsConnectionWhileBuilding cuts the connection before anything is measured. It expects
-// nothing left on the host.
+// TestKillsConnectionWhileBuilding cuts the connection before anything is measured. Nothing may
+// be left on the host.
 func TestKillsConnectionWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	n := newNetwork(t, p, "pi")
 	workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	for range (times(t, 1) + 9) / 10 {
-		if err := os.RemoveAll(workers); err != nil { // the first is a link
+		if err := os.RemoveAll(workers); err != nil { // in the first round, workers is a symbolic link
 			t.Fatal(err)
 		}
 		s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
@@ -507,8 +507,8 @@ phases:
 	n.leftNothing()
 }
 
-// TestSoakHostMistakes checks that each mistake about hosts gets one line that says what to do, and
-// that nothing is measured.
+// TestSoakHostMistakes checks that the message for each mistake about hosts is one line that
+// says what to do, and that nothing is measured.
 func TestSoakHostMistakes(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -584,9 +584,9 @@ func TestSoakHostMistakes(t *testing.T) {
 	n.leftNothing()
 }
 
-// TestSoakHostDiskFull measures on a host with small disks, in a mount namespace of the agent.
-// Files that do not fit fail, each time with a line that says what to do, and nothing is left on
-// the disks.
+// TestSoakHostDiskFull measures on a host with small disks, which are in a mount namespace of
+// the agent. Each time a file does not fit, the error must be one line that says what to do, and
+// nothing may be left on the disks.
 func TestSoakHostDiskFull(t *testing.T) {
 	namespace := mountNamespace()
 	if namespace == nil {
@@ -600,7 +600,7 @@ func TestSoakHostDiskFull(t *testing.T) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	// The script must not have single quotes, and a shell strips one level of these.
+	// The script must not have single quotes, because a shell reads it within single quotes.
 	small := func(name, on, size, first string) string {
 		return n.changed(name, `s#exec "$f" host-agent#exec `+strings.Join(namespace, " ")+` sh -c "mkdir -p `+on+`; mount -t tmpfs -o mode=755,size=`+size+` none `+on+`; `+first+`$f host-agent; ls -A `+on+` >`+n.path(name+".left")+`"#`)
 	}
@@ -635,8 +635,8 @@ func TestSoakHostDiskFull(t *testing.T) {
 	}
 }
 
-// TestSoakQuestionsOnHosts runs compare, gate and reproduce on two hosts. It expects the same seed
-// on both, and one answer for both.
+// TestSoakQuestionsOnHosts runs compare, gate and reproduce on two hosts. Both hosts must get
+// the same seed, and there must be one answer for both.
 func TestSoakQuestionsOnHosts(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

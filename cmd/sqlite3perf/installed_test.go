@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestSoakInstalled uses the command as somebody does who has only the executable and a home
+// TestSoakInstalled uses the command like a user who has only the executable and a home
 // directory. The command builds a worker from the sources inside the executable.
 func TestSoakInstalled(t *testing.T) {
 	t.Parallel()
@@ -25,8 +25,8 @@ func TestSoakInstalled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Package build is compiled without the path of its directory, as with go build
-	// -trimpath, which would compile every dependency again.
+	// Package build is compiled without the path of its directory, as with go build -trimpath.
+	// That flag is not used, because it would compile every dependency again.
 	bin := filepath.Join(dir, "bin", "sqlite3perf")
 	build := exec.Command("go", "build", "-o", bin, "-gcflags=github.com/sqlite3perf/sqlite3perf/internal/lab/build=-trimpath="+root, ".")
 	build.Env = append(os.Environ(), "GOWORK=off")

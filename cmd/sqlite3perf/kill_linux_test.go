@@ -30,12 +30,12 @@ func init() {
 	workers["lingers"] = func() { worker.Main(&lingering{honest()}) }
 }
 
-// holding is a driver whose trials wait until the test lets them go on with [place.let].
+// holding is a driver whose trials wait until the test allows them to continue with [place.let].
 type holding struct{ driver.Driver }
 
-// held waits until the test lets this many processes measure.
+// held waits until the test allows this many processes to measure.
 var held = sync.OnceValue(func() error {
-	dir := filepath.Dir(os.Getenv("HOME")) // that of the place
+	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the place's directory
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (d *leaving) Open(ctx context.Context, path string, s driver.Settings) (dri
 	return d.Driver.Open(ctx, path, s)
 }
 
-// lingering is a driver that never finishes closing a database, like one with very many
+// lingering is a driver whose databases never finish closing, like one with very many
 // connections.
 type lingering struct{ driver.Driver }
 
@@ -91,7 +91,8 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times returns the number of repetitions: few, or the value of TEST_TIMES, which make kills sets.
+// times returns the number of repetitions. That is few or, under make kills, the value of the
+// variable TEST_TIMES.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -140,7 +141,7 @@ func (p *place) stored() (n int) {
 	defer db.Close()
 	if err := db.QueryRow(`SELECT count(*) FROM trials WHERE EXISTS
 		(SELECT 1 FROM samples WHERE samples.run_id = trials.run_id AND samples.trial_id = trials.trial_id)`).Scan(&n); err != nil {
-		return 0 // it does not exist yet
+		return 0 // the store does not exist yet
 	}
 	return n
 }
@@ -160,15 +161,15 @@ func (p *place) workerPIDs() (pids []int) {
 	return pids
 }
 
-// TestKillsLeaveNothing kills the lab, the worker or both at random moments. It expects that no
-// measured trial is lost, and that nothing is left after the next run.
+// TestKillsLeaveNothing kills the lab, the worker or both at random moments. No measured trial
+// may be lost, and nothing may be left after the next run.
 func TestKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	p.ownTemp()
 	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
-	left := map[string]int{}   // kills that left something for the next run
-	killed := map[string]int{} // workers that were killed, or that ran when the lab was killed
+	left := map[string]int{}   // number of kills that left something for the next run to remove
+	killed := map[string]int{} // number of workers that were killed, or that were running when the lab was killed
 	for k := range times(t, 6) {
 		kind := []string{"lab", "worker", "both"}[k%3]
 		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "8", "--dir", "databases", "--worker-cache", "workers")
@@ -180,7 +181,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			pids = p.workerPIDs() // usually one worker is running
 		}
 		if kind == "both" {
-			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // stopped, so that the lab starts no other worker
+			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // stops the lab, so that it starts no other worker
 			pids = p.workerPIDs()
 		}
 		if kind != "worker" {
@@ -189,7 +190,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 		killed[kind] += len(pids)
 		if kind != "lab" {
 			for _, pid := range pids {
-				_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+				_ = syscall.Kill(pid, syscall.SIGKILL) // the worker may have ended already
 			}
 		}
 		code := s.wait()
@@ -262,7 +263,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 // at any moment.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// An ignored hangup, as under nohup, is inherited. A caught one is not.
+	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a
+	// hangup is caught.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })
@@ -306,7 +308,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// TestHangupUnderNohup checks that under nohup a hangup does not end a run. The rounds
+// TestHangupUnderNohup checks that a hangup under nohup does not end a run. The run's rounds
 // continue.
 func TestHangupUnderNohup(t *testing.T) {
 	t.Parallel()
@@ -346,12 +348,12 @@ func (p *place) locked() {
 		if strings.TrimSpace(said) == "locked <nil>" {
 			p.t.Cleanup(func() {
 				in.Close()
-				_ = cmd.Wait() // it may return an error because of how it ended
+				_ = cmd.Wait() // the error may describe how the process ended
 			})
 			return
 		}
 		in.Close()
-		_ = cmd.Wait() // the current run had the lock: try again
+		_ = cmd.Wait() // the run that is in progress had the lock, so try again
 	}
 	p.t.Fatal("the store cannot be locked")
 }
@@ -367,8 +369,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 	before := p.stored()
 
-	// While trials are measured, the first Ctrl-C waits for the lock and the second
-	// does not.
+	// While trials are measured, the first Ctrl-C still waits for the lock, but a second one does
+	// not.
 	s := p.start(append(args, "100000")...)
 	s.until("round 1 of")
 	p.locked()
@@ -397,7 +399,7 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let allows the workers whose names are in holds to run that many trials.
+// let allows the workers whose names are in holds to run the given number of trials.
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.
@@ -407,7 +409,7 @@ func (p *place) let(trials int) {
 	}
 }
 
-// inTrialAfter waits until that many trials are stored and the next trial waits.
+// inTrialAfter waits until the given number of trials are stored and the next trial waits.
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	eventually(p.t, "the next trial is held", func() bool {
@@ -448,8 +450,8 @@ func TestInterruptedWhileClosing(t *testing.T) {
 	}
 }
 
-// TestSoakStoppedAndContinued checks that a lab that was stopped and continued does not
-// blame a worker for the time. The trial is repeated, and a message says so.
+// TestSoakStoppedAndContinued stops the lab and continues it later. The lab must not blame a
+// worker for that time. It must repeat the trial, and print a message about that.
 func TestSoakStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

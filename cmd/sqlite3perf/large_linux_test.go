@@ -58,8 +58,9 @@ func largeStore(b *testing.B) *place {
 	return p
 }
 
-// BenchmarkLargeStore runs the commands that read a store, on one with 1,000 runs and a million
-// samples. It reports the time of a whole process, and the peak of its resident memory in MB.
+// BenchmarkLargeStore runs the commands that read a store, on a store with 1,000 runs and a
+// million samples. It reports the time of the whole process, and the peak of its resident memory
+// in MB.
 func BenchmarkLargeStore(b *testing.B) {
 	p := largeStore(b)
 	for _, args := range [][]string{{"runs"}, {"show", "last"}, {"compare", "1", "1000"}} {
@@ -77,10 +78,10 @@ func BenchmarkLargeStore(b *testing.B) {
 	}
 }
 
-// BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was just
-// started on the same store. It reports means: the time until the server has started, the time
-// until the view and its pictures are shown, the time until nothing more is loaded, and the number
-// of bytes loaded.
+// BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was
+// just started on the same store. It reports the means of four figures: the time until the
+// server has started, the time until the view and its pictures are shown, the time until nothing
+// more is loaded, and the number of bytes loaded.
 func BenchmarkLargeStorePages(b *testing.B) {
 	p, chromium := largeStore(b), startBrowser(b)
 	for _, view := range []struct{ name, address, whole string }{

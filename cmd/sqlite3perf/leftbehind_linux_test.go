@@ -49,8 +49,8 @@ func exposed(dir string) (list []string) {
 	return list
 }
 
-// TestNoCopyIsLeft checks that nobody can read the user's data after workload from has ended in any
-// way, and that an interruption is reported as one.
+// TestNoCopyIsLeft ends the command workload from in various ways. After that, nobody must be
+// able to read the user's data. An interruption must be reported as one.
 func TestNoCopyIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -82,7 +82,7 @@ func TestNoCopyIsLeft(t *testing.T) {
 	if list := exposed(tmp); len(list) > 0 {
 		t.Errorf("after a kill: %q", list)
 	}
-	if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes what the previous one left
+	if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes the files that the previous one left
 		t.Errorf("%v\n%s", err, out)
 	}
 	p.nothingLeft()
@@ -109,7 +109,7 @@ func (p *place) unread(args ...string) {
 }
 
 // TestUnreadLeaveNothing checks that commands that end because nobody reads their output remove
-// what they created.
+// the files that they created.
 func TestUnreadLeaveNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -148,7 +148,7 @@ func TestLookUpLeavesNothing(t *testing.T) {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
 		if sig == os.Kill {
-			if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes what the previous one left
+			if out, err := p.command("workloads").CombinedOutput(); err != nil { // any command removes the files that the previous one left
 				t.Errorf("%v\n%s", err, out)
 			}
 		}
@@ -204,8 +204,8 @@ func TestUnwritableOutput(t *testing.T) {
 	check(rootCommand(&environment{}))
 }
 
-// TestInterruptedUnread checks that Ctrl-C is reported as the reason why a run ended whose output
-// nobody reads.
+// TestInterruptedUnread interrupts a run whose output nobody reads. Ctrl-C must be reported as
+// the reason for its end.
 func TestInterruptedUnread(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -234,8 +234,8 @@ func TestInterruptedUnread(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestEndsThatAreNotUsage checks that a process that ends for another reason than wrong usage does
-// not have the exit status of wrong usage.
+// TestEndsThatAreNotUsage checks that a process that ends for another reason than wrong usage
+// does not exit with the status for wrong usage.
 func TestEndsThatAreNotUsage(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -260,14 +260,14 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	}
 }
 
-// ended is a command that [TestKillsOfEveryCommand] ends.
+// ended is a command for [TestKillsOfEveryCommand].
 type ended struct {
 	args []string
-	most time.Duration // greatest time after which the command is ended; shorter than the command takes
+	most time.Duration // longest time after which the test ends the command; shorter than the command takes
 }
 
-// everyCommand returns a call of each command, in two lists: builds has those that build workers
-// first.
+// everyCommand returns a call of each command, in two lists. The list builds has the commands
+// that build workers first.
 func everyCommand(measured []string) (commands, builds [][]string) {
 	with := func(args ...string) []string { return append(args, measured...) }
 	commands = [][]string{
@@ -306,8 +306,9 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 	return commands, builds
 }
 
-// TestKillsAreOfEveryCommand checks that everyCommand and docs/interruption.md leave out no command.
-func TestKillsAreOfEveryCommand(t *testing.T) {
+// TestEveryCommandIsKilled checks that everyCommand and docs/interruption.md leave out no command.
+// It is cheap, so its name doesn't begin with TestKills, which "make test" skips.
+func TestEveryCommandIsKilled(t *testing.T) {
 	t.Parallel()
 	commands, builds := everyCommand(nil)
 	doc, err := os.ReadFile("../../docs/interruption.md")
@@ -319,7 +320,7 @@ func TestKillsAreOfEveryCommand(t *testing.T) {
 			continue
 		}
 		if !slices.ContainsFunc(append(commands, builds...), func(args []string) bool { return args[0] == c.Name() }) {
-			t.Errorf("%s is not among them", c.Name())
+			t.Errorf("everyCommand has no call of %s", c.Name())
 		}
 		if name := regexp.MustCompile("`" + c.Name() + "[` ]"); !name.Match(doc) {
 			t.Errorf("docs/interruption.md does not say how %s ends", c.Name())
@@ -327,9 +328,9 @@ func TestKillsAreOfEveryCommand(t *testing.T) {
 	}
 }
 
-// TestKillsOfEveryCommand ends every command at random moments: half of the time by a kill,
-// otherwise by a signal or a reader that goes away. After the next start nothing may be left, and
-// no exit status may blame the user or a database.
+// TestKillsOfEveryCommand ends every command at random moments. Half of the time it kills the
+// command. Otherwise it sends a signal, or the reader of the output goes away. After the next
+// start nothing may be left, and no exit status may blame the user or a database.
 func TestKillsOfEveryCommand(t *testing.T) {
 	t.Parallel()
 	var p *place
@@ -384,7 +385,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		c := list[order[0]]
 		order = order[1:]
 		kind := []os.Signal{os.Kill, os.Kill, os.Kill, syscall.SIGTERM, os.Interrupt, syscall.SIGPIPE}[rand.IntN(6)]
-		_ = os.Remove(filepath.Join(p.dir, "out", "imitation.db")) // workload from does not replace it
+		_ = os.Remove(filepath.Join(p.dir, "out", "imitation.db")) // workload from does not replace an existing file
 		var said bytes.Buffer
 		cmd := p.command(c.args...)
 		cmd.Stderr = &said
@@ -417,7 +418,7 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			select {
 			case err = <-over:
 				ends = true
-			case <-time.After(10 * time.Second): // a command that waits or measures on is ended as a user would end it
+			case <-time.After(10 * time.Second): // the command is still measuring or waiting; end it as a user would
 				_ = cmd.Process.Signal(os.Interrupt)
 			}
 		} else if !ends {
@@ -442,11 +443,11 @@ func TestKillsOfEveryCommand(t *testing.T) {
 			t.Errorf("%s: the user's data are in %q", how, list)
 		}
 		again("doctor", "--no-noise", "--dir", "databases")
-		again("doctor", "--no-noise") // in the usual directory
+		again("doctor", "--no-noise") // in the default directory
 		again("show", "1", "-o", "out/shown.csv")
 		again("merge", "theirs.db", "--store", "elsewhere/store.db", "--quiet")
 		if slices.ContainsFunc(builds, func(args []string) bool { return slices.Equal(args, c.args) }) {
-			again(with("run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // with the workers' cache
+			again(with("run", "--drivers", "modernc", "--rounds", "6", "--quiet")...) // with the cache of workers
 		}
 		p.nothingLeft()
 		for _, dir := range []string{".", "out", "elsewhere", ".home/cache/sqlite3perf/databases"} {

@@ -22,7 +22,7 @@ func TestSoakLongTexts(t *testing.T) {
 	r := hostileRun()
 	spoil(reflect.ValueOf(r).Elem(), long)
 	path := storedAs(t, r)
-	most := 2 << 20 // greatest number of bytes printed
+	most := 2 << 20 // greatest number of bytes that may be printed
 	for _, width := range []int{0, 80} {
 		for _, format := range report.Formats() {
 			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
@@ -52,8 +52,8 @@ func TestManyWarnings(t *testing.T) {
 	}
 }
 
-// TestCommandsOfCI shows a run whose texts contain commands of CI services, at widths at which any
-// of them would begin a line.
+// TestCommandsOfCI shows a run whose texts contain commands of CI services. It tries widths at
+// which any of these commands would be at the beginning of a line.
 func TestCommandsOfCI(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := hostileRun()

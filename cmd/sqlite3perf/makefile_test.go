@@ -9,7 +9,7 @@ import (
 )
 
 // TestMakeGoesOn uses a go command that fails in one of three modules and in one of two drivers.
-// make must test all modules, and name those that failed at the end.
+// make must test all modules, and list those that failed at the end.
 func TestMakeGoesOn(t *testing.T) {
 	if _, err := exec.LookPath("make"); err != nil {
 		t.Skip("make is not installed")
@@ -21,7 +21,7 @@ func TestMakeGoesOn(t *testing.T) {
 	}
 	for _, target := range []string{"test", "race", "lint"} {
 		cmd := exec.Command("make", "-C", "../..", target, "MODULES=record worker tools drivers/mattn drivers/rqlite", "GO="+tool)
-		if target == "lint" { // the linter that make would have built
+		if target == "lint" { // stands for the linter that make would have built
 			cmd.Args = append(cmd.Args, "LINTER="+tool)
 		}
 		out, err := cmd.CombinedOutput()

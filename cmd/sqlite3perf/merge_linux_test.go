@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMergeLog checks that a store is merged even if its runs are in a write-ahead log, because a
-// program has the store open, and that neither the store nor the log is changed.
+// TestMergeLog merges a store whose runs are in a write-ahead log, because a program has the
+// store open. Neither the store nor the log may be changed.
 func TestMergeLog(t *testing.T) {
 	p := newPlace(t)
 	command := func(args ...string) string {
@@ -48,7 +48,7 @@ func TestMergeLog(t *testing.T) {
 	}
 }
 
-// bytesOf returns the regular files of a directory whose names are those of stores.
+// bytesOf returns the contents of the files in a directory that have the name of a store.
 func bytesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := map[string]string{}

@@ -210,7 +210,7 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options docum
 			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
 		}}
-	if resumable(a.Run) == nil {
+	if resumable(a.Run, false) == nil {
 		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}
 	if a.Run.Compares != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// looks are the screen sizes and color schemes in which every page must be readable.
+// looks has the screen sizes and color schemes in which every page must be readable.
 var looks = []browser.Look{
 	{Width: 1440, Height: 900},
 	{Width: 1440, Height: 900, Dark: true},
@@ -136,8 +136,8 @@ func TestReportPage(t *testing.T) {
 	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
 }
 
-// TestSoakComparisonPage compares two drivers, and looks at the page of it as somebody does who
-// wants to know how they differ.
+// TestSoakComparisonPage compares two drivers, and reads the page like somebody who wants to
+// know how they differ.
 func TestSoakComparisonPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -160,7 +160,7 @@ func TestSoakComparisonPage(t *testing.T) {
 	readableOnPhone(t, p)
 }
 
-// readableOnPhone checks that on a phone the picture of all cells shortens no text, and that the
+// readableOnPhone checks that the picture of all cells shortens no text on a phone, and that the
 // table of differences fits the screen.
 func readableOnPhone(t *testing.T, p *browser.Page) {
 	t.Helper()
@@ -174,8 +174,7 @@ func readableOnPhone(t *testing.T, p *browser.Page) {
 	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
 }
 
-// TestSoakAdvicePage looks at the page of a recommendation, as a colleague does who has nothing
-// else.
+// TestSoakAdvicePage reads the page of a recommendation like a colleague who has only that page.
 func TestSoakAdvicePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -195,7 +194,7 @@ func TestSoakAdvicePage(t *testing.T) {
 func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	// Of a mix, each operation would be slow.
+	// In a mix, each operation would be slow.
 	place.write("short.yaml", `name: short
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s}
 schema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)
@@ -309,12 +308,13 @@ func savedPNG(data []byte) error {
 // copiesTables copies a table as CSV and as Markdown, and reads the clipboard.
 func copiesTables(t *testing.T, p *browser.Page) {
 	t.Helper()
-	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
+	act(t, p, p.Click("#picture-phases > details > summary"), `document.querySelector("#picture-phases > details").open`)
+	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first-cell-by-cell ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
 	if err != nil || len(shown) < 3 {
 		t.Fatalf("the table is %q, %v", shown, err)
 	}
 	copied := func(format string) string {
-		button := fmt.Sprintf(`#who-comes-first ~ .tools button[aria-label="Copy this table as %s"]`, format)
+		button := fmt.Sprintf(`#who-comes-first-cell-by-cell ~ .tools button[aria-label="Copy this table as %s"]`, format)
 		act(t, p, p.Click(button), fmt.Sprintf("document.querySelector(%q).innerText === 'done'", button))
 		text, err := p.Clipboard()
 		if err != nil {
@@ -325,7 +325,7 @@ func copiesTables(t *testing.T, p *browser.Page) {
 	rows, err := csv.NewReader(strings.NewReader(copied("CSV"))).ReadAll()
 	for _, row := range rows {
 		for i := range row {
-			row[i] = strings.TrimPrefix(row[i], "'") // without the apostrophe that keeps spreadsheets from reading a formula
+			row[i] = strings.TrimPrefix(row[i], "'") // removes the apostrophe that keeps spreadsheets from reading the text as a formula
 		}
 	}
 	if diff := cmp.Diff(shown, rows); err != nil || diff != "" {
@@ -347,8 +347,9 @@ func prints(t *testing.T, p *browser.Page) {
 	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
 		t.Fatal(err)
 	}
-	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg)")]
-		.filter(e => e.checkVisibility() === !!e.closest("details:not([open]) > :not(summary)") || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
+	// Left out are the samples of each case, and pictures among figures.
+	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
+		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
 	if err != nil || len(lost) > 0 {
 		t.Errorf("not on paper: %q, %v", lost, err)
 	}
@@ -390,11 +391,12 @@ func pageText(p *browser.Page) string {
 // loaded is a JavaScript condition: the explorer has drawn a view.
 const loaded = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// shownText returns the text of a view without that in pictures, which depends on their width.
+// shownText returns the text of a view, except for text in pictures, which depends on their
+// width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
-// TestSoakExplorerPages uses the explorer as a reader of results does: finds a run, looks at
-// some of it, at a cell's samples and settings, and compares two runs.
+// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, looks at
+// parts of it and at a cell's samples and settings, and compares two runs.
 func TestSoakExplorerPages(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -417,13 +419,19 @@ func TestSoakExplorerPages(t *testing.T) {
 	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
 	checkPage(t, p, s.url, "data:", "blob:")
 
+	memory := openPage(t, b, s.url+"runs/1?metric=memory")
+	act(t, memory, nil, loaded+` && document.querySelector("figure svg")`)
+	want(t, memory, `document.querySelector("figure").textContent`, "peak memory", "known defect", "./good")
+	want(t, memory, `document.querySelector("tbody").innerText`, "MiB")
+	checkPage(t, memory, s.url, "data:", "blob:")
+
 	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")
 	act(t, pairs, nil, loaded)
 	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "interval", "p ")
 	checkPage(t, pairs, s.url, "data:", "blob:")
 
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
-	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas")`)
+	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
 	want(t, p, "document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
 	want(t, p, "document.querySelector('.facts').innerText", "rounds done")
@@ -458,7 +466,7 @@ func TestSoakExplorerPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	const seen = `(() => { const cells = [...document.querySelectorAll("tbody tr:first-child td")]; return String(cells[3].getBoundingClientRect().right <= innerWidth) })()`
-	want(t, two, seen, "true") // verdict, cell, ratio and interval, on a phone
+	want(t, two, seen, "true") // a phone shows verdict, cell, ratio and interval
 }
 
 // TestSoakMeasurePage starts a run of a real driver from the page, watches it, and stops it.

@@ -11,7 +11,7 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// Workers whose library answers correctly, or incorrectly in one respect.
+// These workers' libraries answer correctly, or incorrectly in one respect.
 func init() {
 	for _, fault := range []string{"honest", "time-as-text", "cut-at-nul", "through-float", "wrong-affected", "wrong-id", "other-names", "no-sum"} {
 		workers[fault] = func() {

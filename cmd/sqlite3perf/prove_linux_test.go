@@ -27,7 +27,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// proofs is the workload of the proofs: phases of some milliseconds.
+// proofs is the workload for the proofs. Its phases take some milliseconds.
 const proofs = `name: proofs
 about: Rows in and out, for the proofs of verdicts.
 settings: {journal_mode: wal, synchronous: off}
@@ -72,7 +72,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for a share of the time since start.
+// spend uses the CPU for a share of the time that has passed since the parameter since.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -89,9 +89,10 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once or, under make prove, as often as make says or a multiple of that,
-// each time with another seed. It returns how many outputs have the property, and how many outputs
-// had enough rounds to judge. On a slow or busy machine some may have too few.
+// proved runs a command once. Under make prove, it runs the command as many times as make says,
+// or a multiple of that, each time with another seed. The function has reports whether an output
+// has some property. proved returns how many outputs have the property, and how many outputs had
+// enough rounds to judge. On a slow or busy machine some may have too few.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -128,8 +129,8 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 // proving reports whether make prove is running. Only then do the figures count.
 func proving() bool { return os.Getenv("TEST_TIMES") != "" }
 
-// parallelUnlessProving lets a test run beside others, except under make prove, where
-// its figures count.
+// parallelUnlessProving lets a test run at the same time as others, except under make prove,
+// where its figures count.
 func parallelUnlessProving(t *testing.T) {
 	t.Helper()
 	if !proving() {
@@ -164,7 +165,7 @@ func TestProveEqual(t *testing.T) {
 		return some
 	}, "compare", "./good", "./better", "--time", "5s")
 	t.Logf("%d of %d comparisons of equal sides have a false verdict", wrong, of)
-	if wrong > max(1, of/100) { // with few comparisons, one may be wrong by chance
+	if wrong > max(1, of/100) { // if there are few comparisons, one may be wrong by chance
 		t.Errorf("%d of %d, want at most 1 %%", wrong, of)
 	}
 }
@@ -190,12 +191,12 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with one that spends 5 % more per operation: it is
-// found slower in at least 95 of 100 comparisons within the default time.
+// TestProvePower compares a driver with one that spends 5 % more time per operation. At least 95
+// of 100 comparisons must find it slower within the default time.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)
-		testPower(t, "slower5", "--time", "3s") // without make prove, only checks that the command runs
+		testPower(t, "slower5", "--time", "3s") // without make prove, the test only checks that the command runs
 		return
 	}
 	for driver, flags := range map[string][]string{"slower5": nil, "slower2": {"--margin", "0.5%"}} {
@@ -217,9 +218,9 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
 }
 
-// TestProveBisect looks for the one of 29 releases from which on a driver spends 10 % more
-// per operation, as the command does. It is found each time, and at most 6 releases are
-// needed.
+// TestProveBisect searches 29 releases for the one from which on a driver spends 10 % more time
+// per operation, as the command does. The search must find it each time, with at most 6
+// releases.
 func TestProveBisect(t *testing.T) {
 	parallelUnlessProving(t)
 	p := newPlace(t)
@@ -228,7 +229,7 @@ func TestProveBisect(t *testing.T) {
 	for i := range 29 {
 		releases = append(releases, fmt.Sprintf("v1.0.%d", i))
 	}
-	limit := "3s" // without make prove, only checks that the command runs
+	limit := "3s" // without make prove, the test only checks that the command runs
 	if proving() {
 		limit = "5m"
 	}
@@ -276,11 +277,11 @@ func TestProveBisect(t *testing.T) {
 	}
 }
 
-// TestProveFidelity compares what a library needs in the tool with what it needs in a
-// program written by hand, which uses nothing else: see package byhand. The lab
-// interleaves the trials of both, and verifies both. Where the linker puts functions
-// changes times by some percent, so both are built with several layouts, and the mean of
-// their ratios counts.
+// TestProveFidelity compares the time that a library takes in sqlite3perf with the time that it
+// takes in a handwritten program that uses nothing else: see package byhand. The lab interleaves
+// the trials of both, and verifies both. The addresses of functions, which the linker chooses,
+// change times by some percent. So both are built with several layouts, and the mean of their
+// ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")
@@ -291,14 +292,14 @@ func TestProveFidelity(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := newPlace(t)
-	drivers, layouts, flags := []string{"zombiezen"}, 1, []string{"--scale", "0.005", "--rounds", "6"} // that it runs, not what it finds
+	drivers, layouts, flags := []string{"zombiezen"}, 1, []string{"--scale", "0.005", "--rounds", "6"} // only checks that the test runs, not its result
 	if proving() {
 		drivers, layouts, flags = []string{"mattn", "zombiezen", "modernc"}, 4, []string{"--scale", "quick", "--rounds", "60"}
 	}
 	for _, driver := range drivers {
 		t.Run(driver, func(t *testing.T) {
-			// Sums over the layouts, by cell: of the ratios' logarithms, and of the squares of
-			// half their intervals.
+			// Sums over the layouts, by cell: the sum of the ratios' logarithms, and the sum of the
+			// squares of half their intervals.
 			logs, squares := map[string]float64{}, map[string]float64{}
 			for layout := 1; layout <= layouts; layout++ {
 				for _, cell := range fidelity(t, p, filepath.Join(source.Root, "drivers", driver), layout, flags...) {
@@ -328,8 +329,8 @@ func TestProveFidelity(t *testing.T) {
 	}
 }
 
-// fidelity builds a driver's worker and its program written by hand with one order of
-// functions, and compares them.
+// fidelity builds a driver's worker and its handwritten program with one order of functions, and
+// compares them.
 func fidelity(t *testing.T, p *place, module string, layout int, flags ...string) []compare.JSONSideCell {
 	t.Helper()
 	args := []string{"compare"}

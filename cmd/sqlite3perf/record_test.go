@@ -25,7 +25,8 @@ func init() {
 	}
 }
 
-// application is a program that is recorded: application [-values] [-rows N] DATABASE RECORDING.
+// application is a program that is recorded. Its usage is: application [-values] [-rows N]
+// DATABASE RECORDING.
 func application() (err error) {
 	values := flag.Bool("values", false, "record the values of parameters")
 	rows := flag.Int("rows", 200, "rows to insert")
@@ -48,8 +49,8 @@ func application() (err error) {
 	return serveUsers(db, *rows)
 }
 
-// serveJobs has clients whose transactions begin, and then write to what another one has written
-// since. They are deferred, so that works.
+// serveJobs has clients whose transactions begin early, and then write rows that another client
+// has written in the meantime. That works because the transactions are deferred.
 func serveJobs(db *sql.DB, clients int) error {
 	_, err := db.Exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY); CREATE TABLE events (job INTEGER NOT NULL REFERENCES jobs)`)
 	if err != nil {
@@ -82,7 +83,7 @@ func doJob(db *sql.DB, last *atomic.Int64) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = early.Rollback() }() // unless it is committed
+	defer func() { _ = early.Rollback() }() // does nothing if the transaction was committed
 	res, err := early.Exec("INSERT INTO jobs DEFAULT VALUES")
 	if err != nil {
 		return err

@@ -125,7 +125,7 @@ func commandName(c *cobra.Command) string {
 }
 
 // sharedFlags returns, by name, the flags that several commands have with the same text. If a
-// name has several texts, it is the one that most commands have.
+// flag has several texts, the text is the one that most commands have.
 func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	count := map[string]int{}
 	most := map[string]*pflag.Flag{}
@@ -184,7 +184,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 // groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
 func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
 
-// writeParagraph writes a paragraph of a help text. Its indented lines are a table or commands.
+// writeParagraph writes a paragraph of a help text. Indented lines in it are a table or
+// commands.
 func writeParagraph(b *strings.Builder, text string) {
 	var code bool
 	var plain []string
@@ -237,7 +238,8 @@ func describe(f *pflag.Flag) string {
 
 var (
 	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
-	// What the section on shared flags says of --format and of naming drivers.
+	// These texts are shortened, because the section on shared flags explains --format and the
+	// naming of drivers.
 	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*) \(default: as the extension of -o says, otherwise table\)$`)
 	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
 

@@ -22,8 +22,8 @@ import (
 
 const recordingHeader = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}` + "\n"
 
-// replayOn has a real worker replay files, of which one is app.jsonl, and returns what the
-// lab makes of the answer.
+// replayOn lets a real worker replay files, one of which is app.jsonl, and returns the lab's
+// result.
 func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Settings, files map[string]string) (*protocol.Sample, []string) {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -43,7 +43,7 @@ func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Setti
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays, end := io.Pipe() // the input stays open, as that of a running lab does
+	stays, end := io.Pipe() // the input stays open, because a running lab keeps it open
 	defer end.Close()
 	var out bytes.Buffer
 	if err := worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(append(line, '\n')), stays), &out); err != nil {
@@ -76,7 +76,7 @@ func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Setti
 	return sample, words
 }
 
-// counts are the numbers of a sample that do not depend on time.
+// counts returns the numbers of a sample that do not depend on time.
 func counts(s *protocol.Sample) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "operations %d failed %d skipped %d different %d rows %d", s.Operations, s.Failed, s.Skipped, s.Different, s.Rows)
@@ -121,7 +121,7 @@ func TestReplay(t *testing.T) {
 			t.Errorf("%s: %s %q\nwant %s", keys, got, doubts, all)
 		}
 	}
-	// With a client for each connection, the query may come before the row.
+	// Each connection has its own client, so the query may run before the row is inserted.
 	s, _ := replayOn(t, honest(), "{name: replay, replay: app.jsonl}", driver.Settings{"busy_timeout": "60000", "journal_mode": "wal"}, map[string]string{"app.jsonl": twoConnections})
 	if s.Operations != 10 || s.Failed != 0 || s.Skipped != 0 {
 		t.Error(counts(s))
@@ -132,8 +132,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayAffected expects a report of statements that change another number of rows than
-// recorded, except statements after which the number has no meaning.
+// TestReplayAffected replays statements that change another number of rows than recorded. They
+// must be reported, except statements after which the number has no meaning.
 func TestReplayAffected(t *testing.T) {
 	statement := func(n int, text string) string { return fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n", n, text) }
 	event := func(n, affected int) string {
@@ -171,8 +171,8 @@ func TestReplayAffected(t *testing.T) {
 	}
 }
 
-// TestReplayInserted expects a report of an insert that gives another ID than the application got
-// when it was recorded.
+// TestReplayInserted replays an insert that gets another ID than the application got when it was
+// recorded. The difference must be reported.
 func TestReplayInserted(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +
@@ -188,9 +188,9 @@ func TestReplayInserted(t *testing.T) {
 	}
 }
 
-// TestReplayErrors expects a statement that failed when it was recorded to be a result only if
-// it fails with the same primary code, and a lock that is not met again not to be taken for
-// another database.
+// TestReplayErrors replays statements that failed when they were recorded. The error must count
+// as a result only if the primary code is the same. If a lock made a statement fail only when it
+// was recorded, the database must not be reported as different.
 func TestReplayErrors(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (id, v) VALUES (?, ?)"}` + "\n" +
@@ -224,7 +224,7 @@ func TestReplayErrors(t *testing.T) {
 	}
 }
 
-// busyOnce is a driver whose first transaction is refused, as if another connection had the lock.
+// busyOnce is a driver whose first transaction fails as if another connection had the lock.
 type busyOnce struct {
 	driver.Driver
 	refused *bool
@@ -258,12 +258,12 @@ func (b *busyConn) Begin(ctx context.Context) (driver.Tx, error) {
 	return b.Conn.Begin(ctx)
 }
 
-// TestReplayLocked expects the rest of a transaction to be skipped after a lock has stopped it, and
-// skipped events to be in no divisor.
+// TestReplayLocked expects the rest of a transaction to be skipped after a lock has stopped it,
+// and skipped events not to be counted as operations.
 func TestReplayLocked(t *testing.T) {
 	d := &busyOnce{Driver: honest(), refused: new(bool)}
 	s, doubts := replayOn(t, d, "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": twoConnections})
-	// The select finds no row now, and the row that was there twice is there once.
+	// The select now finds no row, and the row that was there twice is now there once.
 	const want = "operations 6 failed 1 skipped 4 different 3 rows 0 error SQLITE_BUSY 1 [INSERT t 2] [BEGIN 2] [COMMIT 1] [SELECT t 1]"
 	if got := counts(s); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -273,7 +273,7 @@ func TestReplayLocked(t *testing.T) {
 	}
 }
 
-// TestReplayScript replays a script and what .trace --profile --stmt prints.
+// TestReplayScript replays a script, and the output of .trace --profile --stmt.
 func TestReplayScript(t *testing.T) {
 	const script = `-- a script
 INSERT INTO t (v) VALUES ('a;b'), (2);
@@ -295,8 +295,8 @@ SELECT * FROM t`
 	}
 }
 
-// TestReplayTypes replays a recording without values: they are made from the seed, with the
-// recorded types and lengths.
+// TestReplayTypes replays a recording without values. The values must be made from the seed,
+// with the recorded types and lengths.
 func TestReplayTypes(t *testing.T) {
 	text := strings.Replace(recordingHeader, "values", "types", 1) +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +

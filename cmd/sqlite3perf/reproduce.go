@@ -23,7 +23,7 @@ func reproduceCommand(env *environment) *cobra.Command {
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
 own tables, with the published figures beside the measured ones, and then its claims,
-each with a verdict: holds, does not hold, or cannot be told. A terminal gets the claims
+each with a verdict: holds, does not hold, or not known yet. A terminal gets the claims
 alone, unless --full is given. Without a name it lists the studies.
 
 What was wrong with the study is measured correctly, and listed below the tables.

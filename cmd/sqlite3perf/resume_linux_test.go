@@ -20,8 +20,8 @@ func (p *place) storedRun(id string) *result.Run {
 	return p.shown(id).Run
 }
 
-// TestSoakResumeAfterKills kills a run at random moments, again and again, and resumes it: each
-// trial that was stored stays what it is, and at last each case has each round once.
+// TestSoakResumeAfterKills repeatedly kills a run at random moments, and resumes it. Trials that
+// were stored must not change, and at the end each case must have each round once.
 func TestSoakResumeAfterKills(t *testing.T) {
 	t.Parallel()
 	const rounds = 12
@@ -94,8 +94,8 @@ func countDone(r *result.Run) int {
 	return len(done)
 }
 
-// TestSoakResumeHost measures on two hosts of which one goes away, resumes the run of that one,
-// and merges both into another store.
+// TestSoakResumeHost measures on two hosts, one of which goes away. It resumes that host's run,
+// and merges both runs into another store.
 func TestSoakResumeHost(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

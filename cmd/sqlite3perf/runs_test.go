@@ -20,7 +20,7 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// TestNarrowRuns checks that a narrow terminal shows all that a run was.
+// TestNarrowRuns checks that a narrow terminal shows all facts about a run.
 func TestNarrowRuns(t *testing.T) {
 	rows := [][]string{{"RUN", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}, {"1", "12", "time over", "mattn,modernc", "simple", "synchronous=full"}}
 	for _, width := range []int{0, 200} {

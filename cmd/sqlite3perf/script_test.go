@@ -46,14 +46,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, commands)
 }
 
-// tests runs all tests, and after them the functions in afterTests.
+// tests runs all tests, and then the functions in afterTests.
 type tests struct{ *testing.M }
 
 var afterTests []func()
 
 func (t tests) Run() int {
 	if signal.Ignored(os.Interrupt) {
-		// As in a background job of a script. Commands would inherit that, but not a caught one.
+		// Interrupts may be ignored, as in a background job of a script. Commands would inherit
+		// that. They do not inherit that a signal is caught.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// The tests spend most of their time waiting for processes.
@@ -72,9 +73,9 @@ func (t tests) Run() int {
 	return code
 }
 
-// pretendedCPUTime is the CPU time of a machine on which no other process disturbs trials, so that
-// tests do not depend on what else this machine does. If STEALING is set in the environment, other
-// processes disturb all trials.
+// pretendedCPUTime is the CPU time of a machine on which no other process disturbs trials, so
+// that tests do not depend on the load of this machine. If STEALING is set in the environment,
+// other processes disturb all trials.
 func pretendedCPUTime() (machine.CPUTime, bool) {
 	if os.Getenv("STEALING") == "" {
 		return machine.CPUTime{}, true
@@ -114,7 +115,7 @@ func scripts(t *testing.T, soak bool) {
 	})
 }
 
-// cut leaves only the first bytes of a file: cut FILE BYTES.
+// cut truncates a file to its first bytes: cut FILE BYTES.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cut FILE BYTES")
@@ -124,8 +125,8 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
 }
 
-// setup gives a script its own directories for everything that the command stores, and
-// the workers. Go's caches stay where they are.
+// setup gives a script its own directories for everything that the command stores, and the
+// workers. Go's caches are not moved.
 func setup(env *testscript.Env) error {
 	home, err := surroundings(env.WorkDir)
 	if err != nil {
@@ -212,8 +213,8 @@ func surroundings(dir string) ([]string, error) {
 	return vars, nil
 }
 
-// mountNamespace returns a command that runs another one where that may mount a file system. It
-// returns nil if this system does not allow that.
+// mountNamespace returns a command that runs another command in a place where that may mount a
+// file system. It returns nil if this system does not allow that.
 var mountNamespace = sync.OnceValue(func() []string {
 	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
 		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
@@ -276,13 +277,13 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// schemas are the files in docs/schemas of JSON outputs, by command.
+// schemas has the names of the files in docs/schemas for JSON outputs, by command.
 var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "tune": "tuning"}
 
-// fulfills validates the JSON that was printed last: fulfills gate
+// fulfills validates the JSON that was printed last against a schema: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == "" {
-		ts.Fatalf("usage: fulfills advise|bisect|diff|dsn|gate|locks|profile|runs|tune")
+		ts.Fatalf("usage: fulfills %s", strings.Join(slices.Sorted(maps.Keys(schemas)), "|"))
 	}
 	schema, err := jsonschema.NewCompiler().Compile(filepath.Join("..", "..", "docs", "schemas", schemas[args[0]]+".schema.json"))
 	ts.Check(err)
@@ -300,7 +301,7 @@ func files(ts *testscript.TestScript) map[string]string {
 			return err
 		}
 		if path == filepath.Join(root, ".home", "config", "go") {
-			return fs.SkipDir // the go command counts its uses in this directory
+			return fs.SkipDir // the go command counts its own uses in this directory
 		}
 		list[path] = d.Type().String()
 		if d.Type().IsRegular() {

@@ -249,8 +249,8 @@ func (p *place) head(s *served, id int64) (r runHead) {
 	return r
 }
 
-// TestServeKilled kills the server and expects the run that it started to end after the current
-// trial. Then it kills a run and expects the next run to start.
+// TestServeKilled kills the server. The run that it started must end after the current trial.
+// Then it kills a run. The next run must be able to start.
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -151,8 +151,8 @@ func (s *session) untilRound(n int) {
 	}
 }
 
-// TestInterruptedComputing checks that Ctrl-C ends computing what a workload must
-// return, and that a message says so.
+// TestInterruptedComputing presses Ctrl-C while the expected results of a workload are computed.
+// That must end the computation, and a message must say so.
 func TestInterruptedComputing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -299,7 +299,8 @@ func TestInterruptedOnce(t *testing.T) {
 	}
 }
 
-// An interrupted gate has not passed. It writes that to all requested places.
+// TestInterruptedGate checks that an interrupted gate has not passed, and that all requested
+// outputs say so.
 func TestInterruptedGate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -319,7 +320,8 @@ func TestInterruptedGate(t *testing.T) {
 	p.alone()
 }
 
-// Doctor knows the facts before it is interrupted, and prints them.
+// TestInterruptedDoctor checks that an interrupted doctor prints the facts that it knows
+// already.
 func TestInterruptedDoctor(t *testing.T) {
 	t.Parallel()
 	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
@@ -339,7 +341,8 @@ func TestInterruptedDoctor(t *testing.T) {
 	p.alone()
 }
 
-// An interrupted profile prints and writes what was sampled so far.
+// TestSoakInterruptedProfile checks that an interrupted profile prints and writes the samples
+// taken so far.
 func TestSoakInterruptedProfile(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -432,8 +435,8 @@ func (p *place) asleep(s *session) {
 	p.t.Fatalf("the worker that sleeps does not appear:\n%s", s.said.String())
 }
 
-// TestKilled kills the command, so that it cannot clean up. The finished trials are in
-// the store, and the worker notices by itself that nobody is listening.
+// TestKilled kills the command, so that it cannot clean up. The finished trials must be in the
+// store, and the worker must notice by itself that the lab has gone.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -460,7 +463,7 @@ func TestKilled(t *testing.T) {
 	if err != nil || !strings.Contains(string(out), "unfinished") {
 		t.Errorf("runs: %v\n%s", err, out)
 	}
-	// The next run works as if nothing had happened.
+	// The next run must work as if nothing had happened.
 	if out, err := p.command("run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -476,8 +479,8 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.alone()
 }
 
-// TestWorkerThatNobodyReads checks that a worker whose lab ends between two answers is
-// not ended by the signal for writing to a closed pipe, which would leave its database.
+// TestWorkerThatNobodyReads kills the lab between two answers of a worker. The signal for
+// writing to a closed pipe must not end the worker, because then its database would be left.
 func TestWorkerThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	w, err := workload.Load("testdata/tiny.yaml")
@@ -526,8 +529,8 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestReaderGoesAway checks that a reader that goes away, as head does, does not end a
-// run. What was measured is stored, a message says so, and nothing is left behind.
+// TestReaderGoesAway checks a reader of the output that goes away, as head does. It must not end
+// the run. All results are stored, a message says so, and nothing is left behind.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

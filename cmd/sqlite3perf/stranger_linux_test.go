@@ -23,8 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// evil are drivers that execute what somebody else has written: a program, a checkout, options for
-// the compiler or the process, and a commit, which may be from a fork.
+// evil has drivers that execute code or options from somebody else: a program, a checkout,
+// options for the compiler or the process, and a commit, which may be from a fork.
 var evil = []string{
 	"./evil", "mattn=./checkout", "mattn:cflags=-fplugin=./evil.so", "modernc:env.LD_PRELOAD=./evil.so", "modernc:GOGC=1",
 	"mattn@v1.14.23-0.20240101000000-0123456789ab", "mattn@v1.14.22:tags=libsqlite3",
@@ -68,8 +68,8 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 	}
 }
 
-// TestStrangersStore checks that no command executes, reads, writes to or connects with anything
-// that a store, a merged run or a report names.
+// TestStrangersStore checks that no command executes, reads or writes anything that is named in
+// a store, a merged run or a report, or connects to it.
 func TestStrangersStore(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
@@ -161,8 +161,26 @@ func TestStrangersStore(t *testing.T) {
 	}
 }
 
+// takeWorkloads has a call of each command that has the flag --workloads, except serve, which runs
+// a workload only when a page asks for it.
+var takeWorkloads = [][]string{
+	{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
+	{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
+	{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
+}
+
+// TestEveryCommandGetsStrangersWorkloads checks that takeWorkloads leaves out no command.
+func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
+	for _, c := range rootCommand(&environment{}).Commands() {
+		takes := c.Flags().Lookup("workloads") != nil && c.Name() != "serve"
+		if takes != slices.ContainsFunc(takeWorkloads, func(args []string) bool { return args[0] == c.Name() }) {
+			t.Errorf("%s: --workloads is %v, and takeWorkloads says otherwise", c.Name(), takes)
+		}
+	}
+}
+
 // TestStrangersWorkload checks that no command runs a workload that reads or writes other files,
-// even if sqlite3perf.yaml in the working directory names it.
+// even if sqlite3perf.yaml in the working directory names the workload.
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
@@ -213,12 +231,8 @@ func TestStrangersWorkload(t *testing.T) {
 	for name := range evil {
 		file := "./" + name + ".yaml"
 		refused("workloads", file)
-		for _, args := range [][]string{
-			{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
-			{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
-			{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
-		} {
-			refused(append(args, "--workloads", file)...)
+		for _, args := range takeWorkloads {
+			refused(append(slices.Clone(args), "--workloads", file)...)
 		}
 	}
 	for name := range evil {
@@ -307,7 +321,7 @@ func TestSoakStoresMutated(t *testing.T) {
 	}
 }
 
-// recorded is a recording with everything that one can have.
+// recorded is a recording with everything that a recording can contain.
 const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01-01T00:00:00Z","args":"values"}
 {"sql":1,"text":"CREATE TABLE t (id INTEGER PRIMARY KEY, a)"}
 {"at":1000,"took":500,"conn":1,"sql":1,"affected":0}
@@ -402,7 +416,7 @@ func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
 }
 
 // readOrRefused runs a command on a mutated file, and reports whether the command accepted it.
-// Otherwise the command must print exactly one line. It must never panic or run forever.
+// If not, the command must print exactly one line. It must never panic or run forever.
 func readOrRefused(t *testing.T, data []byte, args ...string) (read bool) {
 	t.Helper()
 	done := make(chan string, 1)

@@ -31,6 +31,17 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
+// TestStepFits checks that a step is cut before the terminal's last column, so that it takes one line.
+func TestStepFits(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	env := &environment{rawErr: &out, stderrWidth: 20, now: func() time.Time { now = now.Add(time.Second); return now }}
+	(&fromOptions{}).teller(env)(strings.Repeat("x", 30))
+	if want := "\r\x1b[K" + strings.Repeat("x", 18) + "…"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestColour(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -61,8 +72,8 @@ func TestColour(t *testing.T) {
 	}
 }
 
-// TestFirstScreen checks that a terminal shows only the answer, with the command for the rest, and
-// that --full, files and other formats have everything.
+// TestFirstScreen checks that a terminal shows only the answer and the command that prints the
+// rest, and that --full, files and other formats have everything.
 func TestFirstScreen(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -91,8 +102,8 @@ func TestFirstScreen(t *testing.T) {
 	}
 }
 
-// TestTuneOnTerminal checks that a terminal gets no more of a search for settings than fits, with
-// the command that prints the rest.
+// TestTuneOnTerminal checks that a terminal shows only as much of a search for settings as fits,
+// and the command that prints the rest.
 func TestTuneOnTerminal(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -200,8 +211,8 @@ round 2 of 2: 2 trials, 4s so far
 	}
 }
 
-// TestProgressOfManyRounds has rounds of one second each. It expects a line every five seconds, and
-// one for the last round.
+// TestProgressOfManyRounds checks rounds of one second each. There must be a line every five
+// seconds, and one for the last round.
 func TestProgressOfManyRounds(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -237,8 +248,8 @@ computing what large must return: 9000000000 of 10000000000 rows
 	}
 }
 
-// TestProgressOfMerge checks the progress of a merge: a bar on a terminal, elsewhere a line every
-// five seconds, and nothing for a short merge.
+// TestProgressOfMerge checks the progress of a merge. A terminal shows a bar, and other outputs
+// get a line every five seconds. A short merge prints nothing.
 func TestProgressOfMerge(t *testing.T) {
 	for _, x := range []struct {
 		width int
@@ -253,7 +264,7 @@ func TestProgressOfMerge(t *testing.T) {
 		now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 		p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: x.width, now: func() time.Time { return now }}, false)
 		p.told = now
-		for i := range 12 { // twice reading, then ten runs
+		for i := range 12 { // two steps of reading, then ten runs
 			p.Merging("pi.db", max(0, i-2), min(i/2, 1)*10)
 			now = now.Add(x.step)
 		}
@@ -269,8 +280,8 @@ func TestProgressOfMerge(t *testing.T) {
 	}
 }
 
-// TestProgressFitsTheTerminal checks that lines are not wider than the terminal. Such a
-// line would stay when the next one is drawn.
+// TestProgressFitsTheTerminal checks that no line is wider than the terminal. A wider line would
+// remain when the next one is drawn.
 func TestProgressFitsTheTerminal(t *testing.T) {
 	escapes := regexp.MustCompile(`\x1b\[\d*[A-Z]`)
 	for _, width := range []int{20, 40, 60, 80, 100} {
@@ -288,8 +299,8 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfRace checks the message before a race: slower cases are left out. It must not say
-// that cases may be settled.
+// TestProgressOfRace checks the message before a race. It must say that slower cases are left
+// out, and not that cases may be settled.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
@@ -335,9 +346,9 @@ func TestEstimateOnTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfTooLittleTime checks that a run says beforehand that its first six rounds take
-// longer than the time it is given, as far as phases of fixed duration tell, and once more when
-// it is known how long trials take.
+// TestProgressOfTooLittleTime checks a run whose first six rounds take longer than its time. It
+// must say so before it begins, if phases of fixed duration show it, and once more when it is
+// known how long trials take.
 func TestProgressOfTooLittleTime(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&environment{stderr: &out, now: time.Now}, false)
@@ -370,7 +381,7 @@ func TestProgressOfLittle(t *testing.T) {
 	}
 }
 
-// watched returns what a watcher prints for a job of 200 rows.
+// watched returns the output of a watcher for a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
 	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *protocol.Progress) string {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestSpellSettings asks workers how drivers are given settings: a driver with its own spelling of
-// data source names, one that also needs a call, and one without data source names.
+// TestSpellSettings asks workers how to give settings to their drivers. One driver has its own
+// spelling of data source names, one also needs a call, and one has no data source names.
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
 	var o workerOptions

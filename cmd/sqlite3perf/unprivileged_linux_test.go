@@ -16,7 +16,7 @@ func unprivileged() {
 		capDACOverride = 1  // of capabilities(7)
 	)
 	runtime.LockOSThread()
-	// For a user without privileges this fails, but it is not needed either.
+	// This fails for a user without privileges, but then it is not needed either.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prCapBSetDrop, capDACOverride, 0)
 	path, err := exec.LookPath(os.Args[1])
 	if err == nil {

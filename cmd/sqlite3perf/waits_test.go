@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// queue has four clients whose operations take much longer than a goroutine may run
-// without others, so that they meet even on one CPU.
+// queue has four clients whose operations take much longer than the time after which the
+// scheduler preempts a goroutine. So the clients meet even on one CPU.
 const queue = `
 name: queue
 settings: {journal_mode: wal, txlock: immediate, busy_timeout: 5s, synchronous: normal}
@@ -30,8 +30,8 @@ phases:
 `
 
 // TestSoakLocksTimeWaited measures how long clients wait for a pool's only connection or for a
-// mutex, and that they do not wait if each has its own connection. It uses a database/sql library
-// with cgo, one without, and a library with its own pool.
+// mutex. If each client has its own connection, it must not wait. The test uses a database/sql
+// library with cgo, one without, and a library with its own pool.
 func TestSoakLocksTimeWaited(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -85,8 +85,8 @@ func TestSoakWalkthrough(t *testing.T) {
 	replayedEverywhere(t, shop, env)
 }
 
-// copyProgram copies the files of a program, without files that runs of the program created, such
-// as recordings and databases.
+// copyProgram copies the files of a program, except files that running the program has created,
+// such as recordings and databases.
 func copyProgram(t *testing.T, dir string, program fs.FS) {
 	t.Helper()
 	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {
@@ -108,7 +108,7 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram expects a program's files to be copied without those that a run created.
+// TestCopyProgram expects a program's files to be copied, except those that a run has created.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}
@@ -128,8 +128,8 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// replayedEverywhere expects each driver to replay the recording of the page, except drivers that
-// report that they cannot.
+// replayedEverywhere checks that each driver replays the recording on the page, unless the
+// driver reports that it cannot.
 func replayedEverywhere(t *testing.T, shop string, env []string) {
 	t.Helper()
 	const can = "mattn modernc ncruces glebarez zombiezen crawshaw bvinc eatonphil tailscale native"

@@ -130,7 +130,7 @@ func (t *wrappedTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, erro
 	return &wrappedStmt{t.wrap(inner, s.st), inner, s.st}, err
 }
 
-// wrappedStmt is a statement with the one that it wraps.
+// wrappedStmt is a statement that wraps the statement inner.
 type wrappedStmt struct {
 	driver.Stmt
 	inner driver.Stmt
@@ -150,7 +150,7 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 		switch s.fault {
 		case "killed":
 			if self, err := os.FindProcess(os.Getpid()); err == nil {
-				_ = self.Kill() // if the kill fails, the sleep shows it
+				_ = self.Kill() // if the kill fails, the sleep shows that
 			}
 			time.Sleep(time.Hour)
 		case "complains":

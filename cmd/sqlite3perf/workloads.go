@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
@@ -193,7 +194,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		fmt.Fprintf(out, "changed to: %s (by the schema)\n", words(w.Changes))
 	}
 	if unset := w.Unset(w.Settings); len(unset) > 0 {
-		fmt.Fprintf(out, "unset:      %s; add to settings: {%s}\n", ownDefaults(unset), strings.NewReplacer("=", ": ", " ", ", ").Replace(words(unset)))
+		fmt.Fprintf(out, "defaults:   the workload %s; add to settings: {%s}\n", ownDefaults(unset), strings.NewReplacer("=", ": ", " ", ", ").Replace(words(unset)))
 	}
 	full, err := w.Plan(workload.Full, nil)
 	if err != nil {
@@ -234,9 +235,10 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	return cmp.Or(printTable(out, "|||", phases), printTable(out, "||", statements))
 }
 
-// ownDefaults returns a warning about settings that the workload does not set.
+// ownDefaults returns a warning about settings that the workload does not set. It is the
+// [conditions.CaveatUnset] of a run that has not begun.
 func ownDefaults(unset driver.Settings) string {
-	return strings.Join(slices.Sorted(maps.Keys(unset)), ", ") + ": each driver has its own default, which can decide the ranking"
+	return "doesn't set " + document.Or(slices.Sorted(maps.Keys(unset))) + ", so each driver uses its own default"
 }
 
 // sayUnset prints which settings the workloads leave to each driver, if a run has several drivers.
@@ -248,7 +250,7 @@ func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 			continue
 		}
 		told[c.Workload] = true
-		say("unset in workload %s: %s; give --set %s", c.Workload, ownDefaults(unset), strings.ReplaceAll(words(unset), " ", " --set "))
+		say("%s: %s %s; give --set %s", conditions.KindOf(conditions.CaveatUnset).Name, c.Workload, ownDefaults(unset), strings.ReplaceAll(words(unset), " ", " --set "))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestStandalone checks that the output of --yaml is the same workload in any directory.
+// TestStandalone checks that the output of --yaml means the same workload in any directory.
 func TestStandalone(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w, err := workload.Load(name)
@@ -46,7 +46,7 @@ func TestStandalone(t *testing.T) {
 	}
 }
 
-// TestSayUnset checks that a run of several drivers prints once which settings are left to the
+// TestSayUnset checks that a run of several drivers prints once which settings it leaves to the
 // drivers.
 func TestSayUnset(t *testing.T) {
 	cases := func(set driver.Settings, drivers ...string) (list []*lab.Case) {
@@ -63,8 +63,8 @@ func TestSayUnset(t *testing.T) {
 		}
 		return list
 	}
-	const bare = "unset in workload bare: busy_timeout, journal_mode, synchronous: each driver has its own default, " +
-		"which can decide the ranking; give --set busy_timeout=5s --set journal_mode=wal --set synchronous=normal"
+	const bare = "defaults: bare doesn't set busy_timeout, journal_mode or synchronous, so each driver uses its own default; " +
+		"give --set busy_timeout=5s --set journal_mode=wal --set synchronous=normal"
 	for _, tc := range []struct {
 		cases []*lab.Case
 		want  []string
@@ -81,8 +81,8 @@ func TestSayUnset(t *testing.T) {
 	}
 }
 
-// TestReplaceable expects a generated workload to be replaced without asking, but not an edited
-// one, and no other file.
+// TestReplaceable checks that a generated workload is replaced without asking, but that an
+// edited one, or any other file, is not.
 func TestReplaceable(t *testing.T) {
 	text := sealed("name: app\nphases: []\n")
 	for name, c := range map[string]struct {

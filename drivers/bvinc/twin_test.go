@@ -6,8 +6,9 @@ import (
 	"testing"
 )
 
-// TestTwin compares what is written by hand with that of eatonphil, a fork of the library,
-// so that a difference in added cost is one between the libraries.
+// TestTwin compares this driver's handwritten code with that of eatonphil, a fork of the
+// library. They must be the same, so that a difference in added cost is a difference between the
+// libraries.
 func TestTwin(t *testing.T) {
 	names := strings.NewReplacer(
 		"github.com/eatonphil/gosqlite", "github.com/bvinc/go-sqlite-lite/sqlite3",

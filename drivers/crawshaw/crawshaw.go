@@ -61,7 +61,7 @@ func wrap(err error) error {
 // pool is the library's pool. Package connpool needs a number for each connection.
 type pool struct {
 	lib   *sqlitex.Pool
-	conns map[*sqlite.Conn]*conn // connections by the library's connection; prepare fills the map
+	conns map[*sqlite.Conn]*conn // maps a connection of the library to ours; prepare fills the map
 	queue *connpool.Queue
 }
 
@@ -82,8 +82,8 @@ func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// get passes nil to the library's pool if the context cannot end, as the library's
-// documentation does. With any other context, each statement becomes a tracer's task.
+// get passes nil to the library's pool if the context cannot end, as the library's documentation
+// does. With any other context, the library starts a task of runtime/trace for each statement.
 func (p *pool) get(ctx context.Context) (*sqlite.Conn, error) {
 	var end context.Context
 	if ctx.Done() != nil {
@@ -106,7 +106,7 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // the library's pool has set this interrupt
+	c.done = ctx.Done() // the channel with which the library's pool has set the interrupt
 	return c, nil
 }
 
@@ -117,9 +117,9 @@ func (p *pool) Put(c connpool.Conn) {
 
 func (p *pool) Waited() (callers int64, total time.Duration) { return p.queue.Waited() }
 
-// Close closes the connections one by one. The library's pool interrupts a
-// connection that is returned to it, and SQLite does not checkpoint the WAL when it
-// closes an interrupted connection. Another statement ends that state.
+// Close closes the connections one by one. The library's pool interrupts each connection that is
+// returned to it, and SQLite does not checkpoint the WAL when it closes an interrupted
+// connection. Running another statement ends the interruption.
 func (p *pool) Close() error {
 	var errs []error
 	for range p.conns {

@@ -33,8 +33,8 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache of statements, as the library's Exec does. So an ad hoc
-// statement is compiled only at its first execution.
+// prepare asks the connection's cache for the statement, as the library's Exec does. So an ad
+// hoc statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 
 // TestSharedCacheProof expects a trial with a shared cache to end, and its proof to say how
 // transactions begin. The library waits for another connection of the cache, whatever the
-// busy_timeout, and no end of a context ends that. So whoever observes a lock that is held has
-// to release it.
+// busy_timeout, even after its context has ended. So the code that observes a lock must release
+// the lock itself.
 func TestSharedCacheProof(t *testing.T) {
 	for _, journal := range []string{"wal", "delete"} {
 		for _, lock := range []string{"deferred", "immediate"} {

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after the other and expects the
-// conformance suite to find it in the checks named.
+// TestSoakSuiteFinds breaks the driver in one way after another. The named checks of the
+// conformance suite must find it.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {
@@ -50,8 +50,8 @@ func TestSoakSuiteFinds(t *testing.T) {
 	}
 }
 
-// TestBusyWaitsBesideReader holds a reader's lock while a transaction commits. A
-// connection that tries to write at the same time does so for a moment.
+// TestBusyWaitsBesideReader lets a reader hold its lock while a transaction commits. A
+// connection that tries to write at the same time holds such a lock for a moment.
 func TestBusyWaitsBesideReader(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		if c.Name != "locks/busy_timeout waits" {
@@ -72,7 +72,8 @@ func TestBusyWaitsBesideReader(t *testing.T) {
 	t.Fatal("no such check")
 }
 
-// readForAWhile returns as soon as it holds the lock.
+// readForAWhile begins to read in another goroutine. It returns as soon as the reader holds the
+// lock.
 func readForAWhile(t *testing.T, path string) {
 	db, err := mattn.New().Open(t.Context(), path, driver.Settings{"busy_timeout": "0"})
 	if err == nil {
@@ -90,8 +91,8 @@ func readForAWhile(t *testing.T, path string) {
 	}()
 }
 
-// TestSoakLimitsAreProven expects that a limit is refused if no check knows it, or if
-// the driver can do what it denies.
+// TestSoakLimitsAreProven expects that a declared limit is refused if no check knows it, or if
+// the driver can do what the limit says it cannot.
 func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)
@@ -116,8 +117,8 @@ func TestUnopenable(t *testing.T) {
 	}
 }
 
-// TestFailuresNameTheLimit expects each failure to say which limit to declare, or
-// that none can be.
+// TestFailuresNameTheLimit expects each failure to say which limit to declare, or that none can
+// be declared.
 func TestFailuresNameTheLimit(t *testing.T) {
 	b := breakage{settings: func(s driver.Settings) { delete(s, "cache_size") }, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
 		return s.Query(ctx, b, r, func(row driver.Row) error {
@@ -145,7 +146,7 @@ func TestFailuresNameTheLimit(t *testing.T) {
 
 // breakage is one way in which a driver may be wrong.
 type breakage struct {
-	found    []string // the checks that find it
+	found    []string // the names of the checks that find it
 	info     func(*driver.Info)
 	settings func(driver.Settings)
 	exec     func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error
@@ -292,7 +293,7 @@ func breakages() map[string]breakage {
 		"texts that change": {
 			found: []string{"values/texts outlive the visit"},
 			query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
-				var held []driver.Row // each visited with the text of the row before
+				var held []driver.Row // each row that was visited, with the text of the row before it
 				return s.Query(ctx, b, r, func(row driver.Row) error {
 					held = append(held, slices.Clone(row))
 					return visit(held[max(0, len(held)-2)])

@@ -179,7 +179,7 @@ static bool pack(native_stmt *s, native_page *p, native_cell *cell, char *arena,
   int32_t texts = p->texts, blobs = p->blobs;
   bool fits = true;
   for (int i = 0; i < s->columns; i++, cell++) {
-    /* Without a mutex, this value needs no protection: one look-up, and the
+    /* The connection has no mutex, so this value needs no protection: one look-up, and the
     ** cheaper sqlite3_value functions from there. */
     sqlite3_value *v = sqlite3_column_value(s->stmt, i);
     cell->null = 0;

@@ -54,7 +54,7 @@ type conn struct {
 	number int
 	c      *C.native_conn
 	run    map[string]*stmt // statements of Run by their SQL
-	kept   []*stmt          // statements that only Close closes: those of Run and pooled ones
+	kept   []*stmt          // statements that only Close closes: those that Run uses, and pooled statements
 }
 
 // err returns the error for the result code of the connection's last call.

@@ -1,6 +1,6 @@
 /*
-** What the Go side calls, and the part of SQLite's interface that the C side
-** needs. The prototypes are declared here because the amalgamation and its header
+** The functions that the Go side calls, and the part of SQLite's interface that
+** the C side needs. The prototypes are declared here because the amalgamation and its header
 ** belong to another Go package, which is linked into the same binary.
 */
 #ifndef NATIVE_H

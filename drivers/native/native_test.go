@@ -94,9 +94,8 @@ func select1(t *testing.T, s driver.Stmt, b *driver.Batch, r int) (list []any) {
 	return list
 }
 
-// TestPages reads texts and blobs of about the size of a page, in every
-// mixture of small and large, so that rows end pages, begin them and exceed
-// them.
+// TestPages reads texts and blobs of about the size of a page, with every mixture of small and
+// large rows, so that rows begin a page, end a page or do not fit into one.
 func TestPages(t *testing.T) {
 	c := open(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b BLOB)")
 	sizes := []int{0, 1, 100, 1023, 1024, 1025, 0, 4096, 16384, 3, 65535, 65536, 65537, 40, 300000, 20000, 50000, 1, 70000}
@@ -111,7 +110,7 @@ func TestPages(t *testing.T) {
 			blobs[i] = nil
 		}
 	}
-	for range 3000 { // so many small ones that their number fills pages
+	for range 3000 { // so many small rows that their number fills a page
 		a, blobs = append(a, "x"), append(blobs, "yz")
 	}
 	b := texts(blobs...)
@@ -181,7 +180,7 @@ func TestCopiedAndPinned(t *testing.T) {
 	}
 }
 
-// TestManyParameters has more columns than there is room for copies.
+// TestManyParameters tests a statement with more columns than there is room for copies.
 func TestManyParameters(t *testing.T) {
 	const n = 100
 	c := open(t, "CREATE TABLE t (v TEXT)")
@@ -243,8 +242,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestVisitUsesConnection runs statements during a visit. Others may run; the one
-// that is being visited may not.
+// TestVisitUsesConnection runs statements during a visit. All may run except the statement that
+// is being visited.
 func TestVisitUsesConnection(t *testing.T) {
 	c := open(t, "CREATE TABLE t (v TEXT)")
 	outer := prepare(t, c, driver.Statement{
@@ -278,8 +277,8 @@ func TestVisitUsesConnection(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenExecutions cancels a range of executions. Once it has begun, none
-// of them checks for an interrupt in SQLite.
+// TestCancelBetweenExecutions cancels a range of executions. No single execution checks for an
+// interrupt in SQLite once it has begun.
 func TestCancelBetweenExecutions(t *testing.T) {
 	const n = 1000
 	c := open(t, "")

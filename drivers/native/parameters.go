@@ -148,9 +148,9 @@ func (p *parameters) pin(columns []driver.Column, hi int) error {
 	return nil
 }
 
-// pin pins the object that contains s, unless it is one of those most recently
-// pinned. The columns of an INSERT of many rows share one object, and the runtime
-// takes longer to pin an object again than SQLite takes for a parameter.
+// pin pins the object that contains s, unless it is one of the objects most recently pinned. The
+// columns of an INSERT of many rows share one object, and pinning it again would take the
+// runtime longer than SQLite needs for a parameter.
 func pin[T any](p *parameters, s []T) unsafe.Pointer {
 	if cap(s) == 0 {
 		return nil

@@ -65,12 +65,12 @@ if FETCHALL:
 
 
 class Failure(Exception):
-    """The end of a trial, with the coded reason that the lab gets."""
+    """Ends a trial, with the reason and its code for the lab."""
 
     def __init__(self, code, message, **subject):
         super().__init__(message)
         self.code = code
-        self.subject = subject  # other fields of the reason
+        self.subject = subject  # the reason's other fields
 
 
 # Generated values: docs/generated-values.md.
@@ -126,7 +126,7 @@ arenas = {}
 
 
 def arena(text):
-    """Returns the arena, twice in a row, so that it can be read past its end."""
+    """Returns the arena twice, one after the other, so that values can extend past its end."""
     if text not in arenas:
         b = b"".join(struct.pack("<Q", mix64((j + 1) * GAMMA & M64)) for j in range(ARENA // 8))
         arenas[text] = 2 * (letters(b) if text else b)
@@ -210,11 +210,11 @@ VERB = re.compile(r"%(?:%|(-?)(0?)(\d*)([dsvx])|([FTj]))")
 
 
 def moment(verb, ms):
-    """The date (F) or the time of day (T) of milliseconds since 1970, in UTC."""
+    """Returns the date (F) or the time of day (T) of a time in milliseconds since 1970, in UTC."""
     if verb == "T":
         s = ms // 1000 % 86400
         return f"{s // 3600:02}:{s // 60 % 60:02}:{s % 60:02}"
-    # datetime has only the years 1 to 9999, and the calendar repeats every 400 years.
+    # datetime supports only the years 1 to 9999, but the calendar repeats every 400 years.
     cycles, days = divmod(ms // 86_400_000, 146_097)
     d = datetime.date(1970, 1, 1) + datetime.timedelta(days)
     year = d.year + 400 * cycles
@@ -223,7 +223,7 @@ def moment(verb, ms):
 
 
 def in_json(v, type_):
-    """A value as JSON."""
+    """Returns a value as JSON."""
     if v is None:
         return "null"
     if type_ == "bool":
@@ -277,7 +277,7 @@ class Column:
             u -= w
 
     def between(self, stream, i):
-        """A whole number within the bounds."""
+        """Returns a whole number within the bounds."""
         b, k = self.bounds, 0
         if "bounds" in self.g:
             j, k = below(stream.draw(i), len(b) - 1), 1
@@ -451,7 +451,7 @@ class Generator:
             self.sets[d["name"]] = DataSet(self, d)
 
     def parameters(self, stream, call, for_each, rows):
-        """The parameters of one execution for each number in rows."""
+        """Returns the parameters of one execution for each number in rows."""
         own, makers = {}, []
         for p in call.get("parameters") or []:
             if "generator" in p:
@@ -541,7 +541,7 @@ class Histogram:
 
 
 def zigzag_leb128(out, v):
-    """Writes a number in LEB128, in which a ninth byte has eight bits."""
+    """Writes a number in LEB128. Unlike in standard LEB128, a ninth byte has eight bits."""
     v = (v << 1 ^ v >> 63) & M64
     for _ in range(8):
         if v < 0x80:
@@ -557,7 +557,7 @@ MILLISECOND = datetime.timedelta(milliseconds=1)
 
 
 def decoder(types):
-    """Returns a function that makes a list of Python values of a row, each of its declared type."""
+    """Returns a function that converts a row to Python values of the declared types."""
     plain = all(t.rstrip("?") not in ("bool", "time") for t in types)
     if plain:
         return None
@@ -582,7 +582,7 @@ def decoder(types):
 
 
 CLASSES = {type(None): "null", int: "integer", float: "real", str: "text", bytes: "blob"}
-WORDS = {"integer": "int"}  # of the workload language, where it has another
+WORDS = {"integer": "int"}  # the words of the workload language that differ
 
 
 def check_types(types, row, number=None, **subject):
@@ -642,7 +642,7 @@ OPENING = ["mode", "cache", "pool_size", "pool_idle", "txlock"]
 
 
 def check_settings(settings):
-    """Refuses unknown settings: the lab could not see that they were not applied."""
+    """Refuses unknown settings, because the lab could not find out that they were not applied."""
     for name, value in settings.items():
         if name not in PRAGMAS and name not in OPENING and (name, value) != ("processes", "1"):
             raise Failure("setting", f"{name}: {INFO['limits'].get(name, 'this worker does not know the setting')}")
@@ -662,12 +662,12 @@ def connect(path, settings, files=False):
     return conn
 
 
-# A VACUUM of the database itself.  Comments may precede it.
+# A VACUUM of the database itself. Comments may precede it.
 PLAIN_VACUUM = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*(vacuum(?:\s+\w+)?)\s*;?\s*", re.ASCII | re.DOTALL | re.IGNORECASE)
 
 
 def run_script(conn, sql):
-    """Runs a script.  A VACUUM attaches a database by itself, so it may do so, and nothing else."""
+    """Runs a script. Only a VACUUM may attach a database, because it does so by itself."""
     if "vacuum" not in sql.lower():
         conn.executescript(sql)
         return
@@ -709,17 +709,17 @@ def read_settings(conn):
 
 
 def is_lock(e):
-    """Reports whether a lock explains an error from SQLite."""
+    """Reports whether a lock caused an error of SQLite."""
     return getattr(e, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 
 def is_result(op, e):
-    """Reports whether an operation declares an error from SQLite as its result."""
+    """Reports whether an operation declares an error of SQLite as its result."""
     code = getattr(e, "sqlite_errorcode", 0)
     return any(code == r or r <= 0xFF and code & 0xFF == r for r in op.get("results") or ())
 
 
-# Errors that say something about a statement and its data: these can be results.
+# Errors that are caused by a statement and its data. Only these can be results.
 RESULTS = (1, 18, 19, 20)  # SQLITE_ERROR, TOOBIG, CONSTRAINT, MISMATCH
 
 
@@ -733,7 +733,7 @@ def undeclared(op, e):
 
 
 def refusal(conn, sql):
-    """Returns the primary code with which a lock prevents the statement, or 0."""
+    """Returns the primary code of the error if a lock prevents the statement, or 0."""
     try:
         conn.execute(sql).fetchall()
     except sqlite3.OperationalError as e:
@@ -747,12 +747,12 @@ def quote(name):
     return '"' + name.replace('"', '""') + '"'
 
 
-PHASE = {"name", "untimed", "context", "changes_settings"}  # what a phase has besides its kind
-WORK = ("insert", "query", "mix", "script", "http", "replay")  # what a phase does
+PHASE = {"name", "untimed", "context", "changes_settings"}  # keys of a phase other than its kind
+WORK = ("insert", "query", "mix", "script", "http", "replay")  # the kinds of phases
 
 
 def check_loading(plan, load, loaded):
-    """Refuses to load, or to have loaded, what does not only fill the database."""
+    """Refuses first phases, to be loaded or already loaded, that do not only fill the database."""
     phases = plan.get("phases") or []
     for field, n in ("load", load), ("loaded", loaded):
         fill = all(p.get("untimed") and ("insert" in p or "script" in p) for p in phases[:n])
@@ -761,7 +761,7 @@ def check_loading(plan, load, loaded):
 
 
 def check_plan(plan, pool):
-    """Refuses a plan that cannot be run, naming the field, before anything is opened."""
+    """Refuses a plan that cannot be run, before anything is opened. The reason names the field."""
 
     def want(right, field, value, wanted):
         if not right:
@@ -795,13 +795,13 @@ def check_plan(plan, pool):
 
 
 def environment(request):
-    """The variables that the request names, as far as they are set."""
+    """Returns the variables that the request names and that are set."""
     return {name: os.environ[name] for name in request.get("environment") or [] if name in os.environ}
 
 
 class Trial:
-    CHUNK = 20_000  # rows, or a client's operations, made at a time
-    VERIFIED = 1000  # operations of a mix that are run to verify their answers
+    CHUNK = 20_000  # number of rows, or of a client's operations, that are made at a time
+    VERIFIED = 1000  # number of operations of a mix that are run to verify their answers
 
     def __init__(self, request):
         self.path, self.settings = request["path"], request.get("settings") or {}
@@ -815,7 +815,7 @@ class Trial:
         self.phase = None
         self.conns = []
         self.owned = threading.Lock()
-        self.begun = False  # the database is this trial's
+        self.begun = False  # the database belongs to this trial
 
     def run(self):
         if os.path.exists(self.path) != bool(self.loaded):
@@ -855,7 +855,7 @@ class Trial:
         self.wait()
 
     def wait(self):
-        """Waits for the trial's turn, if it alternates with another one."""
+        """Waits for the trial's turn, if the trial alternates with another one."""
         if self.alternate:
             answer(type="waiting")
             self.orders.acquire()
@@ -863,7 +863,7 @@ class Trial:
     def close(self):
         for conn in self.conns:
             conn.close()
-        self.owned.acquire()  # from here on the database is the lab's
+        self.owned.acquire()  # from here on, the lab removes the database
 
     def watch(self):
         """Counts the orders to proceed, and gives up the trial when the lab has gone."""
@@ -884,7 +884,7 @@ class Trial:
         os._exit(1)
 
     def read_again(self, **after):
-        """Reports which settings are in force; every connection has then read the schema."""
+        """Reports which settings are in force. It also makes every connection read the schema."""
         connections = []
         for conn in self.conns:
             conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
@@ -893,7 +893,7 @@ class Trial:
 
     def proof(self):
         seen = self.observe()
-        for conn in self.conns:  # with a WAL, SQLite may change synchronous when it first looks into the database
+        for conn in self.conns:  # with a WAL, SQLite may change synchronous when it first reads the database
             conn.execute("SELECT count(*) FROM sqlite_master").fetchall()
         seen["pool_size"] = str(len(self.conns))
         if "pool_idle" in self.settings:  # all stay open
@@ -913,7 +913,7 @@ class Trial:
         }
 
     def observe(self):
-        """Finds txlock and cache by what a second handle on the file can do, and mode by the file."""
+        """Finds out txlock and cache by trying a second handle on the file, and mode by the file."""
         conn, got = self.conns[0], read_settings(self.conns[0])
         if self.settings.get("mode") == "memory":
             conn.executescript("CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe")
@@ -930,7 +930,7 @@ class Trial:
             if not refusal(other, "BEGIN IMMEDIATE"):
                 other.execute("ROLLBACK")
                 seen["txlock"] = "deferred"
-            elif got["journal_mode"] == "wal":  # where exclusive is immediate
+            elif got["journal_mode"] == "wal":  # in WAL mode, exclusive is the same as immediate
                 wanted = self.settings.get("txlock")
                 seen["txlock"] = wanted if wanted == "exclusive" else "immediate"
             elif refusal(other, "SELECT count(*) FROM sqlite_master"):
@@ -1004,7 +1004,7 @@ class Trial:
     # Insert phases.
 
     def rows(self, s, lo, hi, phase, watch):
-        """Returns rows of a data set, made while the clock is stopped unless they count."""
+        """Returns rows of a data set. They are made while the clock is stopped, unless making them counts."""
         if not phase.get("timed_values"):
             return s.rows(lo, hi)
         with watch:
@@ -1071,7 +1071,7 @@ class Trial:
                     conn.execute("COMMIT")
 
     def write(self, conn, s, rows, per):
-        """Inserts rows, per of them in each statement and the rest in a shorter one."""
+        """Inserts rows. Each statement has as many rows as the parameter per; the last one may have fewer."""
         whole = len(rows) // per * per
         if per == 1 and not self.ad_hoc:
             conn.executemany(self.statement(s, 1), rows)
@@ -1085,7 +1085,7 @@ class Trial:
         columns = ",".join(map(quote, s.shown))
         return f"INSERT INTO {quote(s.table)}({columns}) VALUES {','.join([s.group] * groups)}"
 
-    # What is read back.
+    # Reading back.
 
     def stored(self, tables):
         """Returns the number of rows of each table, and the sum of their hashes."""
@@ -1107,7 +1107,7 @@ class Trial:
         return found
 
     def inserted(self, tables, before):
-        """Returns what the tables have now that they did not have before."""
+        """Returns the number and the checksum of the rows that were added to each table."""
         answers = []
         for t, (rows, total), (rows0, total0) in zip(tables, self.stored(tables), before):
             a = {"table": t["table"], "rows": rows - rows0}
@@ -1117,15 +1117,15 @@ class Trial:
         answer(type="inserted", phase=self.phase, tables=answers)
 
     def wake_wal(self, conn):
-        """Writes to a database in WAL mode: before, SQLite asks for its size in each transaction."""
+        """Writes to a database in WAL mode. Before the first write, SQLite asks for the file's size in each transaction."""
         if conn.execute("PRAGMA journal_mode").fetchone()[0] == "wal":
             conn.execute(f"PRAGMA user_version = {conn.execute('PRAGMA user_version').fetchone()[0]}")
             if conn.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise Failure("checkpoint", "the checkpoint of the loaded database was blocked")
 
     def tell_loaded(self, phases):
-        """Reports how many rows the tables have that the phases insert into."""
-        names = {t["table"]: None for p in phases for t in p.get("insert", {}).get("verify") or []}  # each once, in order
+        """Reports how many rows there are in the tables into which the phases insert."""
+        names = {t["table"]: None for p in phases for t in p.get("insert", {}).get("verify") or []}  # each table once, in order
         tables = [{"table": name} for name in names]
         answer(type="loaded", tables=[{**t, "rows": rows} for t, (rows, _) in zip(tables, self.stored(tables))])
 
@@ -1180,7 +1180,7 @@ class Trial:
             c.make(m.get("count") or self.CHUNK)
         while not all(c.ended for c in every):
             # A thread that makes parameters would delay the others, since only one
-            # thread at a time runs Python. So all stop when one has none left.
+            # thread at a time runs Python. So all threads stop when one has no parameters left.
             with watch, interrupting(every):
                 clock.go()
                 at_once([c.run for c in every])
@@ -1220,7 +1220,7 @@ class Trial:
     def verify_mix(self, p):
         m, conn, h = p["mix"], self.conns[0], hashlib.sha256()
         if not any(op.get("results") or any(call.get("columns") for call in op["calls"]) for op in m["operations"]):
-            return h.hexdigest()  # nothing is returned
+            return h.hexdigest()  # no operation returns anything
         client = MixClient(self, p, 0, 1, None, None, None)
         client.make(min(m.get("count") or self.VERIFIED, self.VERIFIED))
         conn.execute(self.begin)
@@ -1233,7 +1233,7 @@ class Trial:
         return h.hexdigest()
 
     def verify_operation(self, conn, op, parameters, h):
-        """Runs an operation; rolls back to a savepoint what its own transaction would roll back."""
+        """Runs an operation. If its own transaction would be rolled back, rolls back to a savepoint."""
         within = op.get("results") or any(call.get("if_empty") == "rollback" for call in op["calls"])
         if within:
             conn.execute("SAVEPOINT sqlite3perf")
@@ -1259,7 +1259,7 @@ class Trial:
         conn.execute("RELEASE sqlite3perf")
 
     def verify_calls(self, conn, op, parameters, h):
-        """Hashes what the calls return; returns the call that ended the operation, if any."""
+        """Hashes the results of the calls. Returns the call that ended the operation, if there is one."""
         for call, values in zip(op["calls"], parameters):
             types, n = call.get("columns"), 0
             for row in conn.execute(call["sql"], values).fetchall():
@@ -1275,7 +1275,7 @@ class Trial:
 
 
 def at_once(functions):
-    """Runs functions in threads, the first in this one."""
+    """Runs functions at once: the first in this thread, each of the others in its own."""
     threads = [threading.Thread(target=f) for f in functions[1:]]
     for t in threads:
         t.start()
@@ -1305,7 +1305,7 @@ class MixClock:
 
     def __init__(self):
         self.at, self.since = 0, None
-        self.dry = False  # some client has no operation left
+        self.dry = False  # true if some client has no operation left
 
     def go(self):
         self.since, self.dry = time.perf_counter_ns(), False
@@ -1318,11 +1318,11 @@ class MixClock:
 
 
 NO_MUTEX = NO_LIMIT = contextlib.nullcontext()
-CANCELED = -1, "canceled"  # the code and the name of an operation's end by its timeout
+CANCELED = -1, "canceled"  # the code, and its name, of an operation that was ended by its timeout
 
 
 class Waits:
-    """Counts how often a client has waited for something, and how long."""
+    """Counts how often a client has waited for something, and for how long."""
 
     def __init__(self):
         self.count = self.ns = 0
@@ -1333,7 +1333,7 @@ class Waits:
 
 
 class CountedMutex:
-    """The mutex of a mix, as one client locks it."""
+    """The mutex of a mix, for one client. It counts how long the client waits."""
 
     def __init__(self, mutex):
         self.mutex, self.waits = mutex, Waits()
@@ -1349,7 +1349,7 @@ class CountedMutex:
 
 
 def waits_of(m, clients):
-    """Returns how long the clients of a mix have waited, for each thing that it has."""
+    """Returns how long the clients of a mix have waited, for each thing that the mix makes them wait for."""
     kinds = {"connection": [c.for_connection for c in clients]}
     if m.get("mutex") or any(op.get("mutex") or any(call.get("mutex") for call in op["calls"]) for op in m["operations"]):
         kinds["mutex"] = [c.mutex.waits for c in clients]
@@ -1360,14 +1360,14 @@ def waits_of(m, clients):
 
 @contextlib.contextmanager
 def interrupting(clients):
-    """Interrupts, meanwhile, what runs when an operation's timeout is over."""
+    """Runs a thread, within the context, that interrupts statements when their operation's timeout is over."""
     if not any(op.get("timeout_ms") for op in clients[0].mix["operations"]):
         yield
         return
 
     def interrupt():
-        # Timeouts are whole milliseconds.  It goes on until the operation has ended,
-        # since SQLite forgets an interrupt that comes between two statements.
+        # Timeouts are whole milliseconds. Interrupts are repeated until the operation has ended,
+        # because SQLite forgets an interrupt that comes between two statements.
         while not over.wait(0.001):
             for c in clients:
                 c.interrupt_late()
@@ -1383,7 +1383,7 @@ def interrupting(clients):
 
 
 class Running:
-    """The connection on which an operation with a timeout runs, if one does."""
+    """The connection on which an operation with a timeout is running, if there is one."""
 
     def __init__(self):
         self.conn, self.lock = None, threading.Lock()
@@ -1396,7 +1396,7 @@ class Running:
         pass
 
     def __exit__(self, *exc):
-        with self.lock:  # the next one to take the connection is not interrupted
+        with self.lock:  # so that the next operation on the connection is not interrupted
             self.conn = None
 
 
@@ -1414,17 +1414,17 @@ class MixClient:
         operations = self.mix["operations"]
         self.order = Stream(self.gen.seed, self.name)
         self.weights = sum(op["weight"] for op in operations)
-        self.made = [0] * len(operations)  # executions of each operation
-        self.chosen = 0  # operations in all
+        self.made = [0] * len(operations)  # number of executions whose parameters were made, by operation
+        self.chosen = 0  # number of operations that were chosen so far
         self.todo, self.next = [], 0
         self.histograms = [Histogram() for _ in operations]
         self.failed = [0] * len(operations)
-        self.early = [0] * len(operations)  # ended by a statement without rows
+        self.early = [0] * len(operations)  # executions that ended early because a statement returned no rows
         self.decoders = [[decoder(call.get("columns") or []) for call in op["calls"]] for op in operations]
         self.rows, self.errors, self.results, self.error, self.ended = 0, {}, {}, None, False
         self.retries = 0
-        self.started = 0  # operations
-        self.last = 0  # when the last one ended
+        self.started = 0  # number of operations that have begun
+        self.last = 0  # when the last operation ended
 
     def make(self, n):
         """Makes the parameters of the client's next operations, until n are ready."""
@@ -1504,7 +1504,7 @@ class MixClient:
         self.histograms[i].record(self.last - start)
 
     def left(self):
-        """The ns that are left of the operation's timeout, or None if it has none."""
+        """Returns how many ns are left of the operation's timeout, or None if it has no timeout."""
         return self.deadline and self.deadline - time.perf_counter_ns()
 
     def in_time(self):
@@ -1513,24 +1513,24 @@ class MixClient:
             raise TimeoutError
 
     def canceled(self, e):
-        """Reports whether an operation ended by its timeout."""
+        """Reports whether an operation was ended by its timeout."""
         if isinstance(e, TimeoutError):
             return True
         interrupted = getattr(e, "sqlite_errorcode", 0) == sqlite3.SQLITE_INTERRUPT
         return interrupted or self.deadline is not None and self.left() <= 0 and is_lock(e)
 
     def limited(self, conn):
-        """Returns a context in which statements on the connection end with the operation's timeout."""
+        """Returns a context in which statements on the connection are interrupted after the operation's timeout."""
         return self.running.on(conn) if self.deadline else NO_LIMIT
 
     def interrupt_late(self):
-        """Interrupts the operation under way if its timeout is over."""
+        """Interrupts the running operation if its timeout is over."""
         with self.running.lock:
             if self.running.conn and self.left() <= 0:
                 self.running.conn.interrupt()
 
     def attempts(self, op, *work):
-        """Does an operation until no lock fails it; returns whether a statement without rows ended it."""
+        """Does an operation, again if a lock made it fail. Returns whether a statement without rows ended it."""
         policy = self.mix.get("retry") or {"attempts": 1}
         backoff = policy.get("backoff_us", 0) / 1e6
         for left in reversed(range(policy["attempts"])):
@@ -1548,7 +1548,7 @@ class MixClient:
             self.retries += 1
 
     def call(self, conn, call, values, decode):
-        """Runs one call; returns whether it ends the operation, because it returned no row."""
+        """Runs one call. Returns whether it ends the operation, because it returned no rows."""
         if not call.get("columns"):
             conn.execute(call["sql"], values)
             return False
@@ -1582,7 +1582,7 @@ class MixClient:
             self.give(conn)
 
     def calls(self, held, op, parameters, decoders):
-        """Runs the calls; returns the one that ended the operation, because it returned no row."""
+        """Runs the calls. Returns the call that ended the operation because it returned no rows, or None."""
         for call, values, decode in zip(op["calls"], parameters, decoders):
             with self.mutex if call.get("mutex") else NO_MUTEX:
                 self.in_time()
@@ -1600,7 +1600,7 @@ class MixClient:
         return None
 
     def take(self):
-        """Takes a connection of the pool, when there is one."""
+        """Takes a connection of the pool. Waits until one is free."""
         self.in_time()
         if self.own:
             return self.own
@@ -1656,10 +1656,10 @@ class Client:
 
 
 class Bench:
-    """The job bench: reads every row of a table, hashes and compares."""
+    """The job bench: reads every row of a table, hashes its value and compares the hash."""
 
-    COUNTED = 1024  # rows between two looks at the clock
-    LISTED = 10  # mismatches that are described
+    COUNTED = 1024  # number of rows between two readings of the clock
+    LISTED = 10  # number of mismatches that are described
 
     def __init__(self, request):
         self.path, self.settings = request["path"], request.get("settings") or {}
@@ -1669,7 +1669,7 @@ class Bench:
         self.mismatches, self.first = 0, []
 
     def watch(self):
-        """The end of the requests stops the job."""
+        """Stops the job when the requests end."""
         while os.read(0, 1 << 16):
             pass
         self.stopped.set()
@@ -1802,7 +1802,7 @@ def unable():
 
 
 def understood(line):
-    """Returns the request in a line; raises a Failure if it is not one."""
+    """Returns the request in a line. Raises a Failure if the line is not a request."""
     try:
         request = json.loads(line)
         kind, protocol = request["type"], request["protocol"]
@@ -1823,7 +1823,7 @@ def understood(line):
 
 LINKED = {
     "module": INFO["module"],
-    "module_version": platform.python_version(),  # it comes with the interpreter
+    "module_version": platform.python_version(),  # the module comes with the interpreter
     "runtime": f"{platform.python_implementation()} {platform.python_version()}",
 }
 

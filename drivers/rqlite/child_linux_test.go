@@ -18,9 +18,9 @@ var busy = &plan.Plan{
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) SELECT count(*) FROM t, n WHERE length(hex(b)) + i > 0`}},
 }
 
-// What the nodes use counts as the driver's.
+// CPU time and memory that the nodes use must count as the driver's.
 func TestNodesAreCharged(t *testing.T) {
-	runtime.GC() // of what other tests have left
+	runtime.GC() // frees what other tests have left
 	before := ownCPU(t)
 	answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: filepath.Join(t.TempDir(), "test.db"), Plan: busy})
 	own := ownCPU(t) - before

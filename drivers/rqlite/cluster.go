@@ -39,9 +39,9 @@ var (
 	attached   = map[string]*cluster{} // clusters by the path of the database
 )
 
-// beside returns the directory for the data of the nodes of a database, and the file with the
-// addresses at which other processes find the nodes. The directory's name is a hash, because
-// rqlited takes some characters of a database's name for options.
+// beside returns the directory in which the nodes of a database keep their data, and the file
+// with the addresses at which other processes find the nodes. The directory's name is a hash,
+// because rqlited reads some characters of a database's name as options.
 func beside(path string) (dir, addresses string) {
 	h := fnv.New64a()
 	h.Write([]byte(filepath.Base(path)))
@@ -149,7 +149,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// join reports whether another process has started the nodes and is still there.
+// join reports whether another process has started the nodes and still runs.
 func (c *cluster) join(ctx context.Context) (joined bool, err error) {
 	dir, addresses := beside(c.path)
 	data, err := os.ReadFile(addresses)
@@ -200,8 +200,8 @@ func (c *cluster) detach(ctx context.Context) error {
 	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
-// end kills the nodes and removes their data. If the cluster was already running before, end leaves
-// it as it was.
+// end kills the nodes and removes their data. If the cluster was already running before, end
+// does nothing to it.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)
@@ -326,7 +326,7 @@ func firstAnswer[T any](c *cluster, ask func(address string) (T, error)) (answer
 // requests.
 func (c *cluster) call(ctx context.Context, method, path string, body []byte) ([]byte, error) {
 	return firstAnswer(c, func(u string) ([]byte, error) {
-		// Sending a whole database may take long, so a node that is stopped must be found before.
+		// Sending a whole database may take long, so first make sure that the node is not stopped.
 		if path == "/db/backup" || path == "/db/load" {
 			if _, err := nodes.StatusOf(ctx, u); err != nil {
 				return nil, err
@@ -344,8 +344,8 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 	return s, nil
 }
 
-// named returns an error unless a host is one of the nodes that the user named. The library
-// sends requests, with the password, to every node that a node lists, which may be any host.
+// named returns an error unless a host is one of the nodes that the user named. A node can list
+// other nodes, which may be any hosts, and the library sends them requests with the password.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil

@@ -22,8 +22,8 @@ type statement = gorqlite.ParameterizedStatement
 type conn struct {
 	db     *database
 	number int
-	single *gorqlite.Connection // sends requests of one statement
-	whole  *gorqlite.Connection // sends requests that are a transaction
+	single *gorqlite.Connection // sends each statement in its own request
+	whole  *gorqlite.Connection // sends requests that are transactions
 	rows   int                  // the greatest number of rows of a request; 0 if there is no limit
 	queues bool                 // writes are queued
 
@@ -109,7 +109,7 @@ func (c *conn) runStatement(sql string) error {
 	case kind == transactional:
 		return c.Run(sql)
 	case kind == reading && nodePragma(sql) != "":
-		return nil // a script discards the PRAGMA's value
+		return nil // a script discards the value of the PRAGMA
 	}
 	return c.run(kind == reading, statement{Query: sql}, 1, false)
 }
@@ -187,7 +187,7 @@ func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) erro
 	return c.db.cluster.given.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
 }
 
-// put does the work of write, but does not record which tables and views are created.
+// put does the work of write, but does not note which tables and views the statements create.
 func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statement, queue bool) error {
 	if queue {
 		c.untold = errQueued
@@ -246,8 +246,8 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns the error of a request: the context's error if it has ended, otherwise the
-// statement's error.
+// failed returns the error of a request. That is the error of the context if it has ended,
+// otherwise the error of the statement.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {
 		return nil
@@ -268,7 +268,8 @@ func (c *conn) failed(err error, of ...error) error {
 }
 
 // codes maps the words of SQLite's errors to result codes, because rqlite returns only the
-// words. They are the same for a primary key and a unique column, so the codes are primary.
+// words. A violated primary key and a violated unique column have the same words, so the codes
+// are primary.
 var codes = []struct {
 	words string
 	code  int

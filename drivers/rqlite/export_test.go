@@ -7,7 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Impatient makes a running cluster that does not answer count as absent soon, until the test
+// Impatient makes a running cluster that does not answer soon count as absent, until the test
 // ends.
 func Impatient(t *testing.T, limit time.Duration) {
 	before := patience
@@ -15,7 +15,7 @@ func Impatient(t *testing.T, limit time.Duration) {
 	t.Cleanup(func() { patience = before })
 }
 
-// Sent returns how many statements each request has that is sent while f runs, and how many
+// Sent returns how many statements are in each request that is sent while f runs, and how many
 // of the requests are queued.
 func Sent(db driver.DB, f func()) (statements []int, queued int) {
 	for _, r := range db.(*database).http.watch(f) {

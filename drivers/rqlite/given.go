@@ -31,11 +31,11 @@ type given struct {
 	left    bool     // the cluster has been left, and nothing more may be created
 }
 
-// patience is the time in which a cluster that was running must answer a question.
+// patience is how long a running cluster may take to answer a question.
 var patience = 20 * time.Second
 
-// leaveTimeout is the time that dropping the tables may take. The lab waits longer before it kills
-// a worker.
+// leaveTimeout is how long dropping the tables may take. The lab waits longer before it kills a
+// worker.
 const leaveTimeout = 10 * time.Second
 
 // suits returns an error if settings cannot take effect in the cluster of a node with status
@@ -69,7 +69,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// Without its colon, http//user@host would be a page of a host named http.
+		// Without its colon, the address http//user@host would mean a page of a host named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -147,7 +147,7 @@ func (g *given) statements() string {
 	return strings.Join(list, "; ")
 }
 
-// count returns the number that a query returns, as more than half of the nodes know it.
+// count returns the number that a query returns, as agreed by more than half of the nodes.
 func (c *cluster) count(ctx context.Context, sql string) (int, error) {
 	data, err := c.call(ctx, http.MethodGet, "/db/query?level=strong&q="+url.QueryEscape(sql), nil)
 	if err != nil {
@@ -233,16 +233,16 @@ func createdBy(sql string) string {
 	return strings.ToUpper(m[1]) + " IF EXISTS " + m[2]
 }
 
-// note adds a table or view to those to drop. The caller holds g.mu.
+// note adds a table or view to the list of those that must be dropped. The caller holds g.mu.
 func (g *given) note(what string) {
 	if !slices.Contains(g.created, what) {
 		g.created = append(g.created, what)
 	}
 }
 
-// create notes the tables and views in list, and then calls send, which creates them. Without
-// a given cluster (nil), it only calls send. The cluster is not left before send returns. The
-// nodes complete a request even if its client gives up, so send's context outlasts ctx.
+// create notes the tables and views in list, and then calls send, which creates them. If g is
+// nil, it only calls send. The cluster cannot be left before send returns. The nodes complete a
+// request even if its client gives up, so the context for send does not end with ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
 	if g == nil {
 		return send(ctx)
@@ -309,8 +309,8 @@ func (g *given) leave(c *cluster) error {
 	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	var err error
-	// A table that refers to another one is dropped first, if it was created later. Otherwise
-	// foreign keys may keep the other table until the next round.
+	// Tables that were created later are dropped first, because they may refer to earlier tables.
+	// If foreign keys still prevent a drop, the table is dropped in the next round.
 	for n := 0; len(g.created) > 0 && n != len(g.created); {
 		n = len(g.created)
 		err = g.drop(ctx, c)
@@ -321,7 +321,8 @@ func (g *given) leave(c *cluster) error {
 	return &driver.LeftError{Err: fmt.Errorf("dropping what the trial has created failed: %s: when the cluster of %s runs, type in rqlite's shell: %s", reason(err), bare(c.urls[0]), g.statements())}
 }
 
-// drop tries once to drop each table and view, and forgets those that are gone.
+// drop tries once to drop each table and view. It removes from the list those that no longer
+// exist.
 func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 	for i, what := range slices.Backward(slices.Clone(g.created)) {
 		body, err := json.Marshal([]string{"DROP " + what})

@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// running starts a cluster that is nobody's.
+// running starts a cluster that was not started by a database.
 func running(t *testing.T, n int, flags ...string) *nodes.Cluster {
 	t.Helper()
 	c, err := nodes.Start(t.Context(), nodes.Config{Nodes: n, Dir: t.TempDir(), Flags: flags})
@@ -36,7 +36,7 @@ func running(t *testing.T, n int, flags ...string) *nodes.Cluster {
 	return c
 }
 
-// ask has a node run a statement, without the driver.
+// ask lets a node run a statement, without the driver.
 func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
 	t.Helper()
 	body, err := json.Marshal([]string{sql})
@@ -55,7 +55,7 @@ func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
 	return string(data)
 }
 
-// A running cluster is used and left as it was found, with what others have created
+// A running cluster is used, and afterward has only the tables that others have created
 // meanwhile.
 func TestRunningCluster(t *testing.T) {
 	c := running(t, 3)
@@ -82,7 +82,7 @@ func TestRunningCluster(t *testing.T) {
 		t.Errorf("after the refusal: %s", got)
 	}
 
-	// What was saved is loaded into a cluster that is empty, and taken out again.
+	// A saved file is loaded into an empty cluster, and its tables are dropped again at the end.
 	ask(t, c, "/db/execute", "DROP TABLE others")
 	db = open(t, path, nil, "INSERT INTO t VALUES (2, 2)")
 	wantRows(t, db, 2)
@@ -94,7 +94,7 @@ func TestRunningCluster(t *testing.T) {
 	}
 }
 
-// wantLine expects an error of one line.
+// wantLine expects an error with a message of one line.
 func wantLine(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
@@ -132,7 +132,7 @@ func TestRunningClusterFails(t *testing.T) {
 				_ = db.Close() // the error counts
 			}
 			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader: more than half of the nodes must run: start the others") {
-				return // it has seen that already
+				return // the test has seen that already
 			}
 			wantLine(t, c.name, err, c.want)
 			if left, rerr := os.ReadDir(filepath.Dir(path)); rerr != nil || len(left) > 0 {
@@ -149,10 +149,10 @@ func TestRunningClusterFails(t *testing.T) {
 	}
 }
 
-// A port at which nothing answers, or another program, is named in one line.
+// If nothing answers at a port, or if another program does, the error says so in one line.
 func TestRunningClusterIsNone(t *testing.T) {
 	rqlite.Impatient(t, 100*time.Millisecond)
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, and nobody serves them
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, but never answers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestRunningClusterIsNone(t *testing.T) {
 	}
 }
 
-// A cluster that loses its quorum while it is used answers with an error of one line.
+// If a cluster loses its quorum while it is used, the error is one line.
 func TestQuorumLost(t *testing.T) {
 	c := running(t, 3)
 	t.Setenv("RQLITE_ADDRESSES", strings.Join(c.Addresses(), ","))
@@ -196,7 +196,8 @@ func wantNothing(t *testing.T, what string, c *nodes.Cluster) {
 	}
 }
 
-// A trial whose settings a running cluster cannot have, or that fails, leaves nothing.
+// A trial leaves nothing in a running cluster if the cluster cannot have its settings, or if the
+// trial fails.
 func TestRunningClusterRefused(t *testing.T) {
 	c := running(t, 1)
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
@@ -228,7 +229,7 @@ func TestRunningClusterRefused(t *testing.T) {
 	}
 }
 
-// A process that exits without closing its databases leaves nothing, and creates nothing
+// A process that exits without closing its databases leaves no tables, and cannot create any
 // after that.
 func TestLeave(t *testing.T) {
 	c := running(t, 1)
@@ -246,7 +247,8 @@ func TestLeave(t *testing.T) {
 	wantNothing(t, "after closing", c)
 }
 
-// What cannot be dropped is named, with what to type, and everything else is dropped.
+// The error names the tables that cannot be dropped and the command to type. All other tables
+// are dropped.
 func TestNotDropped(t *testing.T) {
 	c := running(t, 1, "-fk")
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)

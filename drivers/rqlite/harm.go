@@ -87,7 +87,7 @@ func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool
 		if p.Delay() != l.delay || p.Target() != c.nodes.Nodes[i].Raft {
 			return 0, false, nil
 		}
-		// Of any two nodes, at least one has dialed the other.
+		// Two nodes are connected if one of them has dialed the other.
 		if i > 0 && l.proxies[0].Passed()+p.Passed() == 0 {
 			return 0, false, nil
 		}
@@ -218,8 +218,8 @@ func (d *database) Restart(ctx context.Context, member int) error {
 	return n.Restart(ctx, len(d.cluster.nodes.Nodes))
 }
 
-// Isolate cuts connections in both directions at all proxies, because the node's own proxy carries
-// only connections that other nodes have dialed.
+// Isolate cuts connections at all proxies, in both directions. The node's own proxy would not be
+// enough, because it carries only connections that other nodes have dialed.
 func (d *database) Isolate(member int) error {
 	n, err := d.node(member)
 	switch {

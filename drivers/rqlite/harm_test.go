@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// openCluster opens a database on nodes of its own.
+// openCluster opens a database with its own nodes.
 func openCluster(t *testing.T, s driver.Settings) (driver.ClusterDB, *job.Database) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "test.db")
@@ -62,8 +62,8 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestNodeDelay expects the time between nodes in the time that a write takes: a byte of the
-// leader's to another node, and one back.
+// TestNodeDelay expects a write to take at least the delay twice: for the message from the
+// leader to another node, and for the answer.
 func TestNodeDelay(t *testing.T) {
 	const delay = 40 * time.Millisecond
 	db, d := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "2", "node_delay": strconv.FormatInt(delay.Milliseconds(), 10)})
@@ -89,8 +89,8 @@ func TestNodeDelay(t *testing.T) {
 	}
 }
 
-// TestIsolate expects that a leader that is cut off answers its clients, but is no leader any
-// more, and knows what it has missed when it is healed.
+// TestIsolate expects that an isolated leader still answers its clients, but stops being the
+// leader, and that it catches up after Heal.
 func TestIsolate(t *testing.T) {
 	db, _ := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "1", "node_delay": "0"})
 	ctx := t.Context()
@@ -137,8 +137,8 @@ func TestIsolate(t *testing.T) {
 	}
 }
 
-// TestQuorum kills two nodes of three. The one that is left acknowledges nothing, says so in
-// a line, and goes on when the others are back.
+// TestQuorum kills two of three nodes. The remaining node must acknowledge nothing, and its
+// error must be one line. When the other nodes are back, it must accept writes again.
 func TestQuorum(t *testing.T) {
 	db, _ := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "1"})
 	ctx := t.Context()
@@ -180,7 +180,8 @@ func TestQuorum(t *testing.T) {
 	}
 }
 
-// TestNotHarmed expects what cannot be done to be refused with what to do instead.
+// TestNotHarmed expects that impossible requests are refused with a message that says what to do
+// instead.
 func TestNotHarmed(t *testing.T) {
 	db, _ := openCluster(t, driver.Settings{"nodes": "1", "pool_size": "1"})
 	for _, err := range []error{db.Isolate(0), db.Heal(0)} {

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// endless writes until nobody reads.
+// endless writes the text until the reader has gone.
 func endless(w io.Writer, text string) {
 	part := []byte(strings.Repeat(text, 64<<10/len(text)))
 	for {
@@ -28,8 +28,8 @@ func endless(w io.Writer, text string) {
 	}
 }
 
-// A node that is stopped, not in order or means ill is named, in one line and with little
-// memory, and nothing is sent to where it points.
+// If a node is stopped, faulty or hostile, the error names it in one line. The driver uses
+// little memory, and sends nothing to addresses that the node gives.
 func TestHostileNode(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -40,7 +40,7 @@ func TestHostileNode(t *testing.T) {
 	status := func(w http.ResponseWriter) {
 		fmt.Fprint(w, `{"build":{"version":"8"},"store":{"leader":{"node_id":"1","addr":"a"},"nodes":[{"suffrage":"Voter"}],"raft":{"state":"Leader"},"sqlite3":{"version":"3.46.1","pragmas":{"rw":{"foreign_keys":"0"}}}}}`)
 	}
-	// honest answers what is asked before the trial begins.
+	// honest gives the correct answers to the requests that come before the trial.
 	honest := func(own string, w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/status":
@@ -101,7 +101,7 @@ func TestHostileNode(t *testing.T) {
 			s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.serve(s.URL, w, r) }))
 			defer s.Close()
 			defer s.CloseClientConnections()
-			wait := 10 * time.Second // for what answers late on a busy machine
+			wait := 10 * time.Second // enough for late answers on a busy machine
 			if strings.Contains(x.want, "300ms") {
 				wait = 300 * time.Millisecond
 			}
@@ -114,7 +114,7 @@ func TestHostileNode(t *testing.T) {
 			db, err := rqlite.New().Open(ctx, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"pool_size": "1"})
 			if err == nil {
 				err = db.Script(ctx, "INSERT INTO t VALUES (1)")
-				_ = db.Close() // nor can it be saved
+				_ = db.Close() // saving fails too
 			}
 			runtime.ReadMemStats(&after)
 			wantLine(t, name, err, x.want)
@@ -131,7 +131,7 @@ func TestHostileNode(t *testing.T) {
 	}
 }
 
-// drip sends a byte now and then.
+// drip sends a byte from time to time.
 func drip(w http.ResponseWriter) {
 	for {
 		if _, err := w.Write([]byte(" ")); err != nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestNodeDelayIsProven expects the delay to be shown only while the nodes know each other by
-// the addresses of the proxies, and these lead to the nodes and have that delay.
+// the addresses of the proxies, and the proxies lead to the nodes and have that delay.
 func TestNodeDelayIsProven(t *testing.T) {
 	db, err := open(t.Context(), filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "1", "pool_size": "1", "node_delay": "3"})
 	if err != nil {

@@ -65,7 +65,7 @@ type database struct {
 	http     *watched
 	plain    *http.Client // sends requests to one node that the library cannot send
 	idle     []*http.Transport
-	queued   atomic.Bool // a write was queued since the queue was last known to be empty
+	queued   atomic.Bool // true if a write was queued after the queue was last known to be empty
 
 	closing sync.Once
 }
@@ -116,8 +116,8 @@ func (d *database) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Shown asks a node how many nodes the cluster has. It reads settings that exist only in requests
-// from requests that it sends.
+// Shown asks a node how many nodes the cluster has. Some settings exist only in requests, so it
+// reads them from requests that it sends.
 func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	status, err := d.cluster.status(ctx)
 	if err != nil {
@@ -133,7 +133,8 @@ func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("looking at a read: %w", err)
 	}
-	// One statement more than fits into a request; two if there is no limit.
+	// The transaction has one statement more than fits into a request. If there is no limit, it
+	// has two.
 	rows := max(c.rows, 1) + 1
 	writes := d.http.watch(func() {
 		err = c.Run("BEGIN")

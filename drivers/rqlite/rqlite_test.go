@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv("SHARES"); path != "" { // a process of TestProcesses
+	if path := os.Getenv("SHARES"); path != "" { // this is a process of TestProcesses
 		os.Exit(share(path))
 	}
 	if err := nodestest.Set(); err != nil {
@@ -42,7 +42,7 @@ func open(t *testing.T, path string, s driver.Settings, script string) driver.DB
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = db.Close() }) // it may have been closed
+	t.Cleanup(func() { _ = db.Close() }) // the test may already have closed it
 	if err := db.Script(t.Context(), script); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func pairs(n, perExec int) *driver.Batch {
 	return &driver.Batch{PerExec: perExec, Columns: []driver.Column{ids, ids}}
 }
 
-// Settings are shown by what the nodes say and by what is sent.
+// Settings are shown as the nodes report them or as they are sent in requests.
 func TestSettings(t *testing.T) {
 	for _, s := range []driver.Settings{
 		{"nodes": "1", "read_consistency": "none", "queued_writes": "on", "request_rows": "2"},
@@ -100,7 +100,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A request is a transaction: a statement by itself, or what COMMIT sends.
+// A request is a transaction: it is a single statement, or it has the statements that COMMIT
+// sends.
 func TestRequests(t *testing.T) {
 	two := driver.Statement{SQL: pair.SQL + ", (?, ?)", Params: slices.Repeat(pair.Params, 2)}
 	for _, c := range []struct {
@@ -163,7 +164,7 @@ func inTransaction(ctx context.Context, db driver.DB, st driver.Stmt, b *driver.
 	return errors.Join(err, tx.Commit(ctx))
 }
 
-// What would need a connection of its own is an error that says so, and has no effect.
+// SQL that would need its own connection fails with an error that says so, and has no effect.
 func TestUnsupported(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for sql, want := range map[string]string{
@@ -204,7 +205,7 @@ func withConn(ctx context.Context, db driver.DB, f func(driver.Conn) error) erro
 	return errors.Join(f(c), c.Close())
 }
 
-// Errors have the primary code that SQLite's words tell.
+// Errors have the primary code that belongs to the words of SQLite's message.
 func TestCodes(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE s (n INTEGER NOT NULL UNIQUE CHECK (n > 0)) STRICT; INSERT INTO s VALUES (1)")
 	for sql, code := range map[string]int{
@@ -230,7 +231,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// What a program without types gets to see is what the library makes of JSON.
+// A program without types gets the values that the library makes from JSON.
 func TestAsk(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE v (i INTEGER, r REAL, t TEXT, b BLOB)")
 	err := withConn(t.Context(), db, func(c driver.Conn) error {
@@ -263,7 +264,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// Keep goes back to what the database was.
+// The function that Keep returns restores the database.
 func TestKeep(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "3"}, table+"; INSERT INTO t VALUES (1, 1)")
 	restore, err := db.(driver.Restorer).Keep(t.Context())
@@ -279,7 +280,7 @@ func TestKeep(t *testing.T) {
 	wantRows(t, db, 1)
 }
 
-// Sizes are those of all nodes.
+// Sizes includes the data of all nodes.
 func TestSizes(t *testing.T) {
 	sizes := func(nodes string) int64 {
 		db := open(t, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": nodes}, table)
@@ -297,7 +298,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// share opens the database that another process has, and waits for its end.
+// share opens a database that another process has opened. It ends when that process does.
 func share(path string) int {
 	db, err := rqlite.New().Open(context.Background(), path, nil)
 	if err == nil {
@@ -308,7 +309,7 @@ func share(path string) int {
 	return 0
 }
 
-// process starts share in a process of its own, and returns when it has written.
+// process runs share in a new process, and returns when it has written.
 func process(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -328,8 +329,8 @@ func process(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// Other processes use the nodes that the first has started. If the first is killed, what it
-// leaves keeps nobody from opening the database again.
+// Other processes use the nodes that the first process has started. If the first process is
+// killed, other processes must still be able to open the database.
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := open(t, path, nil, table)
@@ -346,16 +347,16 @@ func TestProcesses(t *testing.T) {
 	}
 	_ = first.Wait() // it was killed
 	if _, err := os.Stat("/proc/self"); err != nil {
-		return // where nodes do not die with the process that started them
+		return // on this system, nodes do not end with the process that started them
 	}
-	db = open(t, path, nil, "CREATE TABLE t (a)") // the other one has never saved it
+	db = open(t, path, nil, "CREATE TABLE t (a)") // the killed process never saved its table
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
 	onlyDatabase(t, path)
 }
 
-// onlyDatabase expects no other file beside the database.
+// onlyDatabase expects no other file next to the database.
 func onlyDatabase(t *testing.T, path string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(path))
@@ -364,7 +365,7 @@ func onlyDatabase(t *testing.T, path string) {
 	}
 }
 
-// A file that cannot become a database of the cluster stays as it is.
+// A file that cannot become a database of the cluster is not changed.
 func TestBadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	text := "SQLite format 3\x00" + strings.Repeat("no database", 1000)

@@ -31,7 +31,7 @@ func firstWord(sql string) string {
 func pragmaOf(sql string) (name, value string) {
 	_, rest := cutWord(sql)
 	name, rest = cutWord(rest)
-	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name was that of a schema
+	if rest = driver.TrimScript(rest); strings.HasPrefix(rest, ".") { // the name that was read is the name of a schema
 		name, rest = cutWord(rest[1:])
 	}
 	for _, v := range []string{"=", "("} {
@@ -42,7 +42,8 @@ func pragmaOf(sql string) (name, value string) {
 	return strings.ToLower(name), value
 }
 
-// storedPragmas are the PRAGMAs whose value is in the file, and so the same on all connections.
+// storedPragmas are the PRAGMAs whose value is stored in the file. So all connections have the
+// same value.
 var storedPragmas = map[string]bool{"user_version": true, "application_id": true}
 
 // nodePragma returns the name of a PRAGMA without a value that must be read from a node's

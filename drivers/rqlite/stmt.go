@@ -54,7 +54,8 @@ func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 	return s.conn.send(list, sizes)
 }
 
-// jsonReal is a real number, which rqlite must not take for an integer if it is a whole number.
+// jsonReal is a real number. In JSON it is written so that rqlite does not read a whole number
+// as an integer.
 type jsonReal float64
 
 func (r jsonReal) MarshalJSON() ([]byte, error) {
@@ -68,8 +69,9 @@ func (r jsonReal) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// arguments returns the rows lo ≤ r < hi for the library. A blob becomes text that rqlite reads
-// as a blob: the library would send base64, and rqlite would store that.
+// arguments returns the rows lo ≤ r < hi in the form that the library takes. A blob becomes a
+// text that rqlite reads as a blob. Otherwise the library would send the blob as base64, and
+// rqlite would store the base64 text.
 func arguments(b *driver.Batch, lo, hi int) []any {
 	args := make([]any, 0, (hi-lo)*len(b.Columns))
 	for r := lo; r < hi; r++ {

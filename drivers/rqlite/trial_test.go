@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// request sends a request to a worker in this process and returns what it answers.
+// request sends a request to a worker in this process and returns the worker's answers.
 func request(t *testing.T, r protocol.Request) []protocol.Response {
 	t.Helper()
 	answers, err := protocol.Exchange(r, func(in io.Reader, out io.Writer) error { return worker.Serve(t.Context(), rqlite.New(), in, out) })
@@ -38,8 +38,8 @@ func builtin(t *testing.T, name string) *plan.Plan {
 	return of.Plan
 }
 
-// The workloads run on a cluster and return what the generators make, with settings that
-// are proven, and leave nothing but the database.
+// The workloads run on a cluster and return the values that the generators make. The settings
+// are proven. Only the database is left at the end.
 func TestTrials(t *testing.T) {
 	for _, c := range []struct {
 		workload string
@@ -89,7 +89,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// verify compares what a query returned with what it must, and returns how many there were.
+// verify compares the results of queries with the expected ones, and returns the number of
+// queries.
 func verify(t *testing.T, gen *plan.Gen, p *plan.Plan, s *protocol.Sample) (n int) {
 	t.Helper()
 	for _, ph := range p.Phases {
@@ -105,7 +106,7 @@ func verify(t *testing.T, gen *plan.Gen, p *plan.Plan, s *protocol.Sample) (n in
 	return n
 }
 
-// What a cluster cannot do is refused before it is tried.
+// A request that a cluster cannot fulfill is refused at once.
 func TestRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	for name, r := range map[string]protocol.Request{
@@ -118,6 +119,6 @@ func TestRefused(t *testing.T) {
 		if last.Type != protocol.TypeFailed || last.Reason.Code != protocol.CodeUnsupported {
 			t.Errorf("%s: %s, %+v", name, last.Type, last.Reason)
 		}
-		_ = os.Remove(path) // if the trial got as far
+		_ = os.Remove(path) // the file exists if the trial got that far
 	}
 }

@@ -87,7 +87,7 @@ func wrap(err error) error {
 type conn struct {
 	*sqinn.Sqinn
 	number int
-	begun  bool // a transaction is open as far as Run knows: sqinn does not report it
+	begun  bool // Run has begun a transaction and not ended it; sqinn does not report transactions
 
 	affected int // rows that the last execution has changed
 }

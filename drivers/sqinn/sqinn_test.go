@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestMain builds the replacement for the executable, since the executable itself is
-// not available everywhere, and the tests must be the same everywhere.
+// TestMain builds the replacement for sqinn's executable. The executable itself is not available
+// everywhere, and the tests must be the same everywhere.
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {

@@ -11,7 +11,7 @@ import (
 
 const orNull = connpool.OrNull
 
-// valueTypes has the type in which the library is asked for a column.
+// valueTypes has, for each type of a column, the type that is requested from the library.
 var valueTypes = [...]byte{
 	driver.Int: sqinn.ValInt64, driver.Bool: sqinn.ValInt64, driver.Time: sqinn.ValInt64,
 	driver.Real: sqinn.ValDouble, driver.Text: sqinn.ValText, driver.Blob: sqinn.ValBlob,

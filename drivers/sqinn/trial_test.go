@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs a trial in this process and returns what the worker answers.
+// trial runs a trial in this process and returns the worker's answers.
 func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	t.Helper()
 	answers, err := protocol.Exchange(protocol.Request{
@@ -29,7 +29,7 @@ func trial(t *testing.T, p *plan.Plan, s driver.Settings) []protocol.Response {
 	return answers
 }
 
-// samples returns what a trial has measured that ran to its end.
+// samples returns the samples of a trial. The trial must have run to its end.
 func samples(t *testing.T, answers []protocol.Response) (list []protocol.Response) {
 	t.Helper()
 	for _, a := range answers {
@@ -92,8 +92,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// All rows of a batch go in one request, no matter how many there are per
-// statement. Those of an ad hoc statement go one by one.
+// All rows of a batch are sent in one request, no matter how many rows a statement has. The
+// executions of an ad hoc statement are sent one by one.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		adHoc  bool

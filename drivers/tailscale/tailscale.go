@@ -47,7 +47,7 @@ func script(_ context.Context, c sql.Conn, queries string) error {
 // limitAttached calls SQLite's C function, because the library has no call for it.
 func limitAttached(c sql.Conn, most int) (before int, err error) {
 	v := reflect.Indirect(reflect.ValueOf(c))
-	for range 2 { // the library's connection has a connection of its package cgosqlite
+	for range 2 { // twice, because the library's connection contains a connection of its package cgosqlite
 		if v.Kind() == reflect.Struct {
 			v = v.FieldByName("db")
 		}

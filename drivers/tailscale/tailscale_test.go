@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// BenchmarkEachConnection reads a row by its key with a pool's prepared statement, on
-// the connection on which it was prepared and on another one. Both cost the same.
+// BenchmarkEachConnection reads a row by its key with a pool's prepared statement: on the
+// connection on which it was prepared, and on another one. Both cost the same.
 func BenchmarkEachConnection(b *testing.B) {
 	ctx := context.Background() // a context that can end costs more than the rest
 	for _, on := range []string{"first connection", "second connection"} {
@@ -31,7 +31,7 @@ func BenchmarkEachConnection(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer st.Close()
-			if on == "second connection" { // the first stays out of the pool
+			if on == "second connection" { // the first connection stays out of the pool
 				c, err := db.Conn(ctx)
 				if err != nil {
 					b.Fatal(err)

@@ -15,7 +15,7 @@ const orNull = connpool.OrNull
 // stmt begins with the fields that every execution needs, so that they share a line of the
 // processor's cache. SQLite has filled most of the cache with its own data.
 type stmt struct {
-	held *sqlite.Stmt // nil if it is taken from the connection's cache at each execution
+	held *sqlite.Stmt // nil if each execution takes the statement from the connection's cache
 	row  driver.Row
 	columns
 	st   driver.Statement
@@ -62,7 +62,7 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache of statements, as the library's Execute does. So an ad
+// prepare asks the connection's cache for the statement, as the library's Execute does. So an ad
 // hoc statement is compiled only at its first execution.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)

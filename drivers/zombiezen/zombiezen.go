@@ -85,7 +85,7 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // the library's pool has set this interrupt
+	c.done = ctx.Done() // the channel with which the library's pool has set the interrupt
 	return c, nil
 }
 
@@ -99,7 +99,7 @@ func (p *pool) Waited() (callers int64, total time.Duration) { return p.queue.Wa
 type conn struct {
 	*sqlite.Conn
 	number int
-	done   <-chan struct{} // interrupts the connection when it is closed
+	done   <-chan struct{} // the connection is interrupted when this channel is closed
 }
 
 func (c *conn) Number() int         { return c.number }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -24,8 +25,7 @@ type Looked struct {
 
 // Of makes advice from an analyzed run and the other facts that l has.
 func Of(a *stats.Analysis, l Looked) Advised {
-	facts := FactsOf(a, l.Footprints)
-	return Advised{Advice: Decide(facts), Facts: facts, Of: a, Answers: l.Answers}
+	return Advised{Recommendation: recommend.Of(a, l.Footprints), Of: a, Answers: l.Answers}
 }
 
 // Keep returns the facts as they are stored with the run. The rest of the advice follows from the

@@ -9,37 +9,51 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"golang.org/x/mod/module"
 )
 
-// measuredFacts is the table of the measured figures of each candidate. Ratios are relative to the
-// first candidate with figures.
+// measuredFacts is the table of the measured figures of each candidate: the recommended ones, to
+// the first of which the ratios are relative, and then the others, the fastest first.
 func measuredFacts(a Advised) document.Grid {
 	f := a.Facts
-	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "time", Right: true, Whole: true}, {Title: "p99", Right: true, Whole: true, Drop: 1},
-		{Title: "failed", Right: true}, {Title: "peak memory", Right: true}, {Title: "status"}}}
+	var order []int
 	for i := range f.Candidates {
+		if slices.Contains(a.Names(), f.Candidates[i].Name) {
+			order = append(order, i)
+		}
+	}
+	taken := len(order)
+	for i := range f.Candidates {
+		if !slices.Contains(order, i) {
+			order = append(order, i)
+		}
+	}
+	tails := slices.ContainsFunc(f.Pairs, func(p recommend.Pair) bool { return p.Tail != nil })
+	ratio := func(s *stats.Summary) string {
+		return strings.TrimSpace(document.Times(s.Median) + " " + document.Ends(*s))
+	}
+	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "time", Right: true, Whole: true}, {Title: "p99", Right: true, Whole: true, Drop: 1},
+		{Title: "failed", Right: true, Drop: 2}, {Title: "peak memory", Right: true}, {Title: "verdict"}}}
+	for k, i := range order {
 		c := &f.Candidates[i]
-		row := []string{c.Name, document.Absent, document.Absent, document.Absent, document.Absent, string(c.Status)}
-		switch {
-		case i == 0 && c.Measured:
+		row := []string{c.Name, document.Absent, document.Absent, document.Absent, document.Absent, verdict(a, c.Name)}
+		switch p, ok := f.Pair(order[0], i); {
+		case k == 0 && c.Measured:
 			row[1] = document.Times(1)
-			if slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.Tail != nil }) {
+			if tails {
 				row[2] = document.Times(1)
 			}
-		case c.Measured:
-			at := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.First == 0 && p.Second == i })
-			if at < 0 {
-				break
-			}
-			p := f.Pairs[at]
-			row[1] = strings.TrimSpace(document.Times(p.Time.Median) + " " + document.Interval(p.Time.Interval))
+		case ok:
+			row[1] = ratio(&p.Time)
 			if p.Tail != nil {
-				row[2] = strings.TrimSpace(document.Times(p.Tail.Median) + " " + document.Interval(p.Tail.Interval))
+				row[2] = ratio(p.Tail)
 			}
 		}
 		if c.Operations > 0 {
@@ -48,14 +62,36 @@ func measuredFacts(a Advised) document.Grid {
 		if c.MemoryBytes > 0 {
 			row[4] = document.Megabytes(c.MemoryBytes)
 		}
-		g.Rows = append(g.Rows, row)
+		g.Rows, g.Leaders = append(g.Rows, row), append(g.Leaders, k < taken)
 	}
 	return g
 }
 
+// verdict says in a few words whether to take a candidate.
+func verdict(a Advised, name string) string {
+	if slices.Contains(a.Names(), name) {
+		return "take"
+	}
+	at := slices.IndexFunc(a.Rejected, func(r recommend.Rejection) bool { return r.Name == name })
+	if at < 0 {
+		return document.Absent
+	}
+	switch r := a.Rejected[at]; r.Cause {
+	case recommend.CauseStatus:
+		return string(r.Status)
+	case recommend.CauseDefect:
+		return "can lose data: " + document.FirstOf(document.Map(r.Defects, func(d defects.Defect) string { return d.ID }), 2, ", ")
+	case recommend.CauseErrors:
+		return "more operations fail"
+	case recommend.CauseSlower:
+		return "slower"
+	}
+	return "as fast, not better"
+}
+
 // memoryFacts is the table of peak memory in each combination of settings, if there are several.
 // It has a row for each combination.
-func memoryFacts(f *Facts) document.Grid {
+func memoryFacts(f *recommend.Facts) document.Grid {
 	var combinations []string
 	byName := map[string]int64{} // peak memory in bytes, by candidate and combination
 	for _, c := range f.Candidates {
@@ -78,7 +114,8 @@ func memoryFacts(f *Facts) document.Grid {
 	return document.GridOf(combinations, columns...)
 }
 
-func tailNote(f *Facts) string {
+func tailNote(a Advised) string {
+	f := a.Facts
 	text := "Times are ratios to the first row"
 	if len(f.Cells) > 1 {
 		text += fmt.Sprintf(", the geometric mean over %s", document.Counted(int64(len(f.Cells)), "cell"))
@@ -87,7 +124,7 @@ func tailNote(f *Facts) string {
 	} else {
 		return ""
 	}
-	if slices.ContainsFunc(f.Pairs, func(p Pair) bool { return p.Tail != nil }) {
+	if slices.ContainsFunc(f.Pairs, func(p recommend.Pair) bool { return p.Tail != nil }) {
 		text += "; p99 is the geometric mean over all kinds of operations"
 	}
 	return text + ". Memory is that of the process and its children."
@@ -117,7 +154,7 @@ func alarming(r *diff.Result) bool {
 // mostGroups is how many kinds of different answers are listed for each candidate.
 const mostGroups = 2
 
-func candidatesOf(f *Facts) document.Grid {
+func candidatesOf(f *recommend.Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "version"}, {Title: "SQLite"}, {Title: "released"}, {Title: "license"}, {Title: "interface", Drop: 1}}}
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
@@ -143,7 +180,7 @@ func shortVersion(v string) string {
 	return v
 }
 
-func builds(f *Facts) document.Grid {
+func builds(f *recommend.Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "C compiler"}, {Title: "binary", Right: true}, {Title: "build warm", Right: true}, {Title: "cold", Right: true}}}
 	var targets []string
 	for i := range f.Candidates {
@@ -190,7 +227,7 @@ func targetCell(t result.TargetBuild, withoutC bool) string {
 	return "does not build"
 }
 
-func failedBuilds(f *Facts) (l document.List) {
+func failedBuilds(f *recommend.Facts) (l document.List) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
 		if c.Footprint == nil || !c.WithoutC() {
@@ -205,40 +242,46 @@ func failedBuilds(f *Facts) (l document.List) {
 	return l
 }
 
-// adviceDefects lists the known defects of each candidate, and why some do not matter here.
-func adviceDefects(f *Facts) document.Document {
-	var beside, what, harmless document.List
-	told := map[string]bool{}
+// adviceDefects lists the known defects, each with the candidates that have it, and why some do not
+// matter here.
+func adviceDefects(f *recommend.Facts) document.Document {
+	var have, without conditions.Groups[string, string] // candidates, by the defect or by why none is listed
+	var harmful, harmless document.List
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
-		var ids []string
 		for _, d := range c.Harmful {
-			ids = append(ids, d.ID)
-			if !told[d.ID] {
-				told[d.ID] = true
-				what = append(what, document.Item{Label: d.ID, Text: fmt.Sprintf("%s: %s. It needs: %s", d.Effect, d.Title, conditions.DefectNeeds(d.Needs))})
+			if have.Of[d.ID] == nil {
+				harmful = append(harmful, document.Item{Label: d.ID, Text: fmt.Sprintf("%s: %s. It needs: %s", d.Effect, d.Title, conditions.DefectNeeds(d.Needs)), Alarm: d.Effect.Falsifies()})
 			}
+			have.Add(d.ID, c.Name)
 		}
-		words := strings.Join(ids, ", ")
-		switch {
-		case ids != nil:
-		case c.Version == "" && c.SQLite == "":
-			words = "not known, since no worker told its versions"
-		case c.Harmless != nil:
-			words = "none that matters here"
-		default:
-			words = "none known"
-		}
-		beside = append(beside, document.Item{Label: c.Name, Text: words, Alarm: c.Falsifying() != nil})
 		for _, d := range c.Harmless {
-			harmless = append(harmless, document.Item{Label: c.Name, Text: fmt.Sprintf("%s does not matter here: it needs %s", d.ID, unmetWords(d.Needs.Unmet(f.Use)))})
+			if have.Of["-"+d.ID] == nil {
+				harmless = append(harmless, document.Item{Label: d.ID, Text: "does not matter here: it needs " + unmetWords(d.Needs.Unmet(f.Use))})
+			}
+			have.Add("-"+d.ID, c.Name)
+		}
+		switch {
+		case c.Version == "" && c.SQLite == "":
+			without.Add("not known", c.Name)
+		case c.Harmful == nil && c.Harmless == nil:
+			without.Add("none known", c.Name)
 		}
 	}
-	if beside == nil {
+	for i := range harmful {
+		harmful[i].Text = strings.Join(have.Of[harmful[i].Label], ", ") + ": " + harmful[i].Text
+	}
+	for i := range harmless {
+		harmless[i].Text = strings.Join(have.Of["-"+harmless[i].Label], ", ") + ": " + harmless[i].Text
+	}
+	for _, why := range without.Keys {
+		harmless = append(harmless, document.Item{Label: why, Text: strings.Join(without.Of[why], ", ")})
+	}
+	if len(f.Candidates) == 0 {
 		return nil
 	}
-	d := document.Document{document.Heading{Level: 2, Text: "Known defects of these versions"}, beside, what, harmless}
-	if what != nil || harmless != nil {
+	d := document.Document{document.Heading{Level: 2, Text: "Known defects of these versions"}, append(harmful, harmless...)}
+	if have.Keys != nil {
 		d = append(d, document.Reference{Title: "known defects", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/defects.md"})
 	}
 	return d
@@ -250,7 +293,7 @@ func unmetWords(unmet []string) string {
 	return document.Join(unmet, ", ", func(u string) string { return words[u] })
 }
 
-func limits(f *Facts) (l document.List) {
+func limits(f *recommend.Facts) (l document.List) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
 		for _, what := range slices.Sorted(maps.Keys(c.Info.Limits)) {

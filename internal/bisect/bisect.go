@@ -1,6 +1,6 @@
-// Package bisect finds the release that changed a cell: that made it slower or faster, or wrong or
-// failed. The package decides which releases are compared and what each comparison means. It
-// measures nothing itself.
+// Package bisect finds the release that changed a cell: the release that made it slower, faster,
+// wrong or failed. The package decides which releases are compared and what each comparison
+// means. It measures nothing itself.
 package bisect
 
 import (
@@ -23,8 +23,8 @@ type Judgment string
 const (
 	Changed    Judgment = "changed"
 	Unchanged  Judgment = "unchanged"
-	Unclear    Judgment = "unclear"     // more rounds would decide the step
-	PassedOver Judgment = "passed over" // the second release has no figures; Step.Why says why
+	Unclear    Judgment = "unclear"     // more rounds may decide the step
+	PassedOver Judgment = "passed over" // the second release has no figures; Step.Why gives the reason
 )
 
 // Step is the comparison of a release with an earlier one.
@@ -32,7 +32,7 @@ type Step struct {
 	First, Second string
 	Judgment      Judgment
 	Why           string          // why the release was passed over or has no figures
-	Cell          *stats.Compared // the cell that the judgment is based on; nil if there is none
+	Cell          *stats.Compared // cell on which the judgment is based; nil if there is none
 	Analysis      *stats.Analysis // analysis of the run; nil if nothing was measured
 
 	comparison *stats.Comparison
@@ -45,8 +45,8 @@ type Finding struct {
 	Margin     float64 // margin of ratios; with 0.05, a difference of 5 % is no change
 
 	Change *Change // the change that was found; nil if none was seen
-	Good   string  // the last release that was seen without the change
-	Bad    string  // the first release that was seen with the change; "" if none was
+	Good   string  // the last release that was measured without the change
+	Bad    string  // the first release that was measured with the change; "" if none was
 	Pair   *Step   // the comparison of Good and Bad
 
 	// Between lists the releases between Good and Bad, which were not judged. The change came with
@@ -56,8 +56,8 @@ type Finding struct {
 	Steps []*Step // all steps, in the order in which they were measured
 }
 
-// Certain reports whether the finding names exactly one release, or proves that none changed
-// anything.
+// Certain reports whether the finding names exactly one release, or proves that no release
+// changed anything.
 func (f *Finding) Certain() bool {
 	if f.Change != nil {
 		return len(f.Between) == 0 && f.Pair != nil && f.Pair.Judgment == Changed
@@ -98,15 +98,17 @@ type Search struct {
 	// figures.
 	UntilFixed bool
 
-	// Measure compares two releases in one run. The run ends when settled returns all of its cases,
-	// as in [lab.Schedule]. If change is not nil, only the cells of the change matter.
+	// Measure compares two releases in one run. The run ends when the function settled returns
+	// all of its cases, as in [lab.Schedule]. If change is not nil, only the cells of the change
+	// matter.
 	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
-	// Begin and End, if not nil, are called for each step. The step is number k of about n.
+	// Begin and End, if not nil, are called for each step. The step has the number k, out of
+	// about n steps.
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
-	base, lo, hi int          // indexes of releases: the one compared with, the last unchanged one, the first changed one
+	base, lo, hi int          // indexes of releases: base is compared with others, lo is the last one without the change, and hi is the first one with it
 	without      map[int]bool // indexes of releases that are not compared again
 	unclear      []int        // indexes of releases whose judgment is unclear
 	last         bool         // the current step is the last one, whose ratio is reported
@@ -117,11 +119,11 @@ type Search struct {
 // clearer.
 const mostUnclear = 3
 
-// Run looks for the change by repeatedly halving the range of releases. With n releases it compares
-// at most ⌈log₂ n⌉ of them with the first one, if every step is clear. The last release is compared
-// only if the search leads to it, because any release can show that something changed. Finally Run
-// compares the two releases around the change with each other. If it fails, Run returns the
-// findings so far with the error.
+// Run looks for the change by repeatedly halving the range of releases. With n releases, it
+// compares at most ⌈log₂ n⌉ of them with the first one, if every step is clear. The last release
+// is compared only if the search leads to it, because any release can show that something
+// changed. At the end, Run compares the two releases around the change with each other. If there
+// is an error, Run returns it with the findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
@@ -220,8 +222,8 @@ func (s *Search) again() {
 	}
 }
 
-// step compares two releases and judges the second. If the first has no worker, step uses the
-// release after it instead.
+// step compares two releases and judges the second. If there is no worker for the first, step
+// uses the release after it instead.
 func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 	for {
 		step := &Step{First: s.Releases[first], Second: s.Releases[second]}
@@ -243,7 +245,7 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 			}
 		}
 		if gone && missing.Release == step.First {
-			step.Second = step.First // the first release is the one passed over
+			step.Second = step.First // the first release is the one that was passed over
 		}
 		s.f.Steps = append(s.f.Steps, step)
 		if s.End != nil {

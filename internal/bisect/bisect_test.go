@@ -33,7 +33,7 @@ type bench struct {
 	log      []string
 }
 
-// releases are what the proxy lists of mattn, from v1.14.22 to v1.14.52.
+// releases are the releases of mattn from v1.14.22 to v1.14.52, as the module proxy lists them.
 func releases() []string {
 	var list []string
 	for i := 22; i <= 52; i++ {
@@ -87,7 +87,7 @@ func (silent) Planned(lab.Plan) {}
 
 func (silent) Trial(int, int, int, int, time.Duration, *lab.Case, *result.Trial) {}
 
-// search looks for the changes of the bench's releases.
+// search searches the bench's releases for a change.
 func (b *bench) search(change ...func(*bisect.Search)) (*bisect.Finding, error) {
 	s := &bisect.Search{Releases: b.releases, Margin: 0.05, Measure: b.measure}
 	s.End = func(step *bisect.Step) {
@@ -123,11 +123,11 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	return stats.Analyze(run, ""), err
 }
 
-// atMost is how many releases a search may build at most.
+// atMost returns the greatest number of releases that a search may build.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
-// TestProveTenPercent adds 10 % from one release on, 20 times. The search must find it each time,
-// with few builds.
+// TestProveTenPercent tests 20 times with a release from which on trials take 10 % longer. The
+// search must find that release each time, with few builds.
 func TestProveTenPercent(t *testing.T) {
 	for seed := range uint64(20) {
 		b := newBench(seed)
@@ -237,7 +237,8 @@ func TestStartIsWrong(t *testing.T) {
 	}
 }
 
-// Releases that cannot be built are passed over. The answer names them if they matter.
+// TestPassedOver checks that releases that cannot be built are passed over, and that the answer
+// names them if they matter.
 func TestPassedOver(t *testing.T) {
 	slowFrom := func(from int) func(int) float64 {
 		return func(release int) float64 {
@@ -268,7 +269,8 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// If a step stays unclear, the last release shows what changed.
+// TestUnclear checks that if a step stays unclear, the last release is compared to show what
+// changed.
 func TestUnclear(t *testing.T) {
 	b := newBench(5)
 	b.noise, b.limit = 0.2, 40*time.Second // 20 rounds

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Change is the change that a search follows: how a cell of the second release differs from that of
-// the first. The first step that shows a change sets it.
+// Change is the change that a search follows. It says how a cell of the second release differs
+// from the cell of the first. The first step that shows a change sets it.
 type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`
@@ -39,9 +39,9 @@ func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict ==
 
 func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
 
-// effect returns how large the change is in a cell, with its interval; positive values are in the
-// direction of c. The effect is the logarithm of a ratio of times, or the difference of two shares
-// of failed operations. ok is false if there is no interval.
+// effect returns how large the change is in a cell, with its interval. Positive values are in
+// the direction of c. The effect is the logarithm of a ratio of times, or the difference of two
+// shares of failed operations. ok is false if there is no interval.
 func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	switch {
 	case c.failing() && x.Failing == nil: // nothing failed on either side

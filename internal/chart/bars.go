@@ -248,9 +248,6 @@ func (l *columns) row(bar float64) (high, middle float64) {
 	return bar + 18, bar/2 + 17
 }
 
-// tieRoom is the least width in pixels for which a tie is written.
-const tieRoom = 40
-
 const phone = 520
 
 func (c *canvas) columns(rows []rowWords) columns {
@@ -271,7 +268,7 @@ func (c *canvas) columns(rows []rowWords) columns {
 	l.names = widest(func(r rowWords) string { return r.name }, normal, false, c.width*0.3) + 1
 	l.texts = widest(func(r rowWords) string { return r.text }, small, false, c.width*0.3) + 1
 	l.from, l.to = padding+l.ranks+l.looks+l.names+10, c.width-padding-l.texts-12
-	if w := widest(func(r rowWords) string { return r.tied }, small, false, c.width*0.2); w > 0 {
+	if w := widest(func(r rowWords) string { return r.tied }, small, false, c.width*0.24); w > 0 {
 		l.ties = w + 1
 		l.to -= l.ties + 10
 	}
@@ -310,15 +307,15 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 		c.name(from, middle, r, w.name, room)
 		text := measure(clean(w.text), small, false)
 		c.text(from, y-14, atStart, small, r, w.text, room)
-		if w.tied != "" && room > text+8+tieRoom {
-			c.text(from+text+8, y-14, atStart, small, faint, w.tied, room-text-8)
+		if measure(clean(w.tied), small, false) < room-text-8 { // half of a tie would say nothing
+			c.text(from+text+8, y-14, atStart, small, faint, w.tied, 0)
 		}
 	case l.narrow:
 		c.text(from, middle+4.5, atStart, normal, r, w.name, room)
 		c.text(end, middle+4.5, atEnd, small, r, w.text, 0)
 		room -= measure(clean(w.text), small, false) + 8
-		if after := measure(clean(w.name), normal, false) + 8; w.tied != "" && room > after+tieRoom {
-			c.text(from+after, middle+4.5, atStart, small, faint, w.tied, room-after)
+		if after := measure(clean(w.name), normal, false) + 8; measure(clean(w.tied), small, false) < room-after {
+			c.text(from+after, middle+4.5, atStart, small, faint, w.tied, 0)
 		}
 	default:
 		c.name(from, y, r, w.name, l.names)
@@ -342,7 +339,11 @@ func (b *Bars) draw() *canvas {
 	l := c.columns(rows)
 	s, ok := c.barScale(b.Axis, list, b.Lines)
 	s.from, s.to = l.from, l.to
-	high, middle := l.row(24)
+	bar := 24.0
+	if l.narrow {
+		bar = 20
+	}
+	high, middle := l.row(bar)
 	if ok {
 		top = c.labels(b.Axis, b.Lines, s, top)
 	}

@@ -42,7 +42,8 @@ func WriteSVG(w io.Writer, c Chart) error {
 // much wider than Arial, labels may overlap. The element contains neither style nor script, so
 // that a page may forbid both.
 //
-// Each mark can be focused, and is an <a> if its datum has a Link. It has the attributes
+// Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the first
+// mark; the page's script must move the focus to the others. A mark has the attributes
 // aria-label and data-tip. data-tip has lines separated by newlines; it is "" if these are the
 // same as the parts of the label, which are separated by a comma and a space. The element has
 // the role img, or group if it has marks, since nothing in an image can be focused.
@@ -88,6 +89,21 @@ const (
 	Page  = 720 // the default
 	Print = 1000
 )
+
+// Signed is a chart with a line below it that says where its figures come from.
+type Signed struct {
+	Chart
+	Source string
+}
+
+func (s Signed) draw() *canvas {
+	c := s.Chart.draw()
+	for _, words := range wrap(clean(s.Source), small, false, c.width-2*padding, 2) {
+		c.height += 15
+		c.text(padding, c.height-padding+3, atStart, small, faint, words, 0)
+	}
+	return c
+}
 
 // widthOf returns the width for a value of a chart's field Width, limited to widths that a
 // chart can be drawn in.

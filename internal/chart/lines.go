@@ -50,6 +50,9 @@ type Point struct {
 	Link string
 }
 
+// CurvePoints is the number of points from which on they are joined by a line.
+const CurvePoints = 3
+
 type panel struct {
 	y      Axis
 	series []Series
@@ -258,7 +261,7 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 			fit = append(fit, point{at.X, at.Y})
 		}
 		c.curve(area, fitStroke(color), fit)
-	} else if len(line) > 1 {
+	} else if len(line) >= CurvePoints {
 		c.line(l.stroke(), line...)
 	}
 	for j, at := range points {

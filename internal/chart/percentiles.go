@@ -89,7 +89,9 @@ func (p *Percentiles) draw() *canvas {
 		for _, at := range points {
 			line = append(line, point{min(at.tail(), end), at.Value})
 		}
-		c.mark([]string{d.Name}, d.Link, func() { c.curve(area, looks[i].stroke(), line) })
+		if len(line) >= CurvePoints {
+			c.mark([]string{d.Name}, d.Link, func() { c.curve(area, looks[i].stroke(), line) })
+		}
 		for j, at := range points {
 			if len(points) > 60 && j%(len(points)/30) != 0 && j != len(points)-1 {
 				continue

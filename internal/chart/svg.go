@@ -15,6 +15,7 @@ type svg struct {
 	out    strings.Builder
 	inline bool
 	used   map[string]string // only for files: the dark color of each class that is used
+	stops  bool              // only inline: whether a mark was written that the Tab key reaches
 }
 
 // fonts are the fonts of text in SVG files. Their letters are about as wide as those of the
@@ -170,7 +171,13 @@ func (s *svg) mark(m markShape) {
 		s.out.WriteString(">\n")
 	case s.inline:
 		if m.link == "" {
-			s.out.WriteString(` role="img" tabindex="0"`)
+			s.out.WriteString(` role="img"`)
+		}
+		if !s.stops {
+			s.out.WriteString(` tabindex="0"`)
+			s.stops = true
+		} else {
+			s.out.WriteString(` tabindex="-1"`)
 		}
 		tip := m.tip
 		if m.label() == strings.ReplaceAll(tip, "\n", ", ") {

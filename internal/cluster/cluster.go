@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Clusters has the results of clusters and of a local driver under the same loads, or after leaders
-// were killed or cut off.
+// Clusters has the results of clusters and of a local driver, either under the same loads, or
+// after their leaders were killed or cut off.
 type Clusters struct {
 	Trials   []ClusterTrial   `json:"trials"` // the local driver's trial is first, if there is one
 	Machine  result.Machine   `json:"-"`
@@ -36,7 +36,7 @@ type ClusterTrial struct {
 	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
 	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
 	Rates    Rates               `json:"rates,omitempty"`
-	Reason   string              `json:"reason,omitempty"` // why the last failed round failed; "" if no round failed
+	Reason   string              `json:"reason,omitempty"` // why the last round that failed did so; "" if no round failed
 }
 
 // Rates are rows acknowledged per second, by load and then by round. The rate of a round that
@@ -70,7 +70,7 @@ func (t *ClusterTrial) Lost() int64 {
 }
 
 // Formats are the output formats of a cluster's results.
-var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster"}.Formats(
+var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster", Fits: true}.Formats(
 	document.Format[*Clusters, document.Options]{Name: "svg", To: writeClusterSVG},
 	document.Format[*Clusters, document.Options]{Name: "json", To: writeClusterJSON})
 
@@ -155,7 +155,7 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// lostVerb is a past tense, which is the same for one node and for several.
+// lostVerb is a past tense because that is the same for one node and for several.
 const lostVerb = "lost"
 
 // nodes names the cluster of a trial as the subject of a sentence, followed by the verb.

@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,9 +50,25 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// DefectElsewhere reports whether a defect cannot occur on the machine of a run, only on others.
-func DefectElsewhere(run *result.Run, d *defects.Defect) bool {
-	return d.Needs.Unmet(useOf(run)) != nil
+// DefectElsewhere reports whether a defect cannot do harm in what a run did: on its machine, and
+// with its journal modes.
+func DefectElsewhere(a *stats.Analysis, d *defects.Defect) bool {
+	return d.Needs.Unmet(UseOf(a)) != nil
+}
+
+// Harmful returns the drivers of a run with a known defect that can lose, damage or falsify data in
+// what the run did.
+func Harmful(a *stats.Analysis) map[string]bool {
+	drivers, use := map[string]bool{}, UseOf(a)
+	for _, o := range seen(a) {
+		known, _ := KnownDefects(a, o)
+		for i := range known {
+			if known[i].Effect.Falsifies() && known[i].Needs.Unmet(use) == nil {
+				drivers[o.Case.Driver] = true
+			}
+		}
+	}
+	return drivers
 }
 
 // LibraryOf returns the library that a case used, with the versions that its proof p names.
@@ -67,10 +84,30 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	return l
 }
 
-// useOf returns the conditions of a run under which defects can occur: its OS and architecture.
-// Whether the reader's application uses several connections or cancels queries is not known.
-func useOf(run *result.Run) defects.Use {
-	return defects.Use{OS: run.Machine.OS, Arch: run.Machine.Arch}
+// UseOf says how a run uses its databases. It does not know whether other processes open the
+// database, or which contexts end.
+func UseOf(a *stats.Analysis) defects.Use {
+	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			p := o.Proof()
+			if p == nil {
+				continue
+			}
+			if u.WAL == defects.NotKnown {
+				u.WAL = defects.No
+			}
+			for _, s := range slices.Concat(p.Connections, slices.Collect(maps.Values(o.Case.InForce))) {
+				if s["journal_mode"] == "wal" {
+					u.WAL = defects.Yes
+				}
+			}
+			if len(p.Connections) > 1 {
+				u.Connections = defects.Yes
+			}
+		}
+	}
+	return u
 }
 
 func driverDefects(a *stats.Analysis) document.Document {
@@ -94,8 +131,8 @@ func driverDefects(a *stats.Analysis) document.Document {
 	for _, id := range all.Keys {
 		d := all.Of[id][0]
 		needs := DefectNeeds(d.Needs)
-		if DefectElsewhere(a.Run, &d) {
-			needs += "; not on this machine"
+		if DefectElsewhere(a, &d) {
+			needs += "; not in this run"
 		}
 		g.Rows = append(g.Rows, []string{d.ID, string(d.Effect), d.Title, needs})
 	}
@@ -149,13 +186,14 @@ func DefectNeeds(n defects.Needs) string {
 }
 
 // DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
-// defects that cannot occur on the run's machine. count is the number of defects.
+// defects that cannot do harm in what the run did, and names the fastest drivers first. count is the
+// number of defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}
 	for _, d := range DefectsOf(a) {
 		for _, x := range d.Known {
-			if x.Effect.Falsifies() && !DefectElsewhere(a.Run, &x) && !slices.Contains(of.Of[x.ID], d.Driver) {
+			if x.Effect.Falsifies() && !DefectElsewhere(a, &x) && !slices.Contains(of.Of[x.ID], d.Driver) {
 				of.Add(x.ID, d.Driver)
 				titles[x.ID] = x.Title
 			}
@@ -163,6 +201,10 @@ func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	}
 	if of.Keys == nil {
 		return 0, ""
+	}
+	order := document.Map(DriverOrder(a), func(o *stats.Outcome) string { return Label(o.Case) })
+	for _, drivers := range of.Of {
+		slices.SortFunc(drivers, func(x, y string) int { return slices.Index(order, x) - slices.Index(order, y) }) // the fastest first
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
 	words := document.Map(of.Keys, func(id string) string {

@@ -273,24 +273,44 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun counts and names the settings of [UnsetIn] in all tables of a run, with the workloads
-// that leave them unset.
+// UnsetInRun returns the number of settings of [UnsetIn] in all tables of a run, and a sentence
+// that names them with the workloads that leave them unset.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
-	var where Groups[string, string]
+	var by Groups[string, string] // names of settings by workload
+	names := map[string]bool{}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
 			for _, it := range UnsetIn(t) {
-				if !slices.Contains(where.Of[it.Label], g.Workload) {
-					where.Add(it.Label, g.Workload)
+				names[it.Label] = true
+				if !slices.Contains(by.Of[g.Workload], it.Label) {
+					by.Add(g.Workload, it.Label)
 				}
 			}
 		}
 	}
-	words := document.Map(where.Keys, func(name string) string { return name + " in " + strings.Join(where.Of[name], ", ") })
-	if words == nil {
+	if len(names) == 0 {
 		return 0, ""
 	}
-	return len(words), "nobody set " + strings.Join(words, "; ")
+	var alike Groups[string, string] // workloads by the settings that they leave unset
+	for _, w := range by.Keys {
+		alike.Add(document.Or(by.Of[w]), w)
+	}
+	words := document.Map(alike.Keys, func(unset string) string { return unsetBy(alike.Of[unset], unset) })
+	return len(names), Sentence(CaveatUnset, document.And(words))
+}
+
+// unsetBy says that workloads leave settings unset.
+func unsetBy(workloads []string, settings string) string {
+	verb := "don't set"
+	if len(workloads) == 1 {
+		verb = "doesn't set"
+	}
+	return document.AndOthers(workloads) + " " + verb + " " + settings
+}
+
+// UnsetItem warns of a setting that workloads leave unset. values has the drivers' defaults.
+func UnsetItem(workloads []string, setting, values string) document.Item {
+	return KindOf(CaveatUnset).Item(Sentence(CaveatUnset, unsetBy(workloads, setting)) + ": " + values)
 }
 
 func changes(c *result.Case, name string) bool {

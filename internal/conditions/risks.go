@@ -172,7 +172,9 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 }
 
 func (r Risk) Item() document.Item {
-	return document.Item{Label: "risk", Text: r.Settings + ": " + r.Text, Alarm: r.CanLose == LoseDatabase}
+	it := KindOf(CaveatRisk).Item(r.Settings + ": " + r.Text)
+	it.Alarm = r.CanLose == LoseDatabase
+	return it
 }
 
 // SideRisks returns the risks that only one side of a comparison has, and the risks of both sides.

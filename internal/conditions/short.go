@@ -61,7 +61,7 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 			continue
 		}
 		if text := TooShort([]*stats.Cell{x.First, x.Second}, h); text != "" {
-			l = append(l, document.Item{Label: "too short", Text: x.String() + ": " + text, Alarm: true})
+			l = append(l, KindOf(CaveatTooShort).Item(x.String()+": "+text))
 		}
 	}
 	if more := len(l) - MostWithout; more > 0 {

@@ -35,6 +35,15 @@ func (g *Groups[K, V]) Add(k K, v V) {
 // Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
 // warnings. It leaves out codes in told, which are reported elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
+	l := append(without(g, told), GroupWarnings(g, told...)...)
+	if l == nil {
+		return nil
+	}
+	return document.Document{document.Space{}, l}
+}
+
+// without lists the cases of a group that have no figures, with the reasons.
+func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
 	for _, o := range g.Outcomes {
@@ -45,15 +54,20 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 	}
 	var l document.List
 	for _, t := range whose.Keys {
-		l = append(l, document.Item{Label: t.status, Text: strings.Join(whose.Of[t], ", ") + ": " + t.why, Alarm: true})
+		l = append(l, KindOf(t.status).Item(strings.Join(whose.Of[t], ", ")+": "+t.why))
 	}
 	for _, t := range g.Tables {
 		for _, c := range t.Cells {
 			if c.Status == stats.NotMeasured && c.Outcome.Status == result.OK {
-				l = append(l, document.Item{Label: string(c.Status), Text: fmt.Sprintf("%s: no trial has a sample of %s", Name(c.Outcome), t.Phase), Alarm: true})
+				l = append(l, KindOf(string(c.Status)).Item(fmt.Sprintf("%s: no trial has a sample of %s", Name(c.Outcome), t.Phase)))
 			}
 		}
 	}
+	return l
+}
+
+// GroupWarnings lists the warnings of a group. It leaves out codes in told.
+func GroupWarnings(g *stats.Group, told ...string) document.List {
 	names := map[int]string{}
 	var w []result.Warning
 	for _, o := range g.Outcomes {
@@ -70,11 +84,7 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 			}
 		}
 	}
-	l = append(l, Warnings(w, names)...)
-	if l == nil {
-		return nil
-	}
-	return document.Document{document.Space{}, l}
+	return Warnings(w, names)
 }
 
 func hasFigures(g *stats.Group, phase string) bool {
@@ -173,14 +183,14 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 	var l document.List
 	for i, k := range alike.Keys {
 		if i == MostKinds {
-			l = append(l, document.Item{Label: "warning", Text: MoreKinds(len(alike.Keys) - i), Alarm: true})
+			l = append(l, KindOf(k.code).Item(MoreKinds(len(alike.Keys)-i)))
 			break
 		}
 		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
 		if about != "" {
 			about += ": "
 		}
-		l = append(l, document.Item{Label: "warning", Text: about + likened(alike.Of[k]), Alarm: true})
+		l = append(l, KindOf(k.code).Item(about+likened(alike.Of[k])))
 	}
 	return l
 }
@@ -211,32 +221,6 @@ func likened(ws []result.Warning) string {
 		s += fmt.Sprintf("; the like in %s (%s)", document.Counted(int64(len(r)), "other round"), document.JoinInts(r))
 	}
 	return s
-}
-
-// RunWarnings lists the warnings about a run as a whole.
-func RunWarnings(a *stats.Analysis) document.List { return MachineWarnings(a.Warnings, a.Run.Rounds) }
-
-// MachineWarnings lists warnings that are about a run's machine and not about a case. One line
-// summarizes how the machine's speed changed between rounds.
-func MachineWarnings(all []result.Warning, rounds int) document.List {
-	var off []float64
-	rest := slices.DeleteFunc(slices.Clone(all), func(w result.Warning) bool {
-		speed := w.Code == result.WarningCalibration && w.Deviation != 0
-		if speed {
-			off, rounds = append(off, w.Deviation), max(rounds, w.Round)
-		}
-		return speed
-	})
-	l := Warnings(rest, nil)
-	if off != nil {
-		by := fmt.Sprintf("%+.0f%%", 100*slices.Min(off))
-		if most := fmt.Sprintf("%+.0f%%", 100*slices.Max(off)); most != by {
-			by += " to " + most
-		}
-		l = append(l, document.Item{Label: "warning", Text: fmt.Sprintf("the machine's speed changed: in %d of %s a fixed computing loop took over %s more or less than its median (%s). "+
-			"Times vary with it, ratios within rounds less", len(off), document.Counted(int64(rounds), "round"), document.Percent(result.OffSpeed), by), Alarm: true})
-	}
-	return l
 }
 
 type robbedTrials struct {

@@ -166,9 +166,9 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists those of each driver, by the versions that its worker reports.
+Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
 
-Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. Without what it needs, a defect does no harm. Nearly all vulnerabilities need SQL or database files of an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck hardly knows them, because SQLite is not a Go module.
+Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
 
 The worst come first. To add one, write an entry with its source into internal/defects/defects.json.
 

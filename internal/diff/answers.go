@@ -144,8 +144,8 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column returns the differences in column i: for each kind and cause, the one in the first row
-// that has it.
+// column returns the differences in column i. For each kind and cause, it returns the difference
+// in the first row that has one.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -171,7 +171,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	if len(list) > 0 {
 		return list
 	}
-	// The reported rows are equal. Of the other rows only sums of the column are known.
+	// The reported rows are equal. Of the rows that were not reported, only the column's sums are
+	// known.
 	s, t := x.Columns[i], y.Columns[i]
 	complete.First, complete.Second = typesOf(s), typesOf(t)
 	switch {
@@ -185,7 +186,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns element i of list or, if list is too short, of other.
+// either returns element i of list. If list is too short, it returns element i of the list
+// other.
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):
@@ -316,7 +318,7 @@ func format(s, t string) (Cause, int) {
 	return Clock, 2
 }
 
-// monotonic is what time.Time.String writes before the reading of the monotonic clock.
+// monotonic is the text that time.Time.String writes before the reading of the monotonic clock.
 const monotonic = " m="
 
 // timeLayouts are the formats in which libraries store times.

@@ -54,7 +54,7 @@ const (
 // kinds has the words for each kind. The worst kind is first.
 var kinds = []struct {
 	Kind
-	name string // words that follow "in the"
+	name string // words that follow "in the" in a sentence
 	head string // heading of a column
 	what string // description of the difference
 }{
@@ -80,7 +80,7 @@ func (k Kind) rank() int {
 	return len(kinds) - 1 // unknown kinds occur in stored answers of other versions
 }
 
-// Cause is what made two values differ, if the values show it.
+// Cause is the reason why two values differ, if the values show it.
 type Cause string
 
 // The causes.
@@ -112,7 +112,7 @@ type Difference struct {
 	Column   int    `json:"column,omitempty"` // number of the column, from 1
 	Name     string `json:"name,omitempty"`
 	Declared string `json:"declared,omitempty"`
-	Row      int64  `json:"row,omitempty"` // number of the row, from 1; 0 if the row is after those that the answers contain
+	Row      int64  `json:"row,omitempty"` // number of the row, from 1; 0 if the answers do not contain the row
 
 	First  string `json:"first"` // text for the terminal, such as int64 1
 	Second string `json:"second"`
@@ -331,8 +331,8 @@ func (c *comparison) compare(first, second *Work) {
 		x := &first.Answers[i]
 		at := of(x)
 		y := others[at]
-		// The second side has no answer to this execution: because of an earlier difference it went
-		// on with other statements.
+		// The second side has no answer to this execution, because after an earlier difference it
+		// did not run the same statements.
 		if y == nil || c.unasked(where(x), x, y) {
 			continue
 		}
@@ -370,8 +370,8 @@ func (c *comparison) unasked(where string, x, y *protocol.Answer) bool {
 	return x.Unasked != "" || y.Unasked != ""
 }
 
-// failing updates the list of statements that failed on both sides in all executions so far. differ
-// says whether the two errors differ.
+// failing updates the list of statements that failed on both sides in all executions so far. If
+// differ is true, the two errors differ.
 func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	at := of(x)
 	listed := slices.IndexFunc(r.Failing, func(f Failing) bool { return f.of == at.statementOf && f.Where == where })

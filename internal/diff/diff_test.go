@@ -128,7 +128,8 @@ func TestKindsAndCauses(t *testing.T) {
 	}
 }
 
-// If a statement fails with both sides, they fail alike only if the errors are the same.
+// TestFailing checks that a statement that fails with both sides counts as failing alike only if
+// the errors are the same.
 func TestFailing(t *testing.T) {
 	for name, c := range map[string]struct {
 		x, y  protocol.Answer
@@ -144,7 +145,31 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// A fact that only one side reports is not a difference.
+// TestFailingOnce checks that a statement that fails only in its first execution is not listed among those that fail.
+func TestFailingOnce(t *testing.T) {
+	bad, good := failed(1, "no such table: t"), row(int64(1))
+	bad.SQL, good.Execution = good.SQL, 1
+	side := func(name string) *diff.Side {
+		return &diff.Side{Name: name, Work: []diff.Work{{Proof: &proof, Answers: []protocol.Answer{bad, good}}}}
+	}
+	if r := diff.Compare(side("a"), side("b")); r.Executions != 2 || len(r.Failing) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestKeepNoRows checks that a comparison of statements that return no rows can be stored.
+func TestKeepNoRows(t *testing.T) {
+	d := &diff.Diffed{Sides: []diff.DiffSide{{Name: "a"}, {Name: "b"}}, Results: []*diff.Result{compare(rows(nil), rows(nil))}}
+	if _, err := d.Keep(); err != nil {
+		t.Error(err)
+	}
+	d.Results[0].Rows = -1
+	if _, err := d.Keep(); err == nil {
+		t.Error("-1 rows were kept")
+	}
+}
+
+// TestNotTold checks that a fact that only one side reports is not a difference.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))
 	x.Affected, x.LastInsertID = number(1), number(2)
@@ -170,7 +195,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// The same error with another Go type, or with another text, is a difference of its own kind.
+// TestErrors checks that the same error with another Go type, or with another text, is a
+// difference with its own kind.
 func TestErrors(t *testing.T) {
 	of := func(message, typ string) protocol.Answer {
 		a := failed(2067, message)
@@ -197,7 +223,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// Statements with the same name get different names.
+// TestNames checks that statements with the same name get different names.
 func TestNames(t *testing.T) {
 	of := func(number int, v any) protocol.Answer {
 		a := row(v)
@@ -249,8 +275,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// Statements with the same kind of difference are one group, and the worst group is first. Several
-// executions of a statement count as one statement.
+// TestGroups checks that statements with the same kind of difference are one group, and that the
+// worst group is first. Several executions of a statement must count as one statement.
 func TestGroups(t *testing.T) {
 	second := func(a protocol.Answer) protocol.Answer { a.Execution = 1; return a }
 	x := []protocol.Answer{row("a"), row("b"), row("c"), row(int64(1)), row(int64(2))}
@@ -272,7 +298,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// If a driver's own answers to a statement differ, its values are not compared, but all else is.
+// TestUnstable checks a driver whose own answers to a statement differ. The values of the
+// statement are not compared, but everything else is.
 func TestUnstable(t *testing.T) {
 	a, b := side("a", proof, row(int64(1)), row(int64(5))), side("b", proof, row(int64(2)), row(5.0))
 	again := []protocol.Answer{row(int64(3)), row(int64(6))}
@@ -284,7 +311,8 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// If only one side could run an earlier statement, that is the reason of later differences.
+// TestEarlier checks that if only one side could run an earlier statement, that is the reason
+// for later differences.
 func TestEarlier(t *testing.T) {
 	refused := failed(0, "binds no time.Time")
 	refused.SQL = "INSERT INTO events (at) VALUES (?)"
@@ -309,8 +337,8 @@ func evidence(r *diff.Result) map[string]diff.Evidence {
 	return got
 }
 
-// A transaction that one side could not finish explains differences in all tables that it wrote to,
-// before and after the statement that failed.
+// TestTransaction checks a transaction that one side could not finish. It explains differences
+// in all tables to which it wrote, both before and after the statement that failed.
 func TestTransaction(t *testing.T) {
 	in := func(transaction int, a protocol.Answer) protocol.Answer {
 		a.Transaction = transaction
@@ -342,8 +370,8 @@ func TestTransaction(t *testing.T) {
 	}
 }
 
-// Different formats of times explain differences in tables that have times, unless another
-// explanation is known.
+// TestTimes checks that different formats of times explain differences in tables that have
+// times, unless another explanation is known.
 func TestTimes(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	stored := protocol.Answer{Part: protocol.PartStatements, SQL: "INSERT INTO tasks (due) VALUES (?)", Arguments: []protocol.Value{protocol.NewValue(noon)}}
@@ -367,7 +395,7 @@ func TestTimes(t *testing.T) {
 		{"2024-02-29 12:00:00 +0000 UTC", map[string]diff.Evidence{
 			"statement 4": diff.ByTimes, "statement 5": diff.ByTimes, "statement 6": diff.ByTimes, "statement 7": diff.ByDriver,
 		}},
-		{"2024-02-29 12:00:00", map[string]diff.Evidence{ // both sides store times alike
+		{"2024-02-29 12:00:00", map[string]diff.Evidence{ // both sides store times in the same way
 			"statement 4": diff.ByValues, "statement 5": diff.ByDriver, "statement 6": diff.ByDriver, "statement 7": diff.ByDriver,
 		}},
 	} {
@@ -385,8 +413,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// If only one side could run an insert, that explains a different ID after it, not the format of
-// times.
+// TestIDAfterFailure checks an insert that only one side could run. The insert, and not the
+// format of times, must explain a different ID after it.
 func TestIDAfterFailure(t *testing.T) {
 	noon := time.Date(2024, 2, 29, 12, 0, 0, 0, time.UTC)
 	insert := func(execution int, id int64) protocol.Answer {

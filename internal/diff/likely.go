@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// causeWords say what differs in a group, by cause. For causes that are not listed, the words come
-// from the Go types.
+// causeWords has the words that say what differs in a group, by cause. For causes that are not
+// listed, the words come from the Go types.
 var causeWords = map[Cause]string{
 	NUL:      "a text is cut at its first NUL",
 	Float:    "an integer that a float64 cannot hold has changed",

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Evidence says what a likely reason is derived from.
+// Evidence says on what a likely reason is based.
 type Evidence string
 
 // The evidence.
@@ -36,13 +36,13 @@ type Reason struct {
 	Side     int      `json:"side,omitempty"` // side that causes the difference: 1 or 2; 0 if unknown
 
 	Feature string `json:"feature,omitempty"` // name of an SQLite feature, or name of a setting
-	First   string `json:"first,omitempty"`   // version, options, setting or time as text of the first side
+	First   string `json:"first,omitempty"`   // version, options, setting, or time as text, of the first side
 	Second  string `json:"second,omitempty"`
 	Code    int    `json:"code,omitempty"` // result code of the error
 }
 
-// reason returns the likely reason of a difference between the answers x and y, as far as these and
-// the proofs p and q of the two sides show it.
+// reason returns the likely reason for a difference between the answers x and y, as far as the
+// answers and the proofs p and q of the two sides show it.
 func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	computed := (d.Cause == Text || d.Cause == Number) && d.Declared == "" // SQLite computed the value; it is not from a column
 	if d.Cause != None && d.Cause != Rounding && (!computed || sameSQLite(p, q)) {
@@ -173,7 +173,7 @@ type reasons struct {
 
 func newReasons(first, second *Work) *reasons {
 	r := &reasons{first: first, second: second, wrote: map[transactionOf][]string{}}
-	for _, w := range []*Work{first, second} { // both sides, because the one that failed did not reach all statements
+	for _, w := range []*Work{first, second} { // both sides, because the side that failed did not run all statements
 		for i := range w.Answers {
 			a := &w.Answers[i]
 			t := transactionOf{a.Phase, a.Transaction}
@@ -255,9 +255,9 @@ func mentions(sql, table string) bool {
 // inWord reports whether `\w` matches a byte of a lower-case text.
 func inWord(b byte) bool { return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
 
-// follows returns the evidence that an earlier statement explains a difference: the statement, or
-// its transaction, changed the same table on one side only. It returns "" if no statement explains
-// it.
+// follows returns evidence that an earlier statement explains a difference, because the
+// statement or its transaction changed the same table on one side only. It returns "" if no
+// statement explains the difference.
 func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason) Evidence {
 	if d.Cause != None && d.Cause != Rounding && d.Cause != Null || !ofContent(d) {
 		return ""
@@ -361,7 +361,7 @@ func versions(p, q *protocol.Proof) Reason {
 	return Reason{Evidence: ByDriver}
 }
 
-// only lists the compile options of p that may change answers and that q lacks.
+// only lists the compile options of p that q lacks and that may change answers.
 func only(p, q *protocol.Proof) string {
 	var list []string
 	for _, o := range p.CompileOptions {

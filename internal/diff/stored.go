@@ -15,7 +15,7 @@ type Diffed struct {
 	Seed    uint64     `json:"seed"`
 	Results []*Result  `json:"results"` // one result for each side except the first
 	Skipped []string   `json:"skipped,omitempty"`
-	Most    int        `json:"most_executions"` // how many executions of each statement are compared at most
+	Most    int        `json:"most_executions"` // greatest number of executions of each statement that are compared
 
 	// TimesAsText lists the sides that cannot bind a time.Time. Recorded times were passed to them
 	// as texts.

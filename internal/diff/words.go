@@ -317,7 +317,7 @@ func (p *words) short(sql string) string {
 	return sql
 }
 
-// fewOf joins a list, of which it shows the first few unless everything is to be shown.
+// fewOf joins a list. It shows only the first few elements, unless everything is to be shown.
 func (p *words) fewOf(list []string) string {
 	const most = 5
 	shown := list

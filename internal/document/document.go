@@ -78,7 +78,10 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
-	Most        int // most lines printed on a terminal; 0: all
+	Most        int  // most lines printed on a terminal; 0: all
+	Brief       bool // a page cuts the text to one line, because the whole text follows elsewhere
+	Warning     bool // a warning; a screen counts those that it leaves out
+	Kept        bool // a screen may shorten the item but never leaves it out
 }
 
 // Note adds an item, unless its text is empty.
@@ -100,7 +103,8 @@ type Details struct {
 // PictureBlock is a picture in a document. Only pages show it.
 type PictureBlock struct {
 	Picture
-	Behind Document // the figures behind the picture; nil: the figures that the chart draws
+	Behind Document // the figures behind the picture, and more; nil: the figures that the chart draws
+	Fold   string   // title of the closed details that hold Behind; "" means "Figures"
 	Headed bool     // the heading above the picture serves as its title
 	Aside  bool     // the picture has no version for phones; the reader scrolls it there
 }
@@ -226,7 +230,7 @@ func (d Document) each(line, cell func(string) string) Document {
 				out = append(out, b)
 			}
 		case PictureBlock:
-			b.Title, b.Note, b.Behind = line(b.Title), line(b.Note), b.Behind.each(line, cell)
+			b.Title, b.Note, b.Source, b.Behind = line(b.Title), line(b.Note), line(b.Source), b.Behind.each(line, cell)
 			out = append(out, b)
 		case Grid:
 			for j := range b.Columns {
@@ -247,17 +251,23 @@ func (d Document) each(line, cell func(string) string) Document {
 
 // Picture is a chart that can be drawn in any width.
 type Picture struct {
-	Name  string // name by which a user requests the picture; unique within a run
-	Title string
-	Note  string // how to read the picture; "" if that is obvious
-	Kind  Kind
-	Of    stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the whole run
+	Name   string // name by which a user requests the picture; unique within a run
+	Title  string
+	Note   string // how to read the picture; "" if that is obvious
+	Kind   Kind
+	Source string          // the run, its date and its machine, for a picture that is saved as a file
+	Of     stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the whole run
 
 	Draw func(width int, title string) chart.Chart
 }
 
 // Chart draws the picture with its title, width pixels wide; 0 means [chart.Page].
 func (p Picture) Chart(width int) chart.Chart { return p.Draw(width, p.Title) }
+
+// File draws the picture as [Picture.Chart] does, with its source below it, for a file.
+func (p Picture) File(width int) chart.Chart {
+	return chart.Signed{Chart: p.Chart(width), Source: p.Source}
+}
 
 // Kind is what a picture shows.
 type Kind string
@@ -273,15 +283,16 @@ const (
 	KindErrors   Kind = "errors"   // errors of operations, and the time lost by them
 	KindSamples  Kind = "samples"  // samples in the order in which they were measured
 	KindMemory   Kind = "memory"
-	KindProfile  Kind = "profile" // where the time goes
-	KindStudy    Kind = "study"   // published figures beside measured ones
+	KindTradeoff Kind = "tradeoff" // time of the drivers over all tables, against their memory
+	KindProfile  Kind = "profile"  // where the time goes
+	KindStudy    Kind = "study"    // published figures beside measured ones
 )
 
 func (d Document) Pictures() (list []Picture) {
 	for _, b := range d {
 		switch b := b.(type) {
 		case PictureBlock:
-			list = append(list, b.Picture)
+			list = append(append(list, b.Picture), b.Behind.Pictures()...)
 		case Details:
 			list = append(list, b.Body.Pictures()...)
 		}
@@ -331,6 +342,7 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the sides of this run
+	Further   string // the command that measures the further rounds that a comparison needs; "" if there is none
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
@@ -358,17 +370,30 @@ func Blocks(pictures []PictureBlock) (d Document) {
 // UniqueNames renames pictures of a document so that each has a unique name. taken has the names
 // that are already used; new names are added to it.
 func UniqueNames(d Document, taken map[string]bool) Document {
+	return d.eachPicture(func(p *Picture) {
+		base := p.Name
+		for n := 2; taken[p.Name]; n++ {
+			p.Name = fmt.Sprintf("%s-%d", base, n)
+		}
+		taken[p.Name] = true
+	})
+}
+
+// WithSource sets the source of all pictures of a document.
+func WithSource(d Document, source string) Document {
+	return d.eachPicture(func(p *Picture) { p.Source = source })
+}
+
+// eachPicture changes the pictures of a document with f, in their order.
+func (d Document) eachPicture(f func(*Picture)) Document {
 	for i, b := range d {
 		switch b := b.(type) {
 		case PictureBlock:
-			base := b.Name
-			for n := 2; taken[b.Name]; n++ {
-				b.Name = fmt.Sprintf("%s-%d", base, n)
-			}
-			taken[b.Name] = true
+			f(&b.Picture)
+			b.Behind = b.Behind.eachPicture(f)
 			d[i] = b
 		case Details:
-			b.Body = UniqueNames(b.Body, taken)
+			b.Body = b.Body.eachPicture(f)
 			d[i] = b
 		}
 	}

@@ -70,11 +70,13 @@ type view struct {
 }
 
 type pictureView struct {
-	ID, Name, Title, Note string
-	Headed                bool // the heading above the picture is its title
+	ID, Name, Title, Note, Source string
+
+	Headed bool // the heading above the picture is its title
 
 	Wide, Narrow template.HTML // the picture for a wide page and for a phone; Narrow is "" if Wide fits both
 
+	Fold   string // title of the details that hold Behind
 	Behind []view
 }
 
@@ -141,7 +143,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 // network. kind names the kind of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
-	r := htmlRenderer{ids: map[string]bool{"main": true}}
+	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}
 	d = d.each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)
 	p.fill(&r, d)
@@ -156,7 +158,7 @@ func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	}
 	sources := [2]string{"'self'", "'self'"}
 	if o.Assets == "" {
-		style, script := asset("page.css"), asset("page.js")
+		style, script := asset("page.css"), asset("marks.js")+asset("page.js")
 		p.Style, p.Script = template.CSS(style), template.JS(script)
 		sources = [2]string{hashSource(style), hashSource(script)}
 	}
@@ -189,6 +191,7 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 				p.Heading = clip(h.Text, maxParagraph)
 				continue
 			case h.Level == 2:
+				r.level = 2
 				title := clip(h.Text, maxCell)
 				p.Sections = append(p.Sections, section{ID: r.id(h.Text), Title: title})
 				blocks = &p.Sections[len(p.Sections)-1].Blocks
@@ -204,6 +207,7 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 type htmlRenderer struct {
 	ids   map[string]bool // identifiers that are already used
 	about string          // text of the last heading
+	level int             // level of the last heading
 	err   error           // the first error of drawing a picture
 }
 
@@ -244,7 +248,9 @@ func (r *htmlRenderer) views(d Document) (list []view) {
 func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 	switch b := b.(type) {
 	case Heading:
-		b.Level, b.Text = max(b.Level, 2), clip(b.Text, maxCell)
+		// A level is never skipped, because screen readers list the headings as an outline.
+		b.Level, b.Text = min(max(b.Level, 2), r.level+1), clip(b.Text, maxCell)
+		r.level = b.Level
 		return view{Heading: &b, ID: r.id(b.Text)}, true
 	case Paragraph:
 		b.Text = clip(strings.TrimLeft(b.Label, " ")+b.Text, maxParagraph)
@@ -269,8 +275,7 @@ func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 }
 
 func (r *htmlRenderer) picture(p *PictureBlock) *pictureView {
-	v := &pictureView{ID: PictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph)}
-	v.Headed = p.Headed
+	v := &pictureView{ID: PictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph), Source: clip(p.Source, maxCell), Headed: p.Headed, Fold: cmp.Or(clip(p.Fold, maxLabel), "Figures")}
 	v.Wide = r.inline(p.Draw(chart.Page, ""), v.ID+"-wide")
 	if !p.Aside {
 		v.Narrow = r.inline(p.Draw(chart.Phone, ""), v.ID+"-narrow")
@@ -279,10 +284,10 @@ func (r *htmlRenderer) picture(p *PictureBlock) *pictureView {
 	if behind == nil {
 		behind = Document{ChartGrid(p.Chart(0))}.cleaned()
 	}
-	about := r.about
+	about, level := r.about, r.level
 	r.about = v.Title
 	v.Behind = r.views(behind)
-	r.about = about
+	r.about, r.level = about, level
 	return v
 }
 

@@ -182,7 +182,7 @@ func (d Document) Names(from int) string {
 			words = append(words, b.Text)
 		case List:
 			for _, it := range b {
-				if it.Label == "warning" {
+				if it.Warning {
 					warnings++
 				}
 			}

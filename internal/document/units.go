@@ -184,6 +184,159 @@ func Times(v float64) string {
 	return fmt.Sprintf("%.0fx", v)
 }
 
+// Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
+// Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
+// counts times: "2.1 times as slow (1.9 to 2.3)".
+func Slower(s stats.Summary) string {
+	if s.Interval == nil {
+		return SlowerBy(s) + " (too few rounds for an interval)"
+	}
+	return SlowerBy(s) + " (" + newPace(s, ofTime).ends(*s.Interval, false) + ")"
+}
+
+// SlowerBy is [Slower] without the interval: "33% slower".
+func SlowerBy(s stats.Summary) string {
+	switch {
+	case s.Median == 1:
+		return "equally fast"
+	case !(s.Median > 0):
+		return Absent
+	}
+	return newPace(s, ofTime).end(s.Median, true)
+}
+
+// SlowerRange says what the interval of a ratio of two times means: "30% to 36% slower".
+func SlowerRange(i *stats.Interval) string { return rangeOf(i, ofTime) }
+
+// MoreBy is [SlowerBy] for a ratio of amounts, such as of memory: "33% more".
+func MoreBy(s stats.Summary) string {
+	if s.Median == 1 {
+		return "the same"
+	}
+	return newPace(s, ofAmount).end(s.Median, true)
+}
+
+// MoreRange is [SlowerRange] for a ratio of amounts: "30% to 36% more".
+func MoreRange(i *stats.Interval) string { return rangeOf(i, ofAmount) }
+
+func rangeOf(i *stats.Interval, w paceWords) string {
+	if i == nil {
+		return "too few rounds for an interval"
+	}
+	middle := stats.Summary{Median: math.Sqrt(i.Low * i.High), Interval: i}
+	return newPace(middle, w).ends(*i, true)
+}
+
+// Than adds to words of [SlowerBy] or [MoreBy] what is compared with: "33% slower than mattn",
+// "2.1 times as slow as mattn".
+func Than(words, what string) string {
+	switch {
+	case words == "equally fast":
+		return "as fast as " + what
+	case words == "the same" || strings.Contains(words, " times as "):
+		return words + " as " + what
+	}
+	return words + " than " + what
+}
+
+// paceWords are the words for a ratio above and below 1.
+type paceWords struct{ above, below, timesAbove, timesBelow string }
+
+var (
+	ofTime   = paceWords{"slower", "faster", "times as slow", "times as fast"}
+	ofAmount = paceWords{"more", "less", "times as much", ""}
+)
+
+// pace says how the figures of one ratio of times are written, so that they can be compared.
+type pace struct {
+	paceWords
+	times  bool // count times, not percent
+	places int  // decimals
+}
+
+// paceOf returns how a ratio is written whose interval has the given width.
+func paceOf(ratio, width float64, w paceWords) pace {
+	p := pace{paceWords: w, times: ratio >= 1.995 || ratio <= 0.5 && w.timesBelow != ""}
+	if p.times || math.Abs(ratio-1) < 0.0995 && width < 0.02 {
+		p.places = 1
+	}
+	return p
+}
+
+func newPace(s stats.Summary, w paceWords) pace {
+	if s.Interval == nil {
+		return paceOf(s.Median, 0, w)
+	}
+	low, high := s.Interval.Low, s.Interval.High
+	p := paceOf(s.Median, high-low, w)
+	finer := p
+	for ; finer.places <= 3; finer.places++ { // as many decimals as tell the ends apart, if that is possible
+		if finer.figure(low) != finer.figure(high) {
+			return finer
+		}
+	}
+	return p
+}
+
+// figure formats a ratio as a positive number. It looks like 1 time, 0% or 100% only if it is
+// exactly that.
+func (p pace) figure(ratio float64) string {
+	v, unit := 100*math.Abs(ratio-1), "%"
+	exact := []float64{0}
+	if ratio < 1 {
+		exact = []float64{0, 100}
+	}
+	if p.times {
+		v, unit, exact = max(ratio, 1/ratio), "", []float64{1}
+	}
+	places := p.places
+	switch {
+	case v > 1e12:
+		return ">1,000,000,000,000" + unit
+	case v >= 999.5:
+		return Thousands(int64(math.Round(v))) + unit
+	case p.times && v >= 9.95:
+		places--
+	}
+	for ; ; places++ {
+		words := strconv.FormatFloat(v, 'f', places, 64)
+		rounded, _ := strconv.ParseFloat(words, 64)
+		if places >= 15 || rounded == v || !slices.Contains(exact, rounded) {
+			return words + unit
+		}
+	}
+}
+
+// end formats a ratio; with named it says in which direction.
+func (p pace) end(ratio float64, named bool) string {
+	word := p.above
+	switch {
+	case p.times && ratio < 1:
+		word = p.timesBelow
+	case p.times:
+		word = p.timesAbove
+	case ratio < 1:
+		word = p.below
+	}
+	if !named {
+		return p.figure(ratio)
+	}
+	return p.figure(ratio) + " " + word
+}
+
+// ends formats an interval, the smaller figure first. An interval on both sides of 1 is always
+// named: "5% faster to 12% slower".
+func (p pace) ends(i stats.Interval, named bool) string {
+	if i.Low < 1 && i.High > 1 {
+		width := i.High - i.Low
+		return paceOf(i.Low, width, p.paceWords).end(i.Low, true) + " to " + paceOf(i.High, width, p.paceWords).end(i.High, true)
+	}
+	if i.High <= 1 {
+		i.Low, i.High = i.High, i.Low
+	}
+	return p.end(i.Low, false) + " to " + p.end(i.High, named)
+}
+
 // Probability formats a p-value. A value below a level of significance is never rounded up to that
 // level.
 func Probability(p float64) string {

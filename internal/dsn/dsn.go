@@ -1,6 +1,6 @@
-// Package dsn decides which settings a data source name (DSN) asks a SQLite library for, which
-// databases a worker must open to find out how the library treats the DSN, and what the results
-// mean. It opens no databases itself.
+// Package dsn decides which settings a data source name (DSN) requests from a SQLite library,
+// which databases a worker must open to find out how the library treats the DSN, and what the
+// results mean. It opens no databases itself.
 package dsn
 
 import (
@@ -19,8 +19,8 @@ type Name struct {
 	Options []Option
 	Memory  bool // the DSN asks for a database in memory
 
-	// Problem describes what looks like a mistake before the options of the DSN. It is "" if
-	// nothing does.
+	// Problem describes a likely mistake in the DSN before its options. It is "" if there is
+	// none.
 	Problem string
 
 	uri      bool   // the DSN begins with "file:"
@@ -36,10 +36,10 @@ type Option struct {
 	Key     string
 	Value   string // value without escapes
 	Setting string // setting or pragma that the option sets; "" if it sets none, or if that is unknown
-	Wanted  string // value in canonical form; "" if Setting is "" or does not have this value
+	Wanted  string // value in canonical form; "" if Setting is "" or cannot have this value
 
-	// Problem describes what looks like a mistake, an unknown option or a bad value, and suggests
-	// what may be meant.
+	// Problem describes a likely mistake, such as an unknown option or a bad value, and suggests
+	// what the user may have meant.
 	Problem string
 
 	raw    string // option as typed
@@ -169,8 +169,8 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// at returns the DSN without options, with its file moved to dir. uri says whether it becomes a
-// URI.
+// at returns the DSN without options, with its file moved to dir. If uri is true, the result is
+// a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
@@ -188,7 +188,8 @@ func (n *Name) at(dir string, uri bool) string {
 	return prefix + escape(file)
 }
 
-// as returns the DSN without options, with the path as typed. uri says whether it becomes a URI.
+// as returns the DSN without options, with the path as typed. If uri is true, the result is a
+// URI.
 func (n *Name) as(uri bool) string {
 	switch {
 	case n.fixed || uri == n.uri:

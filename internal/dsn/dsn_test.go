@@ -112,9 +112,9 @@ func TestMask(t *testing.T) {
 	}
 }
 
-// library imitates a library that applies some options.
+// library imitates a library that applies only some options.
 type library struct {
-	options  map[string]string // the setting that each option sets
+	options  map[string]string // name of the setting that each option sets
 	defaults driver.Settings
 	refuses  string // an option that it refuses
 	once     bool   // options apply to the first connection only
@@ -174,7 +174,7 @@ func (l *library) tell(t *testing.T, text string) *dsn.Told {
 
 var ordinary = driver.Settings{"journal_mode": "delete", "synchronous": "full", "busy_timeout": "5000", "foreign_keys": "off"}
 
-// TestJudge checks the verdicts on imitated libraries that apply different options.
+// TestJudge checks the verdicts on imitated libraries that each apply different options.
 func TestJudge(t *testing.T) {
 	const text = "file:x.db?_journal=WAL&_pragma=busy_timeout(5000)"
 	mattns := map[string]string{"_journal": "journal_mode", "_journal_mode": "journal_mode", "_busy_timeout": "busy_timeout"}
@@ -258,8 +258,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestWaits has a library that waits for locks. If connections share a cache, waiting cannot be
-// observed, and the verdict must not be that it does not wait.
+// TestWaits imitates a library that waits for locks. If connections share a cache, waiting
+// cannot be observed. Then the verdict must not be that the library does not wait.
 func TestWaits(t *testing.T) {
 	q := dsn.Ask(parse(t, "file:x.db?cache=shared"), "/tmp/q")
 	var got []protocol.Opened

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// What a data source name asks for is known without any library, and so is what looks
-// like a mistake.
+// The settings that a data source name asks for, and likely mistakes in it, can be found without
+// any library.
 func ExampleParse() {
 	n, err := dsn.Parse("file:x.db?_sync=1&_pragma=busy_timeout(5s)&_jounal=WAL&_auth_pass=secret")
 	if err != nil {

@@ -22,9 +22,9 @@ const (
 	Differs   Outcome = "differs"    // the option takes effect, but sets another value than the given one
 	Overruled Outcome = "overruled"  // the option takes effect alone, but not together with the other options
 	FirstOnly Outcome = "first-only" // the option takes effect on the first connection only
-	Heeded    Outcome = "heeded"     // the library refuses a nonsensical value of the option, whose effect cannot be read back
+	Heeded    Outcome = "heeded"     // the effect cannot be read back, but the library refuses a nonsensical value
 	Changes   Outcome = "changes"    // the option is unknown, but changes something
-	Unseen    Outcome = "unseen"     // the library accepts the option, but nothing that can be read back changes
+	Unseen    Outcome = "unseen"     // the library accepts the option, but no change can be read back
 	Void      Outcome = "void"       // the option has no meaning for a database in memory
 )
 
@@ -74,7 +74,7 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says how a library treats a DSN. got has the results of q.Openings.
+// Judge says how a library treats a DSN. The parameter got has the results of q.Openings.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -240,8 +240,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. other is the result with another value of the
-// option: either that value is in force and not the default, or the library refused it.
+// heeds reports whether a library reads an option. The parameter other is the result with
+// another value of the option. The library reads the option if it refused that value, or if that
+// value is in force and not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil
@@ -287,7 +288,8 @@ type Side struct {
 }
 
 // Differences returns the settings that the DSN does not set and whose values differ between
-// libraries after they opened the DSN. The value that most drivers have is first.
+// libraries after they opened the DSN. For each setting, the value that most drivers have comes
+// first.
 func Differences(n *Name, all []*Told) (list []Difference) {
 	asked := map[string]bool{"mode": true, "pool_size": true}
 	for _, o := range n.Options {

@@ -51,7 +51,7 @@ var aliases = map[string]string{
 	"_recursive_triggers": "recursive_triggers", "_rt": "recursive_triggers", "_writable_schema": "writable_schema",
 }
 
-// others are options whose effect no pragma shows: SQLite's own URI parameters, and options of
+// others lists options whose effect no pragma shows: SQLite's own URI parameters, and options of
 // single libraries.
 var others = []string{
 	"immutable", "nolock", "psow", "modeof", "vfs", // https://www.sqlite.org/uri.html
@@ -78,7 +78,7 @@ var secret = regexp.MustCompile(`(?i)(^|_|hex|text|re)key$|pass|pwd|secret|token
 // observed are the options whose effect a worker observes by other means than pragmas.
 var observed = []string{"immutable", "nolock"}
 
-// interpret finds the setting that an option sets, and describes what looks like a mistake.
+// interpret finds the setting that an option sets, and describes likely mistakes.
 func (o *Option) interpret() error {
 	if secret.MatchString(o.Key) {
 		o.secret = o.Value

@@ -18,7 +18,7 @@ type Questions struct {
 	dir   string
 	index map[string]int // indexes in Openings, by the DSN as a user would type it
 	plain int            // index of the opening without options
-	other int            // index of the opening without options as a path if the DSN is a URI, or as a URI if it is a path; -1 if there is none
+	other int            // index of another opening without options: as a path if the DSN is a URI, or as a URI if it is a path; -1 if there is none
 	all   int
 	of    []ofOption
 	ways  map[Wants][]way

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Of returns a data source name that asks for the settings in set, in a spelling that still has to
-// be adapted to a library. rest has the settings that no data source name can express, such as the
+// Of returns a data source name that asks for the settings in set. Its spelling still has to be
+// adapted to a library. rest has the settings that no data source name can express, such as the
 // size of a pool.
 func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	var options []string
@@ -52,8 +52,8 @@ type Spelling struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// Words says which calls are needed in addition to the DSN, and which settings are impossible. each
-// is [Told.EachConnection].
+// Words says which calls are needed in addition to the DSN, and which settings are impossible.
+// The parameter each is [Told.EachConnection].
 func (s *Spelling) Words(each string) (list []string) {
 	if len(s.Init) > 0 {
 		list = append(list, fmt.Sprintf("and in code (%s): %s", cmp.Or(each, "on each new connection"), strings.Join(s.Init, "; ")))
@@ -82,9 +82,9 @@ type Spellings struct {
 	tries []Spelling
 }
 
-// Spell proposes how a library gets the wanted settings, based on the results of q.Openings in got.
-// dir is the directory of the worker's next job. Spell returns nil if the library cannot open the
-// DSN in any form.
+// Spell proposes how to get the wanted settings from a library. The parameter got has the
+// results of q.Openings. dir is the directory of the worker's next job. Spell returns nil if the
+// library cannot open the DSN in any form.
 func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings {
 	uri, ok := q.form(got, t)
 	if !ok {
@@ -141,7 +141,7 @@ func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) pro
 		case pragma:
 			code = append(code, w)
 		case plain.everywhere(w.Setting, w.Value):
-			// The value is the default.
+			// The value is the default, so nothing needs to be set.
 		case w.Setting == "txlock" && w.Value != "deferred":
 			p.Begin = driver.Settings{"txlock": w.Value}.Begin()
 		default:
@@ -186,8 +186,9 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting w: the option as typed, or else
-// another spelling that took effect with two values. It returns "" if there is none.
+// heeded returns an option by which the library applies the setting w. It is the option as typed
+// or, if that has no effect, another spelling that took effect with two values. It returns "" if
+// there is none.
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {
@@ -214,8 +215,8 @@ func (s *Spellings) add(p proposal, dir string, uri bool) {
 	s.Openings = append(s.Openings, o)
 }
 
-// Prove returns the first spelling with all wanted settings or, if there is none, the one that
-// lacks the fewest.
+// Prove returns the first spelling with which all wanted settings are in force. If there is
+// none, it returns the one that lacks the fewest.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling
 	for i := range s.tries {

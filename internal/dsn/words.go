@@ -259,7 +259,7 @@ func cell(v *Verdict) string {
 	return "unseen"
 }
 
-// cellLegend has the words of cells, and an explanation of those that need one.
+// cellLegend has the words in cells, with an explanation for those that need one.
 var cellLegend = []struct {
 	outcome       Outcome
 	word, meaning string

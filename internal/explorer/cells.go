@@ -24,6 +24,7 @@ type Table struct {
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase"`
 	Unit     string `json:"unit"`
+	Of       string `json:"of,omitempty"`       // only of the metric p99: the kind of operations, such as "write", or "the slowest kind (write)"
 	Base     string `json:"base,omitempty"`     // the driver that ratios divide by
 	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor; otherwise Base is the fastest driver
 	Cells    []Cell `json:"cells"`              // the best cell first; cells without a figure last
@@ -79,6 +80,9 @@ type Cell struct {
 
 	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by Base's figure, round by round; absent if not known
 
+	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
+	Kinds []Kind `json:"kinds,omitempty" most:"20"`
+
 	// The remaining fields are set only if the metric is time, because drivers are ranked by time.
 	Rank     int    `json:"rank,omitempty"`          // place in the table, from 1; the floor has no rank
 	First    bool   `json:"first_or_tied,omitempty"` // whether this driver comes first, or is tied with the first
@@ -89,6 +93,31 @@ type Cell struct {
 	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
 	// own overhead could explain that difference.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
+}
+
+// Kind is the 99th percentile of one kind of operations.
+type Kind struct {
+	Name   string  `json:"name"`
+	Median float64 `json:"median"` // in seconds, over the samples
+}
+
+func kindsOf(c *stats.Cell) (list []Kind) {
+	values := map[string][]float64{}
+	for _, s := range c.Samples {
+		for _, l := range s.Latency {
+			if values[l.Operation] == nil {
+				list = append(list, Kind{Name: l.Operation})
+			}
+			values[l.Operation] = append(values[l.Operation], float64(l.P99NS)/1e9)
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	for i := range list {
+		list[i].Median = stats.Summarize(values[list[i].Name]).Median
+	}
+	return list
 }
 
 func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
@@ -159,6 +188,9 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				if t.Base >= 0 && sum.N > 0 {
 					cell.Ratio = ratio(c, t.Cells[t.Base], m, confidence)
 				}
+				if m.Name == tailLatency {
+					cell.Kinds = kindsOf(c)
+				}
 			}
 			cell.N = sum.N
 			if sum.N > 0 {
@@ -169,6 +201,9 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 			}
 		}
 		out.Cells = append(out.Cells, cell)
+	}
+	if m.Name == tailLatency {
+		out.Of = report.KindOfP99(t.Measured())
 	}
 	if m.Name == judgedBy {
 		out.Pair = pairOf(t, keep)

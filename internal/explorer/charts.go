@@ -37,6 +37,7 @@ var chartKinds = []ChartKind{
 	{document.KindStudy, "published beside measured", true},
 	{document.KindProfile, "where the time goes", true},
 	{document.KindSummary, "all cells together", true},
+	{document.KindTradeoff, "time and memory", false},
 	{document.KindRatios, "drivers × cells", true},
 	{document.KindScaling, "throughput", true},
 	{document.KindSettings, "matrix of settings", true},
@@ -172,7 +173,7 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	file := path.Ext(r.PathValue("name"))
 	name := strings.TrimSuffix(r.PathValue("name"), file)
-	write, ok := map[string]func(*Chart, chart.Chart) (any, error){".svg": chartSVG, ".png": chartPNG, "": drawn}[file]
+	write, ok := map[string]func(*Chart, document.Picture, int) (any, error){".svg": chartSVG, ".png": chartPNG, "": drawn}[file]
 	q := parse(r)
 	keep, width := q.cells(), q.number("width", chart.Page, leastChartWidth, mostChartWidth)
 	a, err := s.judgedRun(r, q)
@@ -192,7 +193,7 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	about := chartOf(list[i])
-	v, err := write(&about, list[i].Chart(int(width)))
+	v, err := write(&about, list[i], int(width))
 	data, isFile := v.([]byte)
 	switch {
 	case err != nil:
@@ -206,20 +207,21 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func chartSVG(_ *Chart, c chart.Chart) (any, error) {
+func chartSVG(_ *Chart, p document.Picture, width int) (any, error) {
 	var b bytes.Buffer
-	err := chart.WriteSVG(&b, c)
+	err := chart.WriteSVG(&b, p.File(width))
 	return b.Bytes(), err
 }
 
-func chartPNG(_ *Chart, c chart.Chart) (any, error) {
+func chartPNG(_ *Chart, p document.Picture, width int) (any, error) {
 	var b bytes.Buffer
-	err := chart.WritePNG(&b, c, imageScale)
+	err := chart.WritePNG(&b, p.File(width), imageScale)
 	return b.Bytes(), err
 }
 
-func drawn(about *Chart, c chart.Chart) (any, error) {
+func drawn(about *Chart, p document.Picture, width int) (any, error) {
 	var b bytes.Buffer
+	c := p.Chart(width)
 	err := chart.WriteInline(&b, c, "chart-"+about.Name)
 	d := &Drawn{Chart: *about, SVG: b.String()}
 	columns, rows := chart.Table(c)

@@ -26,6 +26,8 @@ type Comparison struct {
 	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what may explain the ratios besides the sides
 	FirstCaveats      []report.Caveat          `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []report.Caveat          `json:"second_caveats" clip:"1000" most:"100"`
+	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // the same warnings as they are shown
+	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 }
 
 // usualMargin is the default of a request's margin: the share by which the times of two sides may
@@ -64,6 +66,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	}
 	out := &Comparison{SameBuilds: sameBuilds(c.Cells), Differences: compare.SideDifferences(c.Cells),
 		FirstCaveats: report.AnswersOf(a, s.options.Describe(a)).Caveats, SecondCaveats: report.AnswersOf(b, s.options.Describe(b)).Caveats}
+	out.FirstBeware, out.SecondBeware = bewareOf(out.FirstCaveats), bewareOf(out.SecondCaveats)
 	out.FirstDrivers, out.SecondDrivers = conditions.SideLibraries(c.Cells)
 	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
 		return nil, err

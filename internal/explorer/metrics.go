@@ -26,6 +26,9 @@ const (
 // judgedBy is the metric by which phases are judged: the time or, at a fixed rate, the latency.
 const judgedBy = "time"
 
+// tailLatency is the 99th percentile of the latency of the slowest kind of operations.
+const tailLatency = "p99"
+
 // failedShare is the share of failed operations. It has no ratios, because it is mostly 0.
 const failedShare = "failed"
 
@@ -44,7 +47,7 @@ func costs() (list []metric) {
 var times = []metric{
 	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), unitOf(s.Metric) }},
 	{"rate", "rate", true, more, report.Rate},
-	{"p99", "99th percentile", false, less, func(s *result.Sample) (float64, string) {
+	{tailLatency, "99th percentile of the latency", false, less, func(s *result.Sample) (float64, string) {
 		var worst int64
 		for _, l := range s.Latency {
 			worst = max(worst, l.P99NS)

@@ -47,9 +47,22 @@ type Run struct {
 	Workloads []Workload       `json:"workloads"`
 	Cases     []Case           `json:"cases"`
 	Defects   []Defect         `json:"defects"`                        // known defects of the versions that the cases have proven
+	Sure      string           `json:"how_sure" clip:"2000"`           // how certain the answer is
+	Beware    []Beware         `json:"beware" clip:"1000" most:"100"`  // the caveats as every format shows them: all noise of the machine is one warning
 	Caveats   []report.Caveat  `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
 	Warnings  []result.Warning `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
 	Metrics   []metric         `json:"metrics"`                        // metrics that views can show
+}
+
+// Beware is a warning as it is shown.
+type Beware struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+	Mild bool   `json:"mild,omitempty"` // the figures are right, but there could be more of them
+}
+
+func bewareOf(list []report.Caveat) []Beware {
+	return document.Map(conditions.CaveatItems(list), func(it document.Item) Beware { return Beware{it.Label, it.Text, !it.Alarm} })
 }
 
 // Workload names a workload that a run measured, with the hash of its text.
@@ -96,18 +109,19 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	of, said := a.Run, report.AnswersOf(a, s.options.Describe(a))
+	o := s.options.Describe(a)
+	of, said := a.Run, report.AnswersOf(a, o)
 	out := &Run{
-		ID: of.ID, Answer: said.Text, Choices: report.ChoiceLines(&said), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
+		ID: of.ID, Answer: said.Text, Choices: said.Alternatives(), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
 		Command: of.Command, Seed: of.Seed, Scale: of.Scale, Rounds: of.Rounds, Trials: len(of.Trials), Machine: of.Machine, Asked: of.Asked, Study: of.Study, Compares: of.Compares,
-		LeftOut: of.LeftOut, Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metrics, Unsampled: of.Unsampled(),
+		LeftOut: of.LeftOut, Sure: report.HowSure(a, &said, o), Beware: bewareOf(said.Caveats), Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metrics, Unsampled: of.Unsampled(),
 	}
 	if of.Profiles != nil {
 		out.Profiled = of.Profiles.Phase
 	}
 	if of.Answer != nil {
 		if out.Question = of.Answer.Question; out.Unsampled != "" {
-			out.Answer, out.Choices, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, nil
+			out.Answer, out.Choices, out.Sure, out.Beware, out.Caveats = fmt.Sprintf("This run has %s instead of samples.", out.Unsampled), nil, "", nil, nil
 		}
 	}
 	for _, w := range of.Workloads {
@@ -130,7 +144,7 @@ func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 		if i < 0 {
 			i = len(r.Defects)
 			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs),
-				Elsewhere: conditions.DefectElsewhere(a.Run, &d), Falsifies: d.Effect.Falsifies()})
+				Elsewhere: conditions.DefectElsewhere(a, &d), Falsifies: d.Effect.Falsifies()})
 		}
 		if x := &r.Defects[i]; !slices.Contains(x.Drivers, o.Case.Driver) {
 			x.Drivers = append(x.Drivers, o.Case.Driver)

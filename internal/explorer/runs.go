@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
@@ -60,6 +61,7 @@ type Listed struct {
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // number of cases with a trial that is not ok, by the worst status of the case
 	Warnings  int                   `json:"warnings"` // number of kinds of warnings about the run, its cases and its trials
+	Warned    []string              `json:"warned"`   // names of these kinds, without those that nearly every run has
 	Drivers   []string              `json:"drivers"`
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
@@ -74,7 +76,7 @@ type Listed struct {
 
 func listed(e *store.Entry) Listed {
 	return Listed{ID: e.ID, Started: e.Started, Ended: e.Ended, State: stateOf(e), Stopped: e.Stopped, Ending: result.Ending(e.Stopped), Trials: e.Trials,
-		Statuses: e.Statuses, Cases: e.Cases, Bad: e.Bad, Warnings: e.Warnings, Drivers: e.Drivers, Workloads: e.Workloads, Asked: e.Asked, Profiled: e.Profiled,
+		Statuses: e.Statuses, Cases: e.Cases, Bad: e.Bad, Warnings: len(e.Warnings), Warned: conditions.Listed(e.Warnings), Drivers: e.Drivers, Workloads: e.Workloads, Asked: e.Asked, Profiled: e.Profiled,
 		Question: e.Question, Scale: e.Scale, Host: e.Host, Version: e.Version, Command: e.Command, Damaged: e.Damaged}
 }
 

@@ -370,7 +370,7 @@ func TestOwnCost(t *testing.T) {
 	}
 	for drivers, own := range map[string]bool{"driver=mattn&driver=modernc": false, "driver=modernc&driver=ncruces": true} {
 		p := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=insert&"+drivers).Tables[0].Pair
-		if p == nil || !p.Apart || strings.Contains(p.Added, "what sqlite3perf itself adds could explain the difference: it is at least 50% of the time of modernc") != own {
+		if p == nil || !p.Apart || strings.Contains(p.Added, "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc") != own {
 			t.Errorf("%s: %+v", drivers, p)
 		}
 	}
@@ -398,6 +398,24 @@ func TestFirstOrTied(t *testing.T) {
 	}
 }
 
+// TestKindsOfP99 checks that a 99th percentile says of which operations it is.
+func TestKindsOfP99(t *testing.T) {
+	r := aRun(1, 2)
+	for i := range r.Trials {
+		mix := &r.Trials[i].Samples[1]
+		mix.Latency = append(mix.Latency, latency.Summary{Operation: "put", Count: 1000, P50NS: 20_000, P99NS: 90_000, MaxNS: 100_000})
+	}
+	server := serveRuns(t, r)
+	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix&metric=p99").Tables[0]
+	c := table.Cells[0]
+	if table.Of != "the slowest kind (put)" || len(c.Kinds) != 2 || c.Kinds[0] != (Kind{"get", 5e-6}) || c.Kinds[1] != (Kind{"put", 90e-6}) || *c.Median != 90e-6 {
+		t.Errorf("%+v\n%+v", table, c)
+	}
+	if table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix").Tables[0]; table.Of != "" || table.Cells[0].Kinds != nil {
+		t.Errorf("of time: %+v", table)
+	}
+}
+
 // A run has pictures. What is chosen leaves out others, and those that would be empty.
 func TestCharts(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
@@ -409,11 +427,11 @@ func TestCharts(t *testing.T) {
 		return strings.TrimSpace(strings.Join(list, "; "))
 	}
 	for query, want := range map[string]string{
-		"":                             "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"":                             "summary ; tradeoff ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
 		"?kind=latency&kind=memory":    "memory insert; latency mix",
 		"?phase=mix":                   "ranking mix; latency mix; samples mix",
 		"?driver=mattn":                "summary ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
-		"?driver=mattn&driver=modernc": "summary ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
+		"?driver=mattn&driver=modernc": "summary ; tradeoff ; ratios ; ranking insert; samples insert; memory insert; ranking mix; latency mix; samples mix",
 		"?driver=nobody":               "",
 		"?workload=other":              "",
 		"?phase=insert&driver=native&kind=ranking": "ranking insert",
@@ -482,9 +500,9 @@ func TestListCounts(t *testing.T) {
 	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
 	var got []string
 	for _, r := range l.Runs {
-		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings, " ", r.Ending))
+		got = append(got, fmt.Sprint(r.State, r.Cases, r.Bad, r.Warnings, r.Warned, " ", r.Ending))
 	}
-	if want := []string{"complete3 map[] 0 rounds done", "incomplete3 map[refused:1 wrong:1] 0 rounds done", "complete3 map[] 2 time over"}; !slices.Equal(got, want) {
+	if want := []string{"complete3 map[] 0 [] rounds done", "incomplete3 map[refused:1 wrong:1] 0 [] rounds done", "complete3 map[] 2 [noise] time over"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -58,7 +58,7 @@ func added(c *driver.AddedCost, p *plan.Plan) []result.AddedTime {
 			t.Row = times(of("query"), float64(len(ph.Query.Columns))/measuredColumns)
 		case ph.Mix != nil && ph.Mix.Rate == 0:
 			t.Operation, t.Row = mixed(ph.Mix, of)
-		default: // the added cost of http phases, scripts and fixed rates is not known
+		default: // the added cost of HTTP phases, scripts and fixed rates is not known
 			continue
 		}
 		list = append(list, t)

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear lets a session read the bytes that a worker wrote before it exited.
+// hear lets a session read said, the bytes that a worker wrote before it exited.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
 		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},

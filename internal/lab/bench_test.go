@@ -23,8 +23,8 @@ phases:
   - {name: load, insert: bench}
 `
 
-// TestAddBench checks that another process verifies a table that a trial created, and that
-// the times of this are phases of the case.
+// TestAddBench checks that another process verifies a table that a trial created, and that the
+// times of this verification are phases of the case.
 func TestAddBench(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// verifiedEvery is a number of consecutive trials of a case. Each phase is verified in full
-// in one trial out of that many, and in the case's first trial.
+// verifiedEvery is the size of a group of consecutive trials of a case. Each phase is verified
+// in full in one trial of each group, and in the case's first trial.
 const verifiedEvery = 8
 
 // brief returns the names of the phases that trial n of a case, counted from 0, does not

@@ -33,7 +33,7 @@ func TestBrief(t *testing.T) {
 		t.Errorf("the first trial does not verify %v", got)
 	}
 	const seeds = 400
-	turns := map[string]int{}   // how often a phase is verified in the trial at each place of a group
+	turns := map[string]int{}   // how often a phase is verified in the trial at each place within a group
 	together, differing := 0, 0 // how often two phases are verified in the same trial, and how often two groups verify at different places
 	turn := func(seed uint64, group int, phase string) (at int) {
 		at = -1

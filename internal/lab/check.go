@@ -99,8 +99,8 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault unless v, the size of a part, is between 0 and all. words say what all
-// counts.
+// part adds a fault unless v, the size of a part, is between 0 and the parameter all. words says
+// what all counts.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)

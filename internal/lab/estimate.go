@@ -30,9 +30,9 @@ func (p Plan) differs(told Plan) bool {
 // Fewer follow a machine whose speed changes faster; more average out chance.
 const recentRounds = 6
 
-// spend records how long a trial of a case took. again says that the case had a trial in
-// this round already. Times of the first round are discarded after it, because its trials
-// load and verify more.
+// spend records how long a trial of a case took. The parameter again is true if the case already
+// had a trial in this round. The times of the first round are discarded when it ends, because
+// its trials load and verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	rounds := l.took[c.ID]
 	switch {

@@ -6,19 +6,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation is what a phase must do and return, as far as the lab can compute it from the
-// plan and the generators. Everything else must be equal for all drivers, which package
-// stats checks.
+// Expectation has the counts and results that a phase must have, as far as the lab can compute
+// them from the plan and the generators. All other results must be equal for all drivers, which
+// package stats checks.
 type Expectation struct {
 	Operations int64   // number of operations; -1: not known
 	Executions []int64 // number of executions of each operation of a mix; nil: not known
 	Rows       int64   // rows written or read in the whole phase; -1: not known
 	Checksum   string  // checksum of the rows that the phase returns; "": not known
 	Tables     []Table // tables into which the phase inserts
-	Unhashed   bool    // the worker was asked for no checksum in this trial
+	Unhashed   bool    // the worker was asked not to compute a checksum in this trial
 }
 
-// expected returns what a phase of the case must do and return. Unknown figures are -1.
+// expected returns the counts and results that a phase of the case must have. Unknown figures
+// are -1.
 func (c *Case) expected(phase string) Expectation {
 	if e, ok := c.Expect[phase]; ok {
 		return e
@@ -26,8 +27,8 @@ func (c *Case) expected(phase string) Expectation {
 	return Expectation{Operations: -1, Rows: -1}
 }
 
-// expect computes what the cases must do and return. It runs after all other checks, because
-// it may take long.
+// expect computes the counts and results that the cases must have. It runs after all other
+// checks, because it may take long.
 func (m *Matrix) expect(todo []point) error {
 	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
 	for _, at := range todo {
@@ -115,8 +116,8 @@ func expectedOfQuery(gen *plan.Gen, p *plan.Plan, q *plan.Query, tell func(done,
 	return e, nil
 }
 
-// executions counts how often the seed chooses each operation of a mix that has a count. It
-// returns nil if the count exceeds maxChosen.
+// executions counts how often each operation of a mix with a fixed count is chosen by the seed.
+// It returns nil if the count exceeds maxChosen.
 func executions(gen *plan.Gen, p *plan.Phase) []int64 {
 	if p.Mix.Count > maxChosen {
 		return nil

@@ -57,8 +57,9 @@ func (p *Processes) probe(ctx context.Context, ref build.Ref, executable string,
 	return p.Trial(ctx, c, 1)
 }
 
-// lacking checks whether a missing feature made a trial fail. If so, it adds to the reason
-// which feature, and how the driver's user can get it. If that is not known, it adds hint.
+// lacking checks whether a trial failed because of a missing feature. If so, it adds to the
+// reason the feature's name and how the driver's user can get it. If that is not known, it adds
+// hint.
 func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {

@@ -40,9 +40,9 @@ func (s *session) header(path string) {
 	}
 }
 
-// headerOf reads settings, and the version of the SQLite that last wrote, from the header of
-// the database file at path. It returns none if the file is missing or empty, as with a
-// database in memory.
+// headerOf reads settings, and the version of the SQLite that last wrote to the database, from
+// the header of the database file at path. It returns no settings if the file is missing or
+// empty, as with a database in memory.
 func headerOf(path string) (got driver.Settings, version string, err error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -30,21 +30,21 @@ const (
 	// one after another, to verify the answers.
 	maxVerified = 1000
 
-	// nearCeiling is a share of the ceiling. A rate above it is limited by the load
-	// generator as much as by the server.
+	// nearCeiling is a share of the ceiling. If a rate is above that share, the load generator
+	// limits it as much as the server does.
 	nearCeiling = 0.8
 
-	// missedRate is a share of the fixed rate. With a rate below it, the server was too
-	// slow.
+	// missedRate is a share of the fixed rate. If the rate reached is below that share, the
+	// server was too slow.
 	missedRate = 0.99
 
-	// lateShare is a share of a latency. If the load generator's own lateness is more, the
-	// latency mainly shows that lateness.
+	// lateShare is a share of a latency. If the load generator's own lateness exceeds that share,
+	// the latency mainly shows that lateness.
 	lateShare = 0.5
 
-	// The ceiling is the best rate of ceilingPhases loads, each of which takes ceilingLasts,
-	// because other work on the machine can only lower the rate. It is measured again after
-	// ceilingHolds, because the speed of the machine may change.
+	// The ceiling is the best rate of ceilingPhases loads, each of which lasts ceilingLasts. The
+	// best rate is used because other work on the machine can only lower a rate. The ceiling is
+	// measured again after ceilingHolds, because the speed of the machine may change.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second
@@ -288,7 +288,7 @@ func (s *session) served(said *protocol.Sample) error {
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
-	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again: the machine must have been busy
+	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again, because the machine must have been busy when it was measured
 		c.until = time.Time{}
 		s.ceilings[h.Clients] = c
 	}

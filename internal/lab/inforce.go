@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// afterSchema is how messages name the SQL that runs before the first phase.
+// afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
 // readBack fails the trial if the worker sends an answer of type typ before it has read back
@@ -106,8 +106,8 @@ func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	return list
 }
 
-// everInForce returns an error if the workload changes a setting that the user gave before
-// any phase is timed.
+// everInForce returns an error if the workload changes a setting that the user gave, and does so
+// before any phase is timed.
 func everInForce(c *Case, given driver.Settings) error {
 	for _, d := range driver.Vocabulary {
 		want, ok := given[d.Name]
@@ -145,8 +145,8 @@ func limited(i driver.Info, setting, value string) bool {
 	return is
 }
 
-// leftOut returns a warning that lists the settings that the case's worker is not asked to
-// use. once says that the case stands for all cases that differ only in these settings.
+// leftOut returns a warning that lists the settings that the case's worker is not asked to use.
+// If once is set, the case stands for all cases that differ only in these settings.
 func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string
@@ -213,7 +213,7 @@ const (
 	fromLibrary  = "library"  // value when the database was opened, because nobody set it
 )
 
-// nothing is shown in messages for a setting without a value.
+// nothing is the word that messages show for a setting without a value.
 const nothing = "nothing"
 
 func (c change) String() string {
@@ -258,7 +258,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// which says which of n connections have unexpected settings; bad has their numbers.
+// which says, for messages, which of n connections have unexpected settings. The parameter bad
+// has their numbers.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:
@@ -271,9 +272,9 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy tells the user what to do about changed settings in the schema or phase that the
-// message already named. all says that the settings changed on all connections. declares
-// says that changes can be declared there.
+// remedy tells the user what to do about changed settings. The message before it has already
+// named the schema or the phase. If all is set, the settings changed on all connections. If
+// declares is set, changes can be declared there.
 func remedy(list []change, all, declares bool) string {
 	var pragmas, values []string
 	for _, c := range list {

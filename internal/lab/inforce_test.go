@@ -98,8 +98,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether some connection in the settings read back has another value for
-// the setting that the reason begins with.
+// deviates reports whether some connection has another value for the setting with which the
+// reason begins. r has the settings that were read back.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false

@@ -85,7 +85,7 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	case err == nil && res != nil:
 		return res, nil
 	case given.Err() != nil:
-		return nil, given.Err() // ignore what a worker says while it is being killed
+		return nil, given.Err() // ignore the output of a worker that is being killed
 	case errors.Is(context.Cause(ctx), errTimeout):
 		return nil, &JobError{protocol.Reason{Code: protocol.CodeTimeout, Message: fmt.Sprintf("no end within the trial's limit of %v", r.Limit), Detail: w.Errors()}}
 	case err != nil:

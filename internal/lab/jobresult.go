@@ -47,8 +47,8 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	}
 }
 
-// atLeast returns the least time that the rows can take if each takes at least the given
-// time. The result is above 0.
+// atLeast returns the least time that the rows can take if each row takes at least the given
+// time. The result is always above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
@@ -217,7 +217,8 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency replaces a summary by what its histogram says. The histogram must not be empty.
+// latency computes a summary again from its histogram and replaces it. The histogram must not be
+// empty.
 func (c *jobCheck) latency(key string, given *latency.Summary) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {

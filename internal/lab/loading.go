@@ -26,8 +26,8 @@ import (
 // file of a case takes space until the run ends.
 const maxLoaded = 128 << 20
 
-// loaded is the database with which the trials of a case begin. It was made by the case's
-// worker in an earlier process, or it is a user's.
+// loaded is the database with which the trials of a case begin. It was made by the case's worker
+// in an earlier process, or is a copy of the user's database.
 type loaded struct {
 	phases int    // number of the plan's first phases that are already done; 0: each trial fills its own database
 	path   string // path of the database file; "" for a user's database

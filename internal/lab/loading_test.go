@@ -35,8 +35,8 @@ func untimed(name, sql string) string {
 	return "{name: " + name + ", untimed: true, script: \"" + sql + "\"}"
 }
 
-// TestLoading checks which phases run once for all trials: those that only fill the database
-// file. The others also affect the process that runs them.
+// TestLoading checks which phases run once for all trials. These are the phases that only fill
+// the database file. Other phases also affect the process that runs them.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -45,7 +45,8 @@ func (e *OneClientError) Error() string {
 	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
 }
 
-// LockCases returns a case for each way of sharing the database file, workload by workload.
+// LockCases returns a case for each way of sharing the database file. Cases of the same workload
+// follow each other.
 func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
@@ -100,9 +101,10 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday adds the cases with the workload's own settings to grid, and sets their Today. A
-// case that grid already has is only marked; others are put first. For a setting to which
-// the user gave several values, the workload's own value is used. m has one workload.
+// withToday adds the cases with the workload's own settings to grid, and sets the field Today of
+// these cases. If grid already has such a case, it is only marked. Otherwise it is added at the
+// front. If the user gave several values to a setting, the workload's own value is used. m has
+// one workload.
 func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -133,7 +135,7 @@ func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockW
 	return append(added, grid...), nil
 }
 
-// spelledOut returns the settings with explicit defaults for those that are not set.
+// spelledOut returns all settings, with the default values of settings that are not set.
 func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
@@ -214,20 +216,19 @@ func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64
 	return list, nil
 }
 
-// contended describes what the mixes and replays of a plan do, as far as it matters for
-// sharing connections.
+// contended describes the mixes and replays of a plan, as far as that matters for sharing
+// connections.
 type contended struct {
 	clients               int // largest number of clients in one process
 	processes             int
 	writes, reads, nested bool
-	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself holds a mutex
+	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself uses a mutex
 	begins                bool // transactions begin with the library's own call, to which txlock applies
 
 	alone string // name of a replay's phase if there is no mix; otherwise ""
 }
 
-// contention describes what the mixes and replays of a plan do. ok is false if the plan has
-// none.
+// contention describes the mixes and replays of a plan. ok is false if the plan has none.
 func contention(p *plan.Plan) (c contended, ok bool) {
 	mixed := false
 	for i := range p.Phases {

@@ -35,13 +35,13 @@ type Case struct {
 	Beforehand  []result.Warning       // warnings that are known before the first trial
 	Once        bool                   // one trial is enough, whatever the schedule says
 
-	// Given holds the settings that the user asked for, not the workload.
+	// Given has the settings that were requested by the user, not by the workload.
 	Given driver.Settings
 
 	bench *protocol.Bench // job to run after the plan; nil: none
 }
 
-// Matrix is what a user wants to measure: every workload with every combination of its
+// Matrix has the measurements that a user wants: every workload with every combination of its
 // parameters and of settings, on every driver.
 type Matrix struct {
 	Drivers    []build.Ref
@@ -107,7 +107,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 				return nil, fmt.Errorf("workload %s at scale %s with %s: %s: want more", w.Name, m.Scale, assignments(at.Parameters), why)
 			}
 			first := len(cases)
-			planned := map[string]bool{} // names of drivers, each with the settings that apply to it
+			planned := map[string]bool{} // names of drivers, each followed by the settings that apply to it
 			for _, set := range combinations(m.Settings) {
 				if _, err := w.Decided(at.Settings.With(set)); err != nil {
 					return nil, fmt.Errorf("workload %s: setting %w", w.Name, err)
@@ -140,7 +140,7 @@ func (m *Matrix) Cases() ([]*Case, error) {
 }
 
 // caseOf returns the case for a driver, settings, and a workload at some values of its
-// parameters. has are the settings in set that apply to the driver.
+// parameters. The parameter has contains the settings of set that apply to the driver.
 func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
@@ -256,8 +256,8 @@ func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	return result.OwnSettings(ref.Kind(), set)
 }
 
-// several reports whether the matrix has several values for a setting in set that is not in
-// has.
+// several reports whether the matrix has several values for any setting that is in the map set
+// but not in the map has.
 func (m *Matrix) several(set, has driver.Settings) bool {
 	for name := range set {
 		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {

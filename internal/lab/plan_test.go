@@ -161,7 +161,7 @@ func TestExpectations(t *testing.T) {
 		t.Errorf("the serial numbers depend on the seed: %v", sums)
 	}
 
-	// The values of v do.
+	// The other random values are those of v.
 	random := parse(t, strings.Replace(strings.Replace(crowd, "CONNECTION", "pool", 1),
 		"SELECT id FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [id]}}",
 		"SELECT v FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [v]}}", 1))
@@ -200,7 +200,7 @@ func TestPoolSize(t *testing.T) {
 	}{
 		{"pool", nil, "4"},
 		{"own", nil, "4"},
-		{"pool", []string{"2"}, "2"}, // allowed, because clients that wait for each other's connection are what is measured
+		{"pool", []string{"2"}, "2"}, // allowed, because such a workload measures clients that wait for each other's connection
 		{"own", []string{"9"}, "9"},
 	} {
 		if got, err := pool(c.connection, c.given...); got != c.want || err != nil {

@@ -88,9 +88,9 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 	}
 }
 
-// together runs one trial of each case, with profiles if want is not nil. It returns how
-// long this process was stopped meanwhile. Of several trials, only one works at a time: see
-// [turns].
+// together runs one trial of each case, and records profiles if want is not nil. It returns how
+// long this process was stopped meanwhile. If there are several trials, only one of them works
+// at a time: see [turns].
 func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
 	begins := make([]*loaded, len(cases))
 	list = make([]*result.Trial, len(cases))
@@ -159,8 +159,8 @@ type ending struct {
 	from, to reading       // from: before the worker started; to: after it had exited
 }
 
-// once runs one trial that begins with the database from. It records profiles if want is not
-// nil. turn is nil if the trial runs alone.
+// once runs one trial that begins with the database in the parameter from. It records profiles
+// if want is not nil. turn is nil if the trial runs alone.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {

@@ -28,8 +28,8 @@ import (
 // it.
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
-// FindPerf returns the path of Linux's perf. path is "" if perf is missing or must not
-// record here. If so, or if perf does not see everything, why explains that and what to do.
+// FindPerf returns the path of Linux's perf. path is "" if perf is missing or must not record
+// here. why is "" if perf sees everything. Otherwise it says what is wrong and what to do.
 // FindPerf makes a test recording in dir.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
@@ -62,11 +62,11 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	return path, ""
 }
 
-// perfRecord returns arguments for perf that record a command, which must follow, to
-// perf.data in the working directory. c says that the command may run C code. perf samples
-// CPU time, which works without hardware counters in virtual machines. C is compiled without
-// frame pointers, so stacks of C need unwind tables; Go has frame pointers. The clock is the
-// one that a worker reads.
+// perfRecord returns the arguments with which perf records a command to perf.data in the working
+// directory. The caller appends the command. If c is set, the command may run C code. perf
+// samples CPU time, which works without hardware counters in virtual machines. C is compiled
+// without frame pointers, so stacks of C need unwind tables; Go has frame pointers. The clock is
+// the one that a worker reads.
 func perfRecord(c bool) []string {
 	callGraph := "fp"
 	if c {
@@ -75,7 +75,7 @@ func perfRecord(c bool) []string {
 	return []string{"record", "-q", "-N", "-operf.data", "-e", "cpu-clock", "-F", fmt.Sprint(stacks.PerfFrequency), "-k", "CLOCK_MONOTONIC", "--call-graph", callGraph, "--"}
 }
 
-// Profiling says what a profiled trial records.
+// Profiling says which phase a profiled trial records, and how.
 type Profiling struct {
 	Phase string
 	Perf  string // path of perf; "": do not use perf
@@ -85,8 +85,8 @@ type Profiling struct {
 // errNoProfile says that a worker does not write profiles.
 var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
 
-// Profile runs one trial of a case, and adds to want.Into where the time of a phase went.
-// The trial's measurements do not count, because the profilers take time.
+// Profile runs one trial of a case. It adds the functions in which a phase spent its time to
+// want.Into. The trial's measurements do not count, because the profilers take time.
 func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err

@@ -276,7 +276,7 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sa
 		_ = json.NewEncoder(w).Encode(protocol.Request{
 			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
 			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
-		}) // the trial fails without it
+		}) // without this, the trial fails
 	}()
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {

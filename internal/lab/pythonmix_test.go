@@ -184,7 +184,7 @@ phases:
 	write := "transaction: true, statements: [INSERT INTO t VALUES (1), {sql: " + long + ", columns: [int]}]"
 	for name, c := range map[string]struct {
 		words []string
-		want  map[string]bool // kinds of waits that are reported, and whether some client waited
+		want  map[string]bool // kinds of waits that must be reported, and whether some client must have waited
 	}{
 		"own connections": {[]string{"STATEMENTS", read, "POOL", "3", "CONNECTION", "own", "MORE", ""}, map[string]bool{"connection": false}},
 		"pool":            {[]string{"STATEMENTS", read, "POOL", "1", "CONNECTION", "pool", "MORE", ""}, map[string]bool{"connection": true}},
@@ -290,8 +290,8 @@ func (w writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestSoakPythonWorkerCannot checks that the Python worker reports what it cannot do, and
-// that it does not touch an existing file.
+// TestSoakPythonWorkerCannot checks that the Python worker reports requests that it cannot
+// fulfill, and that it does not touch an existing file.
 func TestSoakPythonWorkerCannot(t *testing.T) {
 	there := filepath.Join(t.TempDir(), "there.db")
 	if err := os.WriteFile(there, []byte("precious"), 0o600); err != nil {
@@ -346,8 +346,8 @@ func TestSoakPythonWorkerCannot(t *testing.T) {
 	}
 }
 
-// TestPythonInterpreter checks that the Python worker reports what its interpreter lacks,
-// and that it refuses unknown arguments.
+// TestPythonInterpreter checks that the Python worker reports features that its interpreter
+// lacks, and that it refuses unknown arguments.
 func TestPythonInterpreter(t *testing.T) {
 	script := pythonWorker(t)
 	for name, c := range map[string]struct{ before, want string }{

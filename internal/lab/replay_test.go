@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// recordedFile has the trials of a default run: how long each took, and its samples' times.
-// To record a new one on this machine, with any number of rounds:
+// recordedFile has the trials of a default run: how long each trial took, and the times in its
+// samples. To record a new one on this machine, with any number of rounds:
 //
 //	sqlite3perf run --rounds 12 --format json -o run.json
 //	go test ./lab -run TestReplay -record "$PWD/run.json" -v
 //
-// On a machine that is not quiet, -noise 0.1 replays a tenth of the deviations of times.
-// Without -record, the test tries that once.
+// On a noisy machine, the option -noise 0.1 reduces each time's deviation from the median to a
+// tenth. Without -record, the test also tries that once.
 const recordedFile = "testdata/recorded.json"
 
 var (
@@ -33,7 +33,7 @@ var (
 	noise      = flag.Float64("noise", 0, "the `share` of the noise that is replayed (default: the recording's, all of a new one)")
 )
 
-// recording is a run to be replayed. It only has rounds in which every case was measured.
+// recording is a run to be replayed. It has only the rounds in which every case was measured.
 type recording struct {
 	About string         `json:"about"`
 	Noise float64        `json:"noise"` // share of each deviation from the median, as a logarithm, that is replayed
@@ -45,15 +45,16 @@ type recordedCase struct {
 	Driver   string          `json:"driver"`
 	Workload string          `json:"workload"`
 	Phases   []recordedPhase `json:"phases"`
-	TookMS   []float64       `json:"took_ms"` // with what was between this trial and the next
+	TookMS   []float64       `json:"took_ms"` // time of each trial, including the time until the next trial
 }
 
 type recordedPhase struct {
 	Name    string    `json:"name"`
-	Seconds []float64 `json:"seconds"` // or seconds per operation
+	Seconds []float64 `json:"seconds"` // seconds of the phase, or seconds per operation
 }
 
-// quieter returns a value with only a share of its deviation from the median.
+// quieter returns a value whose deviation from the median is reduced to a share. The parameter
+// at is the index of the value.
 func (p recordedPhase) quieter(at int, noise float64) float64 {
 	middle := stats.Summarize(p.Seconds).Median
 	return middle * math.Pow(p.Seconds[at]/middle, noise)
@@ -62,7 +63,7 @@ func (p recordedPhase) quieter(at int, noise float64) float64 {
 // record makes a recording from a run.
 func record(run *result.Run) (*recording, error) {
 	rec := &recording{Noise: cmp.Or(*noise, 1), About: fmt.Sprintf("%s, %d cores, %s; sqlite3perf %s, %s", run.Machine.CPU, run.Machine.Cores, run.Machine.Virtual, run.Version, run.Started.Format(time.DateOnly))}
-	at := map[[2]int]*result.Trial{} // by case and round
+	at := map[[2]int]*result.Trial{} // trials by case and round
 	took := map[[2]int]time.Duration{}
 	bad := map[int]bool{}
 	for i := range run.Trials {
@@ -114,9 +115,9 @@ func record(run *result.Run) (*recording, error) {
 	return rec, nil
 }
 
-// replay measures the recorded cases in virtual time, as a default run does. The first round
-// takes longer, and stays first. Each later round is a recorded one, drawn at random with
-// all its trials, so a slow round is slow for all cases.
+// replay does a default run of the recorded cases, in virtual time. The first recorded round
+// takes longer than the others, so it is always used first. Each later round is a recorded round
+// drawn at random, with all its trials, so a slow round is slow for all cases.
 func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 	b := newBench(t)
 	r := rand.New(rand.NewPCG(seed, 1))

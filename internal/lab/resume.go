@@ -13,9 +13,9 @@ import (
 // measured identifies a trial by its case and round.
 type measured struct{ id, round int }
 
-// Resume prepares a run that already has trials for being continued. It records the time of
-// that. Failed trials of cases that have workers now no longer count; Resume returns the
-// Order of these trials.
+// Resume prepares a run that already has trials for being continued. It records the time at
+// which the run was resumed. If a case has a worker now, its failed trials no longer count.
+// Resume returns the Order of these trials.
 func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 	last := run.Started
 	for i := range run.Trials {
@@ -128,8 +128,8 @@ func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err
 	return l.verdict(done), nil
 }
 
-// newDoubts returns a warning that the run was resumed, and those warnings in list that the
-// run does not have yet.
+// newDoubts returns a warning that the run was resumed, and the warnings in list that the run
+// does not have yet.
 func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	r := l.Run.Resumed[len(l.Run.Resumed)-1]
 	message := fmt.Sprintf("the run was resumed after a pause of %s, when %d rounds were complete: what happened to the machine in between is not known",
@@ -138,8 +138,9 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	return append(list, result.Warning{Code: result.WarningResumed, Message: message})
 }
 
-// afterRun returns the warnings of Noise about the run. It replaces numbers of observations
-// by the numbers of the rounds, which differ if the run was resumed.
+// afterRun returns the warnings of Noise about the run. Noise counts its observations. If the
+// run was resumed, these numbers differ from the numbers of the rounds, so afterRun replaces
+// them.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {

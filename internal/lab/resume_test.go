@@ -44,7 +44,7 @@ func rounds(r *result.Run) map[int][]int {
 	return list
 }
 
-// upTo returns a run as it is stored if it is killed after this number of trials.
+// upTo returns a run as it is stored if the process is killed after this number of trials.
 func upTo(r *result.Run, trials int) *result.Run {
 	k := *r
 	k.Trials = slices.Clone(r.Trials[:trials])
@@ -78,6 +78,29 @@ func TestResume(t *testing.T) {
 		if !slices.ContainsFunc(b.warnings, func(w result.Warning) bool { return w.Code == result.WarningResumed }) || len(r.Resumed) != 1 || r.Resumed[0].PauseNS != int64(time.Hour) {
 			t.Errorf("killed after %d trials: %+v, %+v", n, b.warnings, r.Resumed)
 		}
+	}
+}
+
+// TestResumeNoise checks that a warning about a round that was observed after a resumption has
+// the number of the run's round.
+func TestResumeNoise(t *testing.T) {
+	s := lab.Schedule{Rounds: 7}
+	begun := newBench(t)
+	whole, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := again(t, upTo(whole, 6), s, time.Hour, func(b *bench) {
+		b.noisy = []result.Warning{{Code: "stolen"}, {Code: "stolen", Round: 1}, {Code: "stolen", Round: 5}}
+	})
+	var got []int
+	for _, w := range b.warnings {
+		if w.Code == "stolen" {
+			got = append(got, w.Round)
+		}
+	}
+	if want := []int{0, 3, 7}; !slices.Equal(got, want) { // rounds 1 and 2 were complete
+		t.Errorf("rounds %v, want %v", got, want)
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// robbedTime is the least CPU time whose loss makes a trial count as robbed, which means
-// that other processes or machines took too much of it. The system counts their time in
-// hundredths of a second, so a smaller loss could be a rounding error. docs/methodology.md
-// explains the limits.
+// robbedTime is the least loss of CPU time that makes a trial count as robbed. Robbed means that
+// other processes or machines took too much CPU time from the trial. The system counts their
+// time in hundredths of a second, so a smaller loss could be a rounding error.
+// docs/methodology.md explains the limits.
 const robbedTime = 30 * time.Millisecond
 
 // mostRepeated is the share of a run's trials that may be run again because others took CPU
@@ -91,9 +91,9 @@ func (p *Processes) account(list []ending) {
 	}
 }
 
-// repeats reports whether to run trials again, because some of them were robbed of CPU time.
-// Each case is run again at most once in a round, and no more than mostRepeated of the run's
-// trials are. before are the earlier trials of the run.
+// repeats reports whether to run trials again because some of them were robbed of CPU time. Each
+// case is run again at most once in a round, and no more than the share mostRepeated of the
+// run's trials is run again. The parameter before has the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false

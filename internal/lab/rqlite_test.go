@@ -65,8 +65,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestMeasuredOnce checks that beside a cluster, a local driver is measured once for all
-// settings of clusters. Without a cluster, each requested value is a case.
+// TestMeasuredOnce checks a local driver next to a cluster. It must be measured once for all
+// settings of clusters. Without a cluster, each requested value must be a case.
 func TestMeasuredOnce(t *testing.T) {
 	crossed := map[string][]string{"nodes": {"1", "3"}, "read_consistency": {"none"}, "foreign_keys": {"on", "off"}}
 	for _, c := range []struct{ drivers, want string }{

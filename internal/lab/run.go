@@ -47,7 +47,7 @@ type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
 
-	// Finish stores what is only known when the run has ended.
+	// Finish stores the facts that are known only when the run has ended.
 	Finish(ctx context.Context, run *result.Run) error
 }
 
@@ -61,10 +61,10 @@ type Noise interface {
 
 // Progress is notified of the plan of a run, and of each trial that has ended.
 type Progress interface {
-	// Planned is called before the first trial, and again when the time of trials is known:
-	// not before the second round, because the first takes longer, and not before a
-	// twentieth of the run, because few trials say little. After that, it is called whenever
-	// the plan differs by more than a tenth from the one last reported.
+	// Planned is called before the first trial, and again when the time of trials is known. That
+	// is not before the second round, because the first round takes longer, and not before a
+	// twentieth of the run, because few trials say little. After that, it is called whenever the
+	// plan differs by more than a tenth from the last one that was passed.
 	Planned(p Plan)
 
 	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
@@ -85,7 +85,7 @@ type Schedule struct {
 
 // Laboratory runs the cases of one run.
 type Laboratory struct {
-	Run      *result.Run // contains what is known before the run, including the ID
+	Run      *result.Run // has the facts that are known before the run, including the ID
 	Cases    []*Case
 	Schedule Schedule
 	Executor Executor
@@ -97,7 +97,7 @@ type Laboratory struct {
 	// Stop ends the run after the current trial when it is closed.
 	Stop <-chan struct{}
 
-	// Only set if the run is resumed:
+	// The next two fields are only set if the run is resumed.
 	there  map[measured]bool // trials that the run had before it was resumed
 	rounds []int             // rounds before which the noise was observed
 
@@ -241,8 +241,8 @@ func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 }
 
 // trialsOf runs groups of cases in a round. Groups from which others took CPU time run once
-// more. It returns how many trials were added for these, and why the run ends, or "" if it
-// continues.
+// more. It returns how many trials these repeated groups added, and why the run ends, or "" if
+// it continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
@@ -319,7 +319,7 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	return order
 }
 
-// beside groups the sides of a comparison: cases that differ in nothing else form a group.
+// beside groups the sides of a comparison. Cases that differ only in their side are a group.
 // Without a comparison, each case is its own group.
 func beside(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {

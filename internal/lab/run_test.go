@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench is a laboratory whose trials take a given time of its own clock. Only trials advance
-// that clock. It records what happens.
+// bench is a laboratory with its own clock. Each trial takes a given time, and only trials
+// advance the clock. It records what happens.
 type bench struct {
 	t     *testing.T
 	began time.Time
@@ -32,6 +32,7 @@ type bench struct {
 	outcome func(id, round int) *result.Trial // result of a trial; nil: OK
 	during  func(order int)                   // called during each trial
 	record  func(t *result.Trial) error
+	noisy   []result.Warning // further warnings after the run
 
 	runs     map[int]int // number of trials by ID of the case
 	orders   [][]int     // IDs of the cases, by round, in the order in which they ran
@@ -96,7 +97,7 @@ func (b *bench) BeforeRound(n int) {
 }
 func (b *bench) AfterRun() []result.Warning {
 	b.note("after run")
-	return []result.Warning{{Code: "after"}}
+	return append([]result.Warning{{Code: "after"}}, b.noisy...)
 }
 func (b *bench) Steal() *float64 {
 	share := 0.25
@@ -278,8 +279,8 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestOrderOfARoundIsItsOwn checks that the order of the remaining cases in a round does not
-// depend on when a case dropped out.
+// TestOrderOfARoundIsItsOwn checks that the order of cases in a round does not depend on which
+// other cases have dropped out, or when.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	order := func(lost int) []int {
 		b := newBench(t)
@@ -676,7 +677,7 @@ func TestPlanFollows(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		s      lab.Schedule
-		change float64 // factor for the times from the tenth round on
+		change float64 // factor by which trials take longer from the tenth round on
 	}{
 		{"rounds, slower", lab.Schedule{Rounds: 24}, 2},
 		{"rounds, faster", lab.Schedule{Rounds: 24}, 0.5},

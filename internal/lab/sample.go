@@ -138,7 +138,7 @@ func (c *sampleCheck) operations() {
 	}
 }
 
-// replayed adds a doubt if a replay did not do what was recorded.
+// replayed adds a doubt if a replay differed from the recording.
 func (c *sampleCheck) replayed() {
 	m, r := c.said, c.phase.Replay
 	if r == nil {
@@ -171,7 +171,7 @@ func (c *sampleCheck) replayed() {
 	}
 }
 
-// toReplay advises how to make a replay do what was recorded.
+// toReplay advises how to make a replay equal to the recording.
 func toReplay(r *plan.Replay) string {
 	made := slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths != nil })

@@ -53,12 +53,12 @@ type session struct {
 	untold bool    // the worker has not yet reported the tables of the loaded database
 	tables []Table // tables of the loaded database; Rows is -1 if not known
 
-	unread  string          // what ran since the settings were last read back: the schema or a phase; "": nothing
+	unread  string          // the SQL that ran since the settings were last read back: the schema or a phase; "": none
 	changed driver.Settings // settings that declared changes have set so far
 
 	shares // state of mixes in several processes
 
-	// For an http phase:
+	// The next fields are for an HTTP phase.
 	seed     uint64
 	ceilings map[int]ceiling
 	ctx      context.Context // context of the load

@@ -39,7 +39,7 @@ type others struct {
 // part is one of the further processes, with its own session. Its worker does a share of the
 // mix and nothing else.
 type part struct {
-	number, of int // number of the process, counted from 1 because the first process is 0, and how many processes there are
+	number, of int // number of the process, counted from 1 because the first process is 0, and total number of processes
 	others     *others
 	session    *session
 
@@ -54,8 +54,8 @@ func (p *part) String() string { return processName(p.number, p.of) }
 // processName names a process of a trial in messages. number is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process. The mark of a further process begins with
-// that of the first, so killing everything that the first marked also kills the further
+// mark returns the mark of a worker's process. The mark of a further process begins with the
+// mark of the first process. So killing all processes with the first mark also kills the further
 // process, but not vice versa.
 func (p *part) mark(dir string) string {
 	if p == nil {
@@ -77,7 +77,8 @@ func (s *session) prepared(a *protocol.Response) error {
 	o := &others{phase: a.Phase, begin: make(chan struct{})}
 	s.others = o
 	for i := 1; i < n; i++ {
-		// One after another, because each takes locks while it proves its settings.
+		// The processes start one after another, because each takes locks while it proves its
+		// settings.
 		p := s.newPart(o, i, n)
 		o.parts = append(o.parts, p)
 		go p.run(s)
@@ -126,8 +127,8 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits for an event of a further process. missing says, for messages, what did not
-// happen. An error means that the trial has failed.
+// until waits for an event of a further process. The parameter missing says, in messages, what
+// did not happen. An error means that the trial has failed.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -220,8 +221,8 @@ func (s *session) partial(said *protocol.Sample) error {
 }
 
 // gathered returns the sample of a phase. For a mix in several processes, it combines the
-// samples of all processes. apart is then the time in ns between the first and the last of
-// them to begin, if the samples tell.
+// samples of all processes. apart is then the time in ns between the first and the last process
+// to begin, or nil if the samples do not contain it.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {
@@ -261,8 +262,8 @@ func apartIn(all []*protocol.Sample) *int64 {
 	return &ns
 }
 
-// notTogether returns a warning if the processes of a mix began so far apart that for a part
-// of its time not all clients ran.
+// notTogether returns a warning if the processes of a mix began so far apart that not all
+// clients ran for some of the mix's time.
 func notTogether(m *result.Sample, processes int) []result.Warning {
 	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
 		return nil
@@ -295,9 +296,9 @@ func checkShare(p *plan.Phase, number, of int, said *protocol.Sample) []Fault {
 	return c.faults
 }
 
-// mergeShares combines the samples of several processes of one mix. Sizes of files, the
-// checkpoint and the checksum are those of the first process, which alone is left at the
-// end.
+// mergeShares combines the samples of several processes of one mix. The sizes of files, the
+// checkpoint and the checksum are taken from the first process, because it continues alone after
+// the mix.
 func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	sum := *all[0]
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}

@@ -283,9 +283,9 @@ func TestMergeShares(t *testing.T) {
 	}
 }
 
-// TestApart checks that there is a warning if the first and the last process began further
-// apart than a hundredth of the mix's time, and none if a process does not report when it
-// began.
+// TestApart checks that there is a warning if the starts of the first and the last process are
+// further apart than a hundredth of the mix's time. If a process does not report when it began,
+// there must be none.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	at := func(us int64) *protocol.Sample { return &protocol.Sample{BeganUS: us} }

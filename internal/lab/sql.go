@@ -32,11 +32,11 @@ const (
 // interrupted between two steps of a statement, but not within a function.
 var stuckLimit = 30 * time.Second
 
-// CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory
-// with the plan's schema. It thus finds mistakes in a user's SQL before any worker starts.
-// It leaves to the drivers what may succeed with another SQLite (a missing function, module
-// or collation), SQL on other databases, statements that fail because there are no rows, and
-// scripts that exceed the limits above.
+// CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with
+// the plan's schema. So it finds mistakes in a user's SQL before any worker starts. It does not
+// report errors that another SQLite may not have (a missing function, module or collation), SQL
+// on other databases, statements that fail because there are no rows, and scripts that exceed
+// the limits above. The drivers run these.
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -44,8 +44,8 @@ func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, 
 // maxSQLError is the limit in bytes for an error about SQL.
 const maxSQLError = 600
 
-// visitor is called for each phase after its SQL was compiled. The database has the schema
-// as the phase begins or, if the phase is a script, after the script.
+// visitor is called for each phase after its SQL was compiled. The database then has the schema
+// with which the phase begins or, if the phase is a script, the schema that the script leaves.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL does what CheckSQL does, with a visitor, which may be nil.
@@ -77,9 +77,9 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
-// compileAll compiles a plan's SQL on a database on which it first runs the statements
-// begin. If there is an error, phase names the phase with the error, or is "" for the
-// schema, and at is the position of the error in the SQL.
+// compileAll compiles a plan's SQL on a database on which it first runs the statements in begin.
+// If there is an error, phase is the name of the phase with the error, or "" for the schema. The
+// parameter at is the position of the error in the SQL.
 func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")

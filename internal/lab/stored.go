@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Table is what a phase must have inserted into a table.
+// Table describes the rows that a phase must have inserted into a table.
 type Table struct {
 	plan.Stored
 	Rows     int64
@@ -32,8 +32,8 @@ type Table struct {
 // a larger table, rows are only counted.
 const maxHashed = 1 << 30
 
-// CheckInserted checks the tables that a worker read back after an insert against what the
-// generators produce. hashed says that checksums were asked for.
+// CheckInserted compares the tables that a worker read back after an insert with the rows that
+// the generators make. If hashed is set, the worker was asked for checksums.
 func CheckInserted(p *plan.Phase, want []Table, hashed bool, said []protocol.Inserted) []Fault {
 	c := &check{of: "phase " + p.Name}
 	if len(said) != len(want) {

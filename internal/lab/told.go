@@ -16,9 +16,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckTrial checks a trial that another machine reports, because a machine is trusted no
-// more than a worker. The first impossible value becomes the trial's reason. took is the
-// duration of the trial that this machine measured. again says that an earlier trial of the
+// CheckTrial checks a trial that another machine reports, because a machine is trusted no more
+// than a worker. The first impossible value becomes the trial's reason. took is the duration of
+// the trial that this machine measured. The parameter again is true if an earlier trial of the
 // case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
@@ -84,8 +84,8 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns another machine's warnings about the case with the ID of, or about
-// the run. It shortens long messages and clears impossible values.
+// CheckWarnings returns another machine's warnings. The parameter of is the ID of the case that
+// they are about; 0 means the run. It shortens long messages and clears impossible values.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {
@@ -112,7 +112,7 @@ func cutOff(s string) string {
 	return strings.ToValidUTF8(s[:process.DetailEnd], "?") + " …"
 }
 
-// proven checks the settings and the variant in a proof against those asked for.
+// proven compares the settings and the variant in a proof with the requested ones.
 func (k *check) proven(c *Case, p *protocol.Proof) {
 	if p == nil || len(p.Connections) < c.Settings.Connections() {
 		k.protocol("proof", "is missing, or lacks connections: want the settings of %d", c.Settings.Connections())

@@ -18,11 +18,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAlternate runs trials of two workers together and checks what the workers note. A
-// worker that cannot alternate, or that ends early, must not delay the other.
+// TestAlternate runs trials of two workers together and checks the order that the workers write
+// to a file. A worker that cannot alternate, or that ends early, must not delay the other.
 func TestAlternate(t *testing.T) {
 	t.Parallel()
-	const first = "talkative" // a worker without a fault, under a name of its own
+	const first = "talkative" // a worker without a fault, under another name
 	for second, want := range map[string]struct {
 		notes  string
 		status result.Status
@@ -99,8 +99,8 @@ func TestAlternatingInterrupted(t *testing.T) {
 	empty(t, dir)
 }
 
-// together is an executor that records which cases are run together. The first trial in a
-// round of the case robbed is robbed.
+// together is an executor that records which cases are run together. In each round, the first
+// trial of the case with the ID in the field robbed is robbed.
 type together struct {
 	*bench
 	robbed int // ID of the case

@@ -270,8 +270,8 @@ func pretend(fault string) {
 	}
 }
 
-// notes is the name of a file next to the trials' directories. If it exists, workers append
-// what they do.
+// notes is the name of a file next to the trials' directories. If it exists, workers append a
+// line about each step.
 const notes = "notes"
 
 func note(path, what string) {
@@ -303,7 +303,7 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns what a worker reads back from the only table of tiny.
+// insertedBy returns the answer of a worker that has read back the only table of tiny.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -330,7 +330,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave does what a faulty worker does in the middle of a phase.
+// misbehave does the wrong action of a faulty worker in the middle of a phase.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

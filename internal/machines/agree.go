@@ -18,8 +18,8 @@ type firstOn struct {
 	ranked  []string
 }
 
-// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only one.
-// It returns "" for runs that compare two sides.
+// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only
+// table. It returns "" for runs that compare two sides.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {
@@ -105,8 +105,8 @@ func claimsOn(all []OnMachine) string {
 	if len(verdicts) == 0 {
 		return ""
 	}
-	words := []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and cannot be told on others",
-		"do not hold on some machines and cannot be told on others", "cannot be told"}
+	words := []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and are open on others",
+		"do not hold on some machines and are open on others", "are open"}
 	count := make([]int, len(words))
 	for _, v := range verdicts {
 		holds, not, open := len(v[report.Holds]) > 0, len(v[report.DoesNotHold]) > 0, len(v[report.CannotBeTold]) > 0
@@ -146,7 +146,7 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 		}
 	}
 	where := together(measured)
-	same := map[stats.Verdict]int{} // in comparisons of two sides: number of cells with this verdict on all machines
+	same := map[stats.Verdict]int{} // for comparisons of two sides: number of cells with this verdict on all machines
 	for _, p := range m.Pairs {
 		if p.Agreement == stats.Everywhere {
 			for _, s := range p.Said {

@@ -27,9 +27,9 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
-// Formats are the output formats of runs of the same work on several machines: first the verdicts
-// that are the same everywhere or contradict each other, then, if there is room, the report of each
-// run.
+// Formats are the output formats of runs of the same work on several machines. They begin with
+// the verdicts that are the same everywhere or that contradict each other. If there is room, the
+// report of each run follows.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
@@ -80,7 +80,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
 	var l document.List
 	for _, words := range shared(all) {
-		l = append(l, document.Item{Label: "warning", Text: words, Alarm: true})
+		l = append(l, conditions.KindOf(result.WarningShared).Item(words))
 	}
 	for _, x := range all {
 		if x.Failure != "" {
@@ -160,26 +160,19 @@ func shared(all []OnMachine) (list []string) {
 func (x *OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
-	noise, strongest, more := "", "", 0
-	for _, c := range said.Caveats {
-		_, noisy := report.Noises[c.Code]
-		switch about := c.Code == result.WarningSync || report.Labels[c.Code] == ""; {
-		case c.Code == result.WarningShared: // this warning is shown once for all machines
-		case noisy:
-			noise = c.AddNoise(noise)
-		case about && strongest == "": // a warning about the machine
-			strongest = c.Text
+	shared := conditions.KindOf(result.WarningShared).Name // shown once for all machines
+	more := 0
+	for _, it := range conditions.CaveatItems(said.Caveats) {
+		switch {
+		case it.Label == shared:
+		case it.Label == conditions.Noise, it.Label == conditions.KindOf(result.WarningSync).Name:
+			words += ". " + document.Upper(it.Label) + ": " + it.Text
 		default:
 			more++
 		}
 	}
-	for _, s := range []string{noise, strongest} {
-		if s != "" {
-			words += "; " + s
-		}
-	}
 	if more > 0 {
-		words += fmt.Sprintf("; %d more to beware of in its own report", more)
+		words += ". " + document.Counted(int64(more), "more warning") + " in its own report"
 	}
 	return words
 }
@@ -219,11 +212,11 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 		switch on := " on " + all[i].Name; s.Verdict {
 		case "":
 		case stats.Slower, stats.Faster:
-			takes := document.Times(s.Ratio.Median)
+			by := document.SlowerBy(s.Ratio)
 			if ratios == nil {
-				takes += " the time of " + p.First
+				by = document.Than(by, p.First)
 			}
-			ratios = append(ratios, takes+on)
+			ratios = append(ratios, by+on)
 		case stats.Same:
 			same = append(same, all[i].Name)
 		default:
@@ -232,13 +225,13 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	}
 	var parts []string
 	if ratios != nil {
-		parts = append(parts, p.Second+" takes "+strings.Join(ratios, ", "))
+		parts = append(parts, p.Second+" is "+strings.Join(ratios, ", "))
 	}
 	if same != nil {
-		parts = append(parts, fmt.Sprintf("%s takes the same time as %s on %s", p.Second, p.First, strings.Join(same, ", ")))
+		parts = append(parts, fmt.Sprintf("%s is as fast as %s on %s", p.Second, p.First, strings.Join(same, ", ")))
 	}
 	if unclear != nil {
-		parts = append(parts, "they are not told apart on "+strings.Join(unclear, ", "))
+		parts = append(parts, "there is no clear difference on "+strings.Join(unclear, ", "))
 	}
 	return p.String() + ": " + strings.Join(parts, "; ")
 }
@@ -279,7 +272,7 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 // ratiosOnOf returns the grid of one table. ok is false if the table has only one driver, or if the
 // driver that ratios are relative to was measured on only one machine.
 func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
-	cells := make([]map[string]int, len(tables)) // index of each driver with figures, by machine and driver
+	cells := make([]map[string]int, len(tables)) // index of each driver that has figures, by machine and driver
 	var drivers []string
 	on := map[string]int{} // number of machines on which a driver was measured
 	floor := ""
@@ -362,7 +355,7 @@ type JSONMachinePair struct {
 // JSONMachineSaid is the verdict of one machine.
 type JSONMachineSaid struct {
 	Machine string        `json:"machine"`
-	Verdict stats.Verdict `json:"verdict"` // verdict on Second, compared with First
+	Verdict stats.Verdict `json:"verdict"` // verdict on Second, relative to First
 	Ratio   stats.Summary `json:"ratio"`   // time of Second divided by that of First
 }
 

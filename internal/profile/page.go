@@ -70,8 +70,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups of functions. Those in some come first, so that they get the same colors
-// as in a picture of only these.
+// colored lists all groups of functions. The groups in the list some come first, so that they
+// have the same colors as in a picture of only these groups.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {
@@ -107,15 +107,15 @@ func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok boo
 }
 
 const (
-	// leastBox is the width in pixels below which a page leaves out functions, so that it stays
-	// small. A picture in its own file leaves out only what cannot be seen.
+	// leastBox is a width in pixels. A page leaves out functions whose box is narrower, so that
+	// the page stays small. A picture in its own file leaves out only boxes that cannot be seen.
 	leastBox = 1
 
-	// mostBoxes is how many boxes a flame graph has at most, even if the stored stacks were made
-	// up.
+	// mostBoxes is the greatest number of boxes in a flame graph. It also limits stacks that
+	// somebody else has made up.
 	mostBoxes = 20_000
 
-	// maxFlameRows is how many functions the table of a flame graph lists at most.
+	// maxFlameRows is the greatest number of functions in the table of a flame graph.
 	maxFlameRows = 40
 )
 

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Profiled says where one or several drivers spent the time of a phase. Some fields are set only in
-// the JSON form.
+// Profiled shows where one or several drivers spent the time of a phase. Some fields are set
+// only in the JSON form.
 type Profiled struct {
 	Version     int               `json:"version"`          // version of the JSON form; set only in JSON
 	Run         int64             `json:"run_id,omitempty"` // ID of the run
@@ -38,7 +38,7 @@ type Profiled struct {
 	Into        string            `json:"directory,omitempty"`   // directory to which files were written
 	Files       []string          `json:"files,omitempty"`
 
-	More   string      `json:"-"` // what a reader can type to get more samples; "" if nothing helps
+	More   string      `json:"-"` // command to type for more samples; "" if nothing helps
 	Flames []FlameSide `json:"-"` // flame graphs of the drivers that have profiles
 }
 
@@ -50,7 +50,7 @@ type ProfiledDriver struct {
 	Reason    *protocol.Reason `json:"reason,omitempty"`    // why Status is not OK
 	Sampler   string           `json:"sampler,omitempty"`   // "perf" or "go"; set only in JSON
 	Perf      bool             `json:"-"`                   // true if perf took the samples, false if Go's profiler did
-	Shortened int              `json:"shortened,omitempty"` // number of functions kept of each stack, if stacks had too many
+	Shortened int              `json:"shortened,omitempty"` // number of functions that were kept of each stack; set only if stacks had too many
 
 	*stacks.Summary `jsonschema:"optional"` // summary of the samples; nil if Status is not OK
 }
@@ -82,7 +82,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 }
 
 // Formats are the output formats of a profile.
-var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", JSON: jsonOf,
+var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", Fits: true, JSON: jsonOf,
 	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats()
 
 // ProfileAnswer says in a few sentences where drivers spent their time.
@@ -308,7 +308,7 @@ func byteCount(n float64) string {
 	return fmt.Sprintf("%.3g KiB", n/(1<<10))
 }
 
-// shortFunction cuts a long name of a function at its beginning, because the end says more.
+// shortFunction shortens a function's long name at its beginning, because the end says more.
 func shortFunction(name string) string {
 	const most = 60
 	if i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); i >= 0 && len(name) > most {

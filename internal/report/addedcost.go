@@ -60,6 +60,9 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 
 const ownCost = "*"
 
+// harmMark marks drivers with a known defect that can lose or falsify data.
+const harmMark = "!"
+
 // ownLeads reports for each row of a table whether our own overhead could explain its lead: see
 // [OwnLead].
 func ownLeads(t *stats.Table) []bool {
@@ -91,7 +94,7 @@ func OwnDifference(t *stats.Table, i, j int) string {
 		return ""
 	}
 	shares := shareOf(t.Cells[i])
-	return fmt.Sprintf("what sqlite3perf itself adds could explain the difference: it is at least %s of the time of %s, and at most %s more is added to %s, as measured on another machine",
+	return fmt.Sprintf("sqlite3perf's own overhead may explain the difference: it is at least %s of the time of %s, and %[4]s has at most %[3]s more overhead, as measured on another machine",
 		shares(difference), conditions.Name(t.Cells[i].Outcome), shares(own), conditions.Name(t.Cells[j].Outcome))
 }
 
@@ -101,9 +104,9 @@ func shareOf(c *stats.Cell) func(float64) string {
 	return func(v float64) string { return document.Percent(v / c.Summary.Median) }
 }
 
-// addedNote names the pairs of drivers in a table whose difference in time may be due to
-// sqlite3perf's own overhead.
-func addedNote(t *stats.Table, cells []*stats.Cell, h document.Hints) string {
+// addedNotes warns of the pairs of drivers in a table whose difference in time may be due to
+// sqlite3perf's own overhead. It returns nil if there are none.
+func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []Caveat {
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
@@ -114,12 +117,12 @@ func addedNote(t *stats.Table, cells []*stats.Cell, h document.Hints) string {
 		}
 	}
 	if words == nil {
-		return ""
+		return nil
 	}
 	by := ""
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return "what sqlite3perf itself adds" + by + " could explain the difference between " + document.SomeOf(words, 4) +
-		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more is added to the second at most, by the ends of their intervals. What is added was measured on another machine, whose speed can be another"
+	return []Caveat{{Code: conditions.CaveatAdded, Count: len(words), Text: "sqlite3perf's own overhead" + by + " may explain the difference between " + document.SomeOf(words, 4) +
+		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more overhead the second has at most, by the ends of their intervals. The overhead was measured on another machine, whose speed can be another"}}
 }

@@ -24,7 +24,7 @@ func TestAddedNoteRatio(t *testing.T) {
 		run.Cases[1].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{High: tc.added}}}
 		run.Cases[0].Added = []result.AddedTime{{Phase: "insert"}}
 		out := write(t, "table", run, "", document.Options{Width: 300})
-		if strings.Contains(out, "what sqlite3perf itself adds") != tc.want || !strings.Contains(out, "is slower than") {
+		if strings.Contains(out, "sqlite3perf's own overhead") != tc.want || !strings.Contains(out, "is slower than") {
 			t.Errorf("%v ns added: want a note: %v\n%s", tc.added, tc.want, out)
 		}
 	}
@@ -39,7 +39,7 @@ func TestAddedNoteVersions(t *testing.T) {
 		run.Cases[i].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{Low: -500, High: 500}}}
 	}
 	out := write(t, "table", run, "", document.Options{Width: 300})
-	if strings.Contains(out, "what sqlite3perf itself adds") || !strings.Contains(out, "is slower than") {
+	if strings.Contains(out, "sqlite3perf's own overhead") || !strings.Contains(out, "is slower than") {
 		t.Errorf("%s", out)
 	}
 }
@@ -47,7 +47,7 @@ func TestAddedNoteVersions(t *testing.T) {
 // TestAddedNote checks two drivers that are told apart by 1.03 s over a million rows.
 // More or less is added to each row of the slower one.
 func TestAddedNote(t *testing.T) {
-	const note = "what sqlite3perf itself adds"
+	const note = "sqlite3perf's own overhead"
 	for _, tc := range []struct {
 		fast, slow estimate.Estimate
 		want       bool
@@ -67,7 +67,7 @@ func TestAddedNote(t *testing.T) {
 		}
 		page := write(t, "html", run, "", document.Options{})
 		for _, part := range []string{
-			`<div class="alarm"><dt>* own cost</dt><dd>` + note, "* marks a lead that ", // below the picture
+			`<div class="alarm"><dt>* own cost</dt><dd>sqlite3perf&#39;s own overhead`, "* marks a lead that ", // below the picture
 			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in it, and in the table
 		} {
 			if strings.Contains(page, part) != tc.want {

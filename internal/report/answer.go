@@ -8,18 +8,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answers are the answers of a run as data: which driver comes first, by how much, how sure that
-// is, and the warnings. Every format of the report begins with them.
+// Answers are the answers of a run as data: which driver to take, which one comes first, by how
+// much, how sure that is, and the warnings. Every format of the report begins with them.
 type Answers struct {
-	Text    string    `json:"-"`                 // the answer in a sentence or two
+	Text string `json:"-"` // the answer in a sentence or two
+
+	// Recommended says which driver to take. It is nil if the run did not compare drivers.
+	Recommended *recommend.Recommendation `json:"recommended,omitempty"`
+
 	Overall *Ranking  `json:"overall,omitempty"` // the drivers over all tables; nil if fewer than two drivers or tables count
 	Tables  []Ranking `json:"tables"`            // a ranking for each table, in the order of the report
-	Choices []Choice  `json:"choices,omitempty"` // the best driver for each need that the best of all does not meet
+	Choices []Choice  `json:"choices,omitempty"` // what to take for each need that the recommended driver does not meet
 	Caveats []Caveat  `json:"caveats"`           // warnings, the worst first
 
 	// FalseDifference is the greatest probability that the run calls any row faster than another
@@ -27,8 +32,6 @@ type Answers struct {
 	// It is also 0 if the run was to end once its two sides differed: only a comparison corrects for
 	// such early judging.
 	FalseDifference float64 `json:"false_difference" jsonschema:"minimum=0,maximum=1"`
-
-	best *Place // the best row of all; nil if there are no choices
 }
 
 // Ranking is the order of the rows of a table, or of the drivers over all tables.
@@ -93,6 +96,7 @@ type Row struct {
 	PerOp  bool           // the median is per operation
 	Ratio  *stats.Summary // time divided by the base's time; nil if there is no ratio
 
+	driver string
 	risk   int // index into conditions.Losses: what the row's settings can lose
 	info   driver.Info
 	sqlite string // version of SQLite; "" if it is not known
@@ -114,10 +118,8 @@ func AnswersOf(a *stats.Analysis, o Options) Answers {
 	if len(a.Overall.Drivers) > 1 && len(a.Overall.Tables) > 1 {
 		s.Overall = overallRanking(a)
 	}
-	if r := s.choosable(a); r != nil && o.Study == nil {
-		if s.Choices = r.findChoices(); s.Choices != nil {
-			s.best = r.Best
-		}
+	if s.Recommended = recommended(a, o); s.Recommended != nil {
+		s.Choices = s.choices(a)
 	}
 	s.Caveats = caveats(a, o, s.Tables)
 	s.Text = answerText(a, o, &s)
@@ -240,7 +242,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 }
 
 func (row *Row) setLibrary(o *stats.Outcome) {
-	row.info = o.Case.Info
+	row.driver, row.info = o.Case.Driver, o.Case.Info
 	if p := o.Proof(); p != nil {
 		row.sqlite = p.SQLiteVersion
 	}
@@ -291,17 +293,17 @@ func (r *Ranking) say() {
 	}
 	toFloor := ""
 	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
-		toFloor = fmt.Sprintf("%s the time of %s, the floor %s", document.Times(r.Rows[best].Ratio.Median), r.Base, document.Interval(r.Rows[best].Ratio.Interval))
+		toFloor = document.SlowerThan(*r.Rows[best].Ratio, r.Base+", the floor")
 	}
 	switch {
 	case len(ranked) > 1 && toFloor != "":
-		r.Text = fmt.Sprintf("%s. %s takes %s", r.best(ranked), r.Rows[best].Name, toFloor)
+		r.Text = fmt.Sprintf("%s. %s is %s", r.best(ranked), r.Rows[best].Name, toFloor)
 	case len(ranked) > 1:
 		r.Text = r.best(ranked)
 	case toFloor != "" && r.tied(best, base):
-		r.Text = fmt.Sprintf("%s is tied with %s, the floor: %s", r.Rows[best].Name, r.Base, cmp.Or(r.tooFew(best, []int{base}), "noise hides which is faster"))
+		r.Text = fmt.Sprintf("there is no clear difference between %s and %s, the floor", r.Rows[best].Name, r.Base)
 	case toFloor != "":
-		r.Text = fmt.Sprintf("%s takes %s", r.Rows[best].Name, toFloor)
+		r.Text = fmt.Sprintf("%s is %s", r.Rows[best].Name, toFloor)
 	default:
 		r.Text = r.alone(best)
 	}
@@ -343,7 +345,7 @@ func (r *Ranking) without() string {
 	if figures == 0 {
 		return "there are no figures"
 	}
-	return fmt.Sprintf("nothing can be told yet, because there are fewer than %d rounds", stats.MinSamples)
+	return fmt.Sprintf("nothing is known yet: rows are ranked after %d rounds", stats.MinSamples)
 }
 
 func profileAnswers(p *profile.Profiled) Answers {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -70,18 +71,16 @@ func TestAnswer(t *testing.T) {
 		name, want string
 		run        *result.Run
 	}{
-		{"the floor is not the best", "In mine insert, mattn is fastest; next is modernc, with 2.30x the time [2.25, 2.34]. " +
-			"mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn", "modernc")},
-		{"tied", "In mine insert, mattn comes first, tied with tailscale: noise hides which is faster; next is modernc, with 2.29x the time [2.27, 2.32].",
+		{"the floor is not the best", "Take mattn, the fastest: modernc is 2.3 times as slow (2.2 to 2.3).", insertRun(9, "native", "mattn", "modernc")},
+		{"tied", "Take mattn, the fastest without a known defect that can lose data: modernc is 2.29 times as slow (2.27 to 2.32).",
 			insertRun(9, "mattn", "tailscale", "modernc")},
-		{"one driver and the floor", "In mine insert, mattn takes 1.83x the time of native, the floor [1.79, 1.87].", insertRun(9, "native", "mattn")},
+		{"one driver and the floor", "In mine insert, mattn is 83% slower than native, the floor (79% to 87%).", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
 		{"one driver, two tables", "mattn: measured in 2 cells, each without another driver to compare with.", alone},
-		{"over tables", "Over 2 cells, mattn is fastest; next is modernc, with 2.30x the time [2.27, 2.32]. " +
-			"mattn takes 1.83x the time of native, the floor [1.81, 1.85].", two},
-		{"no summary", "mattn comes first, alone or tied, in 1 of 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", apart},
-		{"no summary and no winner", "In 2 cells, noise hides which is fastest: nothing is told apart from the best. There is no summary, because fewer than two cells have comparable figures of all drivers.", hidden},
-		{"interrupted", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interrupted},
+		{"over tables", "Take mattn, the fastest: modernc is 2.30 times as slow (2.27 to 2.32).", two},
+		{"no summary", "mattn is fastest, alone or with others, in 1 of 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", apart},
+		{"no summary and no winner", "There is no clear difference in 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", hidden},
+		{"interrupted", "Nothing is known yet: 3 complete rounds so far, and drivers are ranked after 6.", interrupted},
 		{"all refused", "Nothing was measured: 2 cases refused.", ended(insertRun(1, "mattn", "modernc"), result.Refused, "settings", "wanted full, got off", "mattn", "modernc")},
 		{"nothing", "Nothing was measured.", emptyRun()},
 	} {
@@ -121,8 +120,8 @@ func TestFailuresAnswered(t *testing.T) {
 		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 460}, []string{"replay"}, alike},
 		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 460}, []string{"replay", "other"}, alike},
 		{map[string]int64{"mattn": 460, "modernc": 460, "zombiezen": 520}, []string{"replay"},
-			"Operations failed: app replay mattn (46%); app replay modernc (46%). Without a rank, because more operations failed than of others: app replay zombiezen (52%)."},
-		{map[string]int64{"modernc": 2}, []string{"replay"}, "Without a rank, because more operations failed than of others: app replay modernc (0.2%)."},
+			"Operations failed: app replay mattn (46%); app replay modernc (46%). Not ranked, because more operations failed than of others: app replay zombiezen (52%)."},
+		{map[string]int64{"modernc": 2}, []string{"replay"}, "Not ranked, because more operations failed than of others: app replay modernc (0.2%)."},
 		{map[string]int64{"mattn": 4, "modernc": 4, "zombiezen": 4}, []string{"replay"}, ""},
 	} {
 		got := answered(t, of(c.shares, c.phases...)).Answer
@@ -158,11 +157,11 @@ func TestTooFewRounds(t *testing.T) {
 		return run
 	}
 	j := answered(t, many(6, "mattn", "modernc"))
-	const want = "mattn comes first, tied with modernc: 6 rounds are too few to tell which is faster, although all of them agree about modernc: 9 that agree would be enough"
+	const want = "mattn and modernc are fastest, but modernc is probably slower: 9 rounds may be enough to know, and there are 6"
 	if got := j.Answers.Tables[0]; got.Text != want || got.Enough != 9 {
 		t.Errorf("%d: %s\nwant %s", got.Enough, got.Text, want)
 	}
-	if got := j.Answers.Tables[1]; !strings.Contains(got.Text, "noise hides which is faster") || got.Enough != 0 {
+	if got := j.Answers.Tables[1]; strings.Contains(got.Text, "probably") || got.Enough != 0 {
 		t.Errorf("%d: %s", got.Enough, got.Text)
 	}
 	if j = answered(t, many(9, "mattn", "modernc")); !strings.HasPrefix(j.Answers.Tables[0].Text, "mattn is fastest") {
@@ -174,7 +173,7 @@ func TestTooFewRounds(t *testing.T) {
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload
 	}
-	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In 8 cells, 6 rounds are too few to tell which is fastest. In 1 of these cells all rounds agree about the best and another: ") {
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "It is not known yet which is fastest in 8 cells: 6 rounds so far, and 9 may be enough in 1 of them. ") {
 		t.Error(got)
 	}
 	run = many(6, "mattn", "modernc")
@@ -182,8 +181,8 @@ func TestTooFewRounds(t *testing.T) {
 		run.Cases[i].Settings = driver.Settings{"cache_size": map[string]string{"mattn": "-2000", "modernc": "-4000"}[run.Cases[i].Driver]}
 		run.Cases[i].Driver, run.Cases[i].Info = "mattn", libraries["mattn"].info
 	}
-	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In w0 insert, 6 rounds are too few to tell which is fastest, although all of them agree about some rows: ") ||
-		!strings.Contains(got, "noise hides which is fastest") {
+	if got := answered(t, run).Answer; !strings.HasPrefix(got, "In w0 insert, it is not known yet which is fastest: 6 rounds so far, and 9 may be enough.") ||
+		!strings.Contains(got, "there is no clear difference") {
 		t.Error(got)
 	}
 }
@@ -204,12 +203,12 @@ func crossed(rounds int) *result.Run {
 // settings is one row, and that what is side by side is shown once.
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
-		if c.Code == report.CaveatFewRounds && c.Count != 12 {
+		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {
 			t.Errorf("12 cases with one phase: %+v", c)
 		}
 	}
 	// Of each workload, all but the fastest row have a ratio.
-	if got := line(t, crossed(9), "settled"); !strings.Contains(got, " of 10 ratios within ±2.0%") {
+	if got := line(t, crossed(9), "precision"); !strings.Contains(got, " of 10 ratios are precise to ±2.0%") {
 		t.Errorf("12 rows: %s", got)
 	}
 	failing := crossed(9)
@@ -219,7 +218,7 @@ func TestRowsCountOnce(t *testing.T) {
 		}
 	}
 	for _, c := range answered(t, failing).Answers.Caveats {
-		if c.Code == report.CaveatUnranked && c.Count != 4 {
+		if c.Code == conditions.CaveatUnranked && c.Count != 4 {
 			t.Errorf("4 cases of mattn: %+v", c)
 		}
 	}
@@ -267,17 +266,17 @@ func TestCaveats(t *testing.T) {
 		got = append(got, c.Code+" "+c.Text)
 	}
 	want := []string{
+		"defect crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); " +
+			"crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer); crawshaw: crawshaw-94 (BindBytes stores a BLOB as TEXT)",
 		"wrong modernc on mine: another answer",
 		"refused zombiezen and crawshaw on mine: wanted full, got off",
 		"failed mattn on mine: it crashed",
 		"unavailable python on mine: python3 is not installed: apt-get install python3",
 		"ended-early the run was interrupted after 9 complete rounds",
-		"defect zombiezen and crawshaw: wal-reset (committed pages can be lost, or the database corrupted, when the WAL is reset); " +
-			"crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer) and 1 more",
 		"load load",
 		"virtual virtual",
-		"unsettled 0 of 1 median within ±<0.1%; open: mine insert native ±1.8%",
 		"left-out large, for which the default time is too short: --workloads large measures them",
+		"unsettled no median is precise to ±<0.1% yet; the least precise: mine insert native ±1.8%",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
@@ -300,7 +299,7 @@ func TestSearchAnswer(t *testing.T) {
 	}
 	run.Search = &result.Search{Race: "each setting by itself"}
 	run.Trials = slices.DeleteFunc(run.Trials, func(x result.Trial) bool { return x.Case == 3 && x.Round > 2 })
-	if got, want := said().Text, "This is a race in a search for settings by tune: each setting by itself. It only chose what to measure next: of 3 cases, 2 were measured in all 8 rounds, and the slower ones in fewer. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "rows without a rank: 1.") {
+	if got, want := said().Text, "This is a race in a search for settings by tune: each setting by itself. It only chose what to measure next: of 3 cases, 2 were measured in all 8 rounds, and the slower ones in fewer. In mine insert, cache_size=-65536 is fastest"; !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "; 1 row without a rank.") {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	if said().FalseDifference != 0 {

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,10 +39,10 @@ func bestSettings(a *stats.Analysis) string {
 		}
 	}
 	if few != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, %s are too few to tell which is fastest, although all of them agree about some rows: %d that agree would be enough.", document.AndOthers(few), document.Counted(int64(now), "round"), enough))
+		sentences = append(sentences, fmt.Sprintf("In %s, it is not known yet which is fastest: %s so far, and %d may be enough.", document.AndOthers(few), document.Counted(int64(now), "round"), enough))
 	}
 	if tied != nil {
-		sentences = append(sentences, fmt.Sprintf("In %s, noise hides which is fastest: all rows with a rank are tied.", document.AndOthers(tied)))
+		sentences = append(sentences, fmt.Sprintf("In %s, there is no clear difference.", document.AndOthers(tied)))
 	}
 	return strings.Join(sentences, " ")
 }
@@ -85,7 +84,7 @@ func (r *Ranking) best(ranked []int) string {
 		}
 	}
 	if without > 0 {
-		words += fmt.Sprintf("; rows without a rank: %d", without)
+		words += fmt.Sprintf("; %s without a rank", document.Counted(int64(without), "row"))
 	}
 	return words
 }
@@ -123,7 +122,11 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case len(tied) == 0:
 		return named + " is fastest, but " + loses.Of
 	case !differ:
-		return fmt.Sprintf("%s comes first, tied with %s: %s", named, r.names(tied), cmp.Or(r.tooFew(best, tied), "noise hides which is faster"))
+		words := fmt.Sprintf("%s are fastest", r.names(append([]int{best}, tied...)))
+		if few := r.tooFew(best, tied); few != "" {
+			words += ", but " + few
+		}
+		return words
 	}
 	more := ""
 	switch safer := func(i int) bool { return r.Rows[i].risk >= risk }; {
@@ -132,15 +135,15 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	case slices.ContainsFunc(tied, func(i int) bool { return !safer(i) }):
 		more = ", some of which can lose more"
 	}
-	words := fmt.Sprintf("nothing is measurably faster than %s, which %s%s", named, loses.Of, r.tiedNames(tied, more))
+	words := fmt.Sprintf("none is clearly faster than %s, which %s%s", named, loses.Of, r.tiedNames(tied, more))
 	if few := r.tooFew(best, tied); few != "" {
 		words += ", but " + few
 	}
 	return words
 }
 
-// tooFew says how many rounds would distinguish row i from the rows in tied, if all rounds so far
-// agree which is faster. Otherwise it returns "".
+// tooFew names the rows in tied that are probably slower than row i, because all rounds so far agree
+// about them, and how many rounds may be enough to know. It returns "" if there are none.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int
@@ -155,7 +158,11 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 		return ""
 	}
 	enough, now := fewest(pairs)
-	return fmt.Sprintf("%s are too few to tell which is faster, although all of them agree about %s: %d that agree would be enough", document.Counted(int64(now), "round"), r.names(rows), enough)
+	is := "is"
+	if len(rows) > 1 {
+		is = "are"
+	}
+	return fmt.Sprintf("%s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), is, enough, now)
 }
 
 // tiedNames lists the names of the rows in tied in brackets, followed by the text more. It returns
@@ -175,10 +182,10 @@ func (r *Ranking) names(rows []int) string {
 // timed returns the name of row i, then note, then its time compared with the time of row other.
 func (r *Ranking) timed(i, other int, note string) string {
 	if r.tied(other, i) {
-		return r.Rows[i].Name + note + ", tied with " + r.Rows[other].Name
+		return r.Rows[i].Name + note + ", as fast as " + r.Rows[other].Name
 	}
 	ratio := r.ratio(i, other)
-	return fmt.Sprintf("%s%s, with %s the time %s", r.Rows[i].Name, note, document.Times(ratio.Median), document.Interval(ratio.Interval))
+	return fmt.Sprintf("%s%s, %s", r.Rows[i].Name, note, document.Slower(ratio))
 }
 
 func (r *Ranking) tied(i, other int) bool { return slices.Contains(r.Rows[i].Tied, other) }

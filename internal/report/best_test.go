@@ -50,25 +50,25 @@ func TestBestSettings(t *testing.T) {
 		name, want string
 		run        *result.Run
 	}{
-		{"clear", "In mine insert, synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02].", settingsAre(setting("normal"), setting("full"))},
-		{"same", "In mine insert, noise hides which is fastest: all rows with a rank are tied.", same},
-		{"tied", "In mine insert, nothing is measurably faster than synchronous=normal, which can lose the last commits (tied with synchronous=off, which can lose more); " +
-			"the fastest that loses nothing is synchronous=full, with 2.01x the time [1.98, 2.04].", tied},
-		{"risky", "In mine insert, synchronous=off is fastest, but can lose the database; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02].",
+		{"clear", "In mine insert, synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, 99% slower (96% to 102%).", settingsAre(setting("normal"), setting("full"))},
+		{"same", "In mine insert, there is no clear difference.", same},
+		{"tied", "In mine insert, none is clearly faster than synchronous=normal, which can lose the last commits (tied with synchronous=off, which can lose more); " +
+			"the fastest that loses nothing is synchronous=full, 2.01 times as slow (1.98 to 2.04).", tied},
+		{"risky", "In mine insert, synchronous=off is fastest, but can lose the database; the fastest that loses nothing is synchronous=full, 99% slower (96% to 102%).",
 			settingsAre(setting("off"), setting("full"))},
-		{"each loss", "In mine insert, synchronous=off is fastest, but can lose the database; the fastest that can lose only the last commits is synchronous=normal, with 2.00x the time [1.98, 2.03]; " +
-			"the fastest that loses nothing is synchronous=extra (tied with synchronous=full), with 3.99x the time [3.96, 4.02].", rows(row{"wal", "full", 40}, row{"wal", "extra", 40}, row{"wal", "normal", 20}, row{"wal", "off", 10})},
-		{"slower and riskier", "In mine insert, nothing is measurably faster than journal_mode=wal synchronous=normal, which can lose the last commits (tied with journal_mode=wal synchronous=off, which can lose more); " +
-			"the fastest that loses nothing is journal_mode=wal synchronous=full, with 6.42x the time [6.36, 6.47].", rows(row{"wal", "off", 9.9}, row{"wal", "normal", 10}, row{"delete", "off", 37}, row{"wal", "full", 64})},
+		{"each loss", "In mine insert, synchronous=off is fastest, but can lose the database; the fastest that can lose only the last commits is synchronous=normal, 2.00 times as slow (1.98 to 2.03); " +
+			"the fastest that loses nothing is synchronous=extra (tied with synchronous=full), 3.99 times as slow (3.96 to 4.02).", rows(row{"wal", "full", 40}, row{"wal", "extra", 40}, row{"wal", "normal", 20}, row{"wal", "off", 10})},
+		{"slower and riskier", "In mine insert, none is clearly faster than journal_mode=wal synchronous=normal, which can lose the last commits (tied with journal_mode=wal synchronous=off, which can lose more); " +
+			"the fastest that loses nothing is journal_mode=wal synchronous=full, 6.4 times as slow (6.4 to 6.5).", rows(row{"wal", "off", 9.9}, row{"wal", "normal", 10}, row{"delete", "off", 37}, row{"wal", "full", 64})},
 		{"safe", "In mine insert, synchronous=full is fastest, and loses nothing.", rows(row{"wal", "full", 10}, row{"wal", "normal", 20})},
-		{"safe ones", "In mine insert, journal_mode=wal synchronous=full is fastest, and loses nothing; next is journal_mode=delete synchronous=full, with 3.99x the time [3.95, 4.04].", rows(row{"wal", "full", 10}, row{"wal", "normal", 20}, row{"delete", "full", 40})},
-		{"rarely", "In mine insert, synchronous=normal is fastest, but can lose the database, if very rarely; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02].", rows(row{"delete", "normal", 10}, row{"delete", "full", 20})},
-		{"same risk", "In mine insert, journal_mode=wal is fastest; next is journal_mode=delete, with 1.99x the time [1.96, 2.02].", rows(row{"wal", "off", 10}, row{"delete", "off", 20})},
-		{"failing", "In mine insert, synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02]; rows without a rank: 1.", failing},
-		{"short", "In mine insert (less than 1 ms, too short to judge by), synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, with 1.99x the time [1.96, 2.02].", short},
-		{"looked", "synchronous=full is slower than synchronous=normal (1.99x the time, 99% interval [1.92, 2.05]). With journal_mode=wal synchronous=normal, if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact.", looked},
+		{"safe ones", "In mine insert, journal_mode=wal synchronous=full is fastest, and loses nothing; next is journal_mode=delete synchronous=full, 4.0 times as slow (3.9 to 4.0).", rows(row{"wal", "full", 10}, row{"wal", "normal", 20}, row{"delete", "full", 40})},
+		{"rarely", "In mine insert, synchronous=normal is fastest, but can lose the database, if very rarely; the fastest that loses nothing is synchronous=full, 99% slower (96% to 102%).", rows(row{"delete", "normal", 10}, row{"delete", "full", 20})},
+		{"same risk", "In mine insert, journal_mode=wal is fastest; next is journal_mode=delete, 99% slower (96% to 102%).", rows(row{"wal", "off", 10}, row{"delete", "off", 20})},
+		{"failing", "In mine insert, synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, 99% slower (96% to 102%); 1 row without a rank.", failing},
+		{"short", "In mine insert (less than 1 ms, too short to judge by), synchronous=normal is fastest, but can lose the last commits; the fastest that loses nothing is synchronous=full, 99% slower (96% to 102%).", short},
+		{"looked", "synchronous=full is 99% slower than synchronous=normal (92% to 105%). With journal_mode=wal synchronous=normal, if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact.", looked},
 		{"one", "In mine insert, modernc took 42.3 ms, ±1.3%.", settingsAre(setting("normal"))},
-		{"few rounds", "Nothing can be told yet: 3 complete rounds, and drivers are ranked after 6.", interruptedRun()},
+		{"few rounds", "Nothing is known yet: 3 complete rounds so far, and drivers are ranked after 6.", interruptedRun()},
 	} {
 		text := write(t, "table", tc.run, "", document.Options{Width: 400})
 		answer, _, ok := strings.Cut(text, "\n\nsqlite3perf ")

@@ -18,17 +18,19 @@ import (
 func Build(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
 	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
-	if choices := choiceItems(&said); choices != nil {
-		d = append(d, choices)
+	if l := said.alternatives(); l != nil {
+		d = append(d, l)
 	}
-	d = append(d, header(a, o)...)
+	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}
+	d = append(d, header(a, o, append(sure, caveatItems(said.Caveats, o.Study == nil)...))...)
 	if o.Study != nil {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
+	d = append(d, memoryOverview(a)...)
 	d = append(d, firsts(said)...)
-	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(f, o.Hints)...) },
-		func(g *stats.Group) { d = append(d, group(g, o.Hints)...) })
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {
@@ -74,35 +76,29 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
-func header(a *stats.Analysis, o Options) document.Document {
+// header says when and how a run was measured. The items of first come before those about the
+// machine.
+func header(a *stats.Analysis, o Options, first document.List) document.Document {
 	run := a.Run
 	took := "not ended"
 	if !run.Ended.IsZero() {
 		took = document.Elapsed(run.Ended.Sub(run.Started))
 	}
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
-	l := document.List{
-		{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)},
-		{Label: "databases", Text: conditions.Storage(run.Machine), Alarm: run.Machine.SyncFree},
+	l := append(first, document.Item{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)})
+	storage := conditions.Storage(run.Machine)
+	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // otherwise a warning says the same
+		l = append(l, document.Item{Label: "databases", Text: storage, Alarm: run.Machine.SyncFree})
+	}
+	l = append(l, document.List{
 		{Label: "work", Text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
 		{Label: "rounds", Text: conditions.Stopped(a), Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
-	}
+	}...)
 	l = append(l, conditions.Resume(a, o.Hints)...)
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})
-	if o.Study == nil || a.Confidence != stats.Confidence { // a study with a fixed number of rounds only checks its claims, so precision isn't mentioned
-		_, text := Settled(a)
-		l.Note(document.Item{Label: "settled", Text: text})
-	}
-	if o.Study == nil {
-		l = append(l, conditions.RunRisks(a)...)
-		if _, text := conditions.UnsetInRun(a); text != "" {
-			l = append(l, document.Item{Label: "settings", Text: text + ". The drivers' defaults differ, and so may their times: lines below the tables give the values", Alarm: true})
-		}
-	}
 	l = append(l, verdicts(a, o.Hints)...)
-	l.Note(document.Item{Label: "left out", Text: leftOut(run.LeftOut, o.Hints)})
 	l.Note(document.Item{Label: "command", Text: conditions.CommandLine(run.Command)})
-	return document.Document{document.Heading{Level: 1, Text: title}, append(l, conditions.RunWarnings(a)...)}
+	return append(document.Document{document.Heading{Level: 1, Text: title}, l}, conditions.NoiseDetails(a)...)
 }
 
 // judgedEarly reports whether a run was judged repeatedly while it measured, so that it could end
@@ -171,12 +167,16 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	}
 	figures = onePerRow(figures, a.Run.Precision)
 	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
-	text = fmt.Sprintf("%d of %s within ±%s", len(figures)-len(open), document.Counted(int64(len(figures)), what), document.Percent(a.Run.Precision))
-	if len(open) == 0 {
+	within := "±" + document.Percent(a.Run.Precision)
+	text = fmt.Sprintf("%d of %s precise to %s", len(figures)-len(open), verb(len(figures), what+" is", what+"s are"), within)
+	switch {
+	case len(open) == 0:
 		return 0, text
+	case len(open) == len(figures):
+		text = fmt.Sprintf("no %s is precise to %s yet", what, within)
 	}
 	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
-		return len(open), fmt.Sprintf("%s; the others have fewer than %d samples, and so no interval", text, stats.MinSamples)
+		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)
 	}
 	slices.SortStableFunc(open, func(a, b stats.Figure) int {
 		x, _ := a.Summary.Spread()
@@ -189,7 +189,7 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	if more := len(open) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
-	return len(open), text + "; open: " + strings.Join(words, ", ")
+	return len(open), text + "; the least precise: " + strings.Join(words, ", ")
 }
 
 // onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
@@ -231,10 +231,10 @@ func groupHead(g *stats.Group, level int) document.Document {
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
 }
 
-func group(g *stats.Group, h document.Hints) document.Document {
+func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Document {
 	d := groupHead(g, 2)
 	for _, t := range g.Tables {
-		d = append(d, phase(t, h)...)
+		d = append(d, phase(a, t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
 	return append(d, conditions.ReadLater(g.Outcomes)...)
@@ -271,12 +271,12 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 }
 
 // phase returns a table with its latencies and notes.
-func phase(t *stats.Table, h document.Hints) document.Document {
+func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	d := append(phaseHead(t, measured), figures(t, measured))
+	d := append(phaseHead(t, measured), figures(a, t, measured))
 	if l := latencies(measured); len(l.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}
@@ -319,9 +319,10 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 			below = append(below, document.Item{Label: "compared", Text: text})
 		}
 	}
-	below.Note(document.Item{Label: "too short", Text: conditions.TooShort(measured, h), Alarm: true})
+	warn := func(code, text string) { below.Note(conditions.KindOf(code).Item(text)) }
+	warn(conditions.CaveatTooShort, conditions.TooShort(measured, h))
 	for _, it := range conditions.UnsetIn(t) {
-		below = append(below, document.Item{Label: "settings", Text: "nobody set " + it.Label + ": " + it.Text, Alarm: true})
+		below = append(below, conditions.UnsetItem([]string{measured[0].Case.Workload}, it.Label, it.Text))
 	}
 	if perSecond := ceiling(measured); perSecond > 0 {
 		below = append(below, document.Item{Label: "ceiling", Text: fmt.Sprintf("%s req/s is what the load generator reaches here, in closed loop with %s, of a server that does nothing",
@@ -329,20 +330,20 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 	}
 	for _, c := range measured {
 		if c.UnlikeFailures() {
-			below = append(below, document.Item{Label: "not ranked", Text: conditions.Name(c.Outcome) + ": " + c.Unranked, Alarm: true})
+			warn(conditions.CaveatUnranked, conditions.Name(c.Outcome)+": "+c.Unranked)
 		}
 	}
 	for _, w := range unverifiedIn(measured, t.Phase) {
 		if len(measured) > 1 {
 			w += ": these figures are compared on the drivers' word"
 		}
-		below = append(below, document.Item{Label: "not verified", Text: w, Alarm: true})
+		warn(result.WarningUnverified, w)
 	}
 	below.Note(document.Item{Label: "note", Text: orderNote(t, measured)})
 	below.Note(document.Item{Label: "note", Text: floorNote(t, measured)})
-	below.Note(document.Item{Label: Labels[CaveatAdded], Text: addedNote(t, measured, h), Alarm: true}) // an alarm, because our overhead may decide which row leads
+	below = append(below, caveatItems(addedNotes(t, measured, h), true)...)
 	for _, c := range measured {
-		below.Note(document.Item{Label: "errors", Text: conditions.ErrorCounts(c), Alarm: true})
+		warn(conditions.CaveatErrors, conditions.ErrorCounts(c))
 		below.Note(document.Item{Label: "results", Text: conditions.ResultCounts(c)})
 		if c.Skipped > 0 {
 			below = append(below, document.Item{Label: "warning", Text: fmt.Sprintf("%s: no ratio of %s, since the base measured zero", conditions.Name(c.Outcome), document.Counted(int64(c.Skipped), "round")), Alarm: true})
@@ -368,7 +369,7 @@ func subject(cells []*stats.Cell) string {
 	case result.MetricTimePerOp:
 		return "time per operation" + included
 	case result.MetricLatency:
-		return "99th percentile of the slowest operation's latency, at a fixed rate" + included
+		return fmt.Sprintf("99th percentile of the latency of %s, at a fixed rate%s", KindOfP99(cells), included)
 	}
 	for _, c := range cells {
 		for _, s := range c.Samples {

@@ -61,24 +61,19 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 // asked for, and names the widest of the others.
 func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
-		13: "0 of 1 ratio within ±0.1%; the others have fewer than 6 samples, and so no interval",
-		15: "0 of 1 ratio within ±0.1%; open: simple insert mattn ±3.9%",
+		13: "no ratio is precise to ±0.1% yet; 1 has fewer than 6 samples, and so no interval",
+		15: "no ratio is precise to ±0.1% yet; the least precise: simple insert mattn ±3.9%",
 	} {
 		run := killed(last)
 		run.Precision = 0.001
-		if got := line(t, run, "settled"); got != want {
+		if got := line(t, run, "precision"); got != want {
 			t.Errorf("after %d trials: %q, want %q", last, got, want)
 		}
 	}
 	run := newRun(9)
 	run.Precision = 0.02
 	add(run, "simple", nil, nil, []string{"native", "mattn", "modernc", "ncruces", "zombiezen"}, bulk("insert", 1_000_000, 1, 1))
-	if got := line(t, run, "settled"); got != "2 of 4 ratios within ±2.0%; open: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
-		t.Error(got)
-	}
-	run = newRun(9)
-	add(run, "simple", nil, nil, []string{"native"}, bulk("insert", 1_000_000, 1, 1))
-	if got := line(t, run, "settled"); got != "1 of 1 median within ±2.0%" {
+	if got := line(t, run, "precision"); got != "2 of 4 ratios are precise to ±2.0%; the least precise: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
 		t.Error(got)
 	}
 }

@@ -14,31 +14,10 @@ import (
 )
 
 // Caveat is a warning about the answers of a run.
-type Caveat struct {
-	Code  string `json:"code"` // a status of cases, the code of a warning, or a Caveat constant
-	Count int    `json:"count"`
-	Text  string `json:"text"`
-}
-
-// The codes of caveats that are neither statuses nor codes of warnings.
-const (
-	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
-	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
-	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
-	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in others; Count: rows
-	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows
-	CaveatTooShort    = "too-short"   // phases are too short to compare drivers; Count: cells
-	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
-	CaveatUnset       = "unset"       // the workload leaves settings unset, and the drivers' defaults differ; Count: settings
-	CaveatRisk        = "risk"        // settings can lose data; Count: 1
-	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
-	CaveatUnsettled   = "unsettled"   // figures are less precise than requested; Count: figures
-	CaveatSummary     = "no-summary"  // the summary leaves out cells or drivers; Count: cells and drivers left out
-	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: workloads and drivers
-)
+type Caveat = conditions.Caveat
 
 // noFigures are the codes of caveats of cases without figures, the worst first.
-var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
+var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.
 func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
@@ -46,19 +25,57 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 	list := []Caveat{}
 	note := func(code string, count int, text string) {
 		if count > 0 && text != "" {
-			list = append(list, Caveat{code, count, text})
+			list = append(list, Caveat{Code: code, Count: count, Text: text})
 		}
+	}
+	say := func(code string, count int, arguments ...any) {
+		note(code, count, conditions.Sentence(code, arguments...))
 	}
 	list = append(list, withoutFigures(a)...)
 	if run.Stopped == result.StoppedInterrupted || run.Stopped == "" {
-		text := "the run has not ended, or was killed, after "
+		how := "the run has not ended, or was killed,"
 		if run.Stopped != "" {
-			text = "the run was interrupted after "
+			how = "the run was interrupted"
 		}
-		list = append(list, Caveat{CaveatEnded, rounds(a), text + document.Counted(int64(rounds(a)), "complete round")})
+		list = append(list, Caveat{Code: conditions.CaveatEnded, Count: rounds(a), Text: conditions.Sentence(conditions.CaveatEnded, how, document.Counted(int64(rounds(a)), "complete round"))})
 	}
-	note(CaveatUnranked, len(unranked(a)), "more of their operations failed than of others'"+seemTo(a)+": "+document.SomeOf(unranked(a), 3))
-	note(CaveatErrors, len(saidErrors(a)), "operations failed for another reason than a lock: "+document.SomeOf(saidErrors(a), 2))
+	say(conditions.CaveatUnranked, len(unranked(a)), seemTo(a), document.SomeOf(unranked(a), 3))
+	say(conditions.CaveatErrors, len(saidErrors(a)), document.SomeOf(saidErrors(a), 2))
+	list = append(list, doubtfulTables(a)...)
+	var led []string
+	for _, r := range tables {
+		if r.Added {
+			led = append(led, fmt.Sprintf("%s (%s before %s)", r.Table, r.Best.Name, r.Next.Name))
+		}
+	}
+	say(conditions.CaveatAdded, len(led), document.SomeOf(led, 3))
+	if o.Study == nil {
+		for _, r := range conditions.RunRisks(a) {
+			note(conditions.CaveatRisk, 1, r.Text)
+		}
+		known, defect := conditions.DefectCaveat(a)
+		note(conditions.CaveatDefect, known, defect)
+		names, text := conditions.UnsetInRun(a)
+		note(conditions.CaveatUnset, names, text)
+		open, text := Settled(a)
+		note(conditions.CaveatUnsettled, open, text)
+		left := notInSummary(a.Overall)
+		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
+			left = nil // a run with one table has no summary that could leave it out
+		}
+		say(conditions.CaveatSummary, len(left), document.SomeOf(left, 2))
+	}
+	if run.Machine.SyncFree {
+		note(result.WarningSync, 1, conditions.Storage(run.Machine))
+	}
+	list = append(list, warned(a)...)
+	note(conditions.CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
+	conditions.SortCaveats(list)
+	return list
+}
+
+// doubtfulTables warns of tables whose rows have no rank, cannot be checked or are too short.
+func doubtfulTables(a *stats.Analysis) (list []Caveat) {
 	few, short, unverified := 0, []string{}, []string{}
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()
@@ -74,39 +91,14 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 			unverified = append(unverified, n.String())
 		}
 	})
-	note(CaveatFewRounds, few, fmt.Sprintf("%s with figures of fewer than %d rounds, too few for a rank", document.Counted(int64(few), "row"), stats.MinSamples))
-	note(result.WarningUnverified, len(unverified), "the rows that were written could not be checked: "+document.SomeOf(unverified, 3))
-	note(CaveatTooShort, len(short), fmt.Sprintf("a phase of less than %s is too short to judge a driver by: %s", conditions.ShortLimit(), document.SomeOf(short, 3)))
-	var led []string
-	for _, r := range tables {
-		if r.Added {
-			led = append(led, fmt.Sprintf("%s (%s before %s)", r.Table, r.Best.Name, r.Next.Name))
+	say := func(code string, count int, arguments ...any) {
+		if count > 0 {
+			list = append(list, Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
 		}
 	}
-	note(CaveatAdded, len(led), "what sqlite3perf itself adds could explain the lead in "+document.SomeOf(led, 3))
-	if o.Study == nil {
-		for _, r := range conditions.RunRisks(a) {
-			note(CaveatRisk, 1, r.Text)
-		}
-		known, defect := conditions.DefectCaveat(a)
-		note(CaveatDefect, known, defect)
-		names, text := conditions.UnsetInRun(a)
-		note(CaveatUnset, names, text+": the drivers' defaults differ")
-	}
-	if run.Machine.SyncFree {
-		note(result.WarningSync, 1, conditions.Storage(run.Machine))
-	}
-	list = append(list, warned(a)...)
-	if o.Study == nil {
-		open, text := Settled(a)
-		note(CaveatUnsettled, open, text)
-		left := notInSummary(a.Overall)
-		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
-			left = nil // a run with one table has no summary that could leave it out
-		}
-		note(CaveatSummary, len(left), "not in the summary: "+document.SomeOf(left, 2))
-	}
-	note(CaveatLeftOut, len(run.LeftOut), leftOut(run.LeftOut, o.Hints))
+	say(conditions.CaveatFewRounds, few, verb(few, "row has", "rows have"), stats.MinSamples)
+	say(result.WarningUnverified, len(unverified), document.SomeOf(unverified, 3))
+	say(conditions.CaveatTooShort, len(short), conditions.ShortLimit(), document.SomeOf(short, 3))
 	return list
 }
 
@@ -122,7 +114,7 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 			if o.Status != result.OK {
 				code := string(o.Status)
 				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
-					code = CaveatUnsupported
+					code = conditions.CaveatUnsupported
 				}
 				whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
 			}
@@ -138,11 +130,8 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 				workloads = append(workloads, p.workload)
 			}
 		}
-		list = append(list, Caveat{t.code, len(whose.Of[t]), fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
+		list = append(list, Caveat{Code: t.code, Count: len(whose.Of[t]), Text: fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
 	}
-	slices.SortStableFunc(list, func(x, y Caveat) int {
-		return cmp.Compare(slices.Index(noFigures, x.Code), slices.Index(noFigures, y.Code))
-	})
 	return list
 }
 
@@ -233,24 +222,10 @@ func saidErrors(a *stats.Analysis) (list []string) {
 	return list
 }
 
+// warned returns the caveats of the recorded warnings.
 func warned(a *stats.Analysis) (list []Caveat) {
-	var alike conditions.Groups[string, result.Warning]
-	for _, w := range a.Warnings {
-		if w.Code != result.WarningSync || !a.Run.Machine.SyncFree {
-			alike.Add(w.Code, w)
-		}
-	}
-	for i, code := range alike.Keys {
-		if i == conditions.MostKinds {
-			list = append(list, Caveat{code, len(alike.Keys) - i, conditions.MoreKinds(len(alike.Keys) - i)})
-			break
-		}
-		ws := alike.Of[code]
-		for _, it := range conditions.MachineWarnings(ws, a.Run.Rounds) {
-			list = append(list, Caveat{code, len(ws), it.Text})
-		}
-	}
-	var of conditions.Groups[string, string] // labels of the cases that have other warnings, by the warning's code
+	list = conditions.RunCaveats(a)
+	var of conditions.Groups[string, string] // texts of the cases' warnings, by code
 	type about struct{ code, what string }
 	seen := map[about]bool{}
 	for _, g := range a.Groups {
@@ -266,18 +241,14 @@ func warned(a *stats.Analysis) (list []Caveat) {
 	}
 	for i, code := range of.Keys {
 		if i == conditions.MostKinds {
-			list = append(list, Caveat{code, len(of.Keys) - i, conditions.MoreKinds(len(of.Keys) - i)})
+			list = append(list, Caveat{Code: code, Count: len(of.Keys) - i, Text: conditions.MoreKinds(len(of.Keys) - i)})
 			break
 		}
 		first, more := of.Of[code][0], ""
 		if n := len(of.Of[code]) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", n)
 		}
-		list = append(list, Caveat{code, len(of.Of[code]), first + more})
+		list = append(list, Caveat{Code: code, Count: len(of.Of[code]), Text: first + more})
 	}
-	// The warning about a virtual machine comes last.
-	slices.SortStableFunc(list, func(x, y Caveat) int {
-		return btoi(x.Code == result.WarningVirtual) - btoi(y.Code == result.WarningVirtual)
-	})
 	return list
 }

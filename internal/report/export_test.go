@@ -13,6 +13,10 @@ var (
 	Human       = document.Human
 	Each        = document.Each
 	Scaled      = document.Scaled
+	Headline    = headline
 )
+
+// CaveatItems returns the warnings of a run whose rows can be marked.
+func CaveatItems(list []Caveat) document.List { return caveatItems(list, true) }
 
 var TimeToSettle = compare.TimeToSettle

@@ -65,6 +65,8 @@ type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
 	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
+
+	harmful map[string]bool // drivers with a known defect that can lose or falsify data
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
@@ -106,8 +108,8 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) flo
 }
 
 // figures returns a grid with a row for each of the given cells of a table.
-func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
-	g := &cellGrid{cells: cells}
+func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Grid {
+	g := &cellGrid{cells: cells, harmful: conditions.Harmful(a)}
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
@@ -129,7 +131,7 @@ func figures(t *stats.Table, cells []*stats.Cell) document.Grid {
 // addStandings adds columns with each cell's rank, its driver, and the cells tied with it.
 func (g *cellGrid) addStandings() {
 	for _, c := range g.cells {
-		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten)
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && !g.harmful[c.Case.Driver])
 	}
 	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
 	rank := func(i int) int { return g.cells[i].Rank }
@@ -138,6 +140,9 @@ func (g *cellGrid) addStandings() {
 	for i := range names {
 		if i < len(g.own) && g.own[i] {
 			names[i] += ownCost
+		}
+		if g.harmful[g.cells[i].Case.Driver] {
+			names[i] += harmMark
 		}
 	}
 	g.Add(document.Column{Title: rowsAre(g.cells)}, names)
@@ -204,11 +209,11 @@ func (g *cellGrid) addMedians(perOp bool) {
 	case perOp || metric == result.MetricTimePerOp:
 		base = "s/op"
 	case metric == result.MetricLatency:
-		title = "p99 "
+		title = "p99 of " + shortKind(g.cells) + " "
 	}
 	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
 	words, unit := document.Scaled(medians, benchunit.Decimal, base)
-	if title == "p99 " {
+	if g.cells[0].Samples[0].Metric == result.MetricLatency && !perOp {
 		words, unit = document.LatencyWords(medians)
 	}
 	spreads := g.words(func(c *stats.Cell) string { return document.Ends(c.Summary) })
@@ -223,24 +228,11 @@ func (g *cellGrid) addRates() {
 	}
 	g.each(document.Column{Title: unit, Right: true, Drop: 2}, func(c *stats.Cell) string { return document.Human(cellRate(c).Median) })
 	if rowsAre(g.cells) != "driver" && g.cells[0].Samples[0].Metric == result.MetricTimePerOp {
-		title := "p99"
-		if len(g.cells[0].Samples[0].Latency) > 1 { // several operations: the column shows the slowest one
-			title = "worst p99"
-		}
-		g.scale(title, benchunit.Decimal, "s", 1, slowestP99)
+		g.scale("p99 of "+shortKind(g.cells), benchunit.Decimal, "s", 1, slowestP99)
 	}
 	if ceiling(g.cells) > 0 {
 		g.each(document.Column{Title: "of ceiling", Right: true, Drop: 5}, func(c *stats.Cell) string { return document.Percent(median(c, ofCeiling)) })
 	}
-}
-
-// slowestP99 returns the greatest 99th percentile, in seconds, among a sample's operations.
-func slowestP99(s stats.Sample) float64 {
-	var worst int64
-	for _, l := range s.Latency {
-		worst = max(worst, l.P99NS)
-	}
-	return float64(worst) / 1e9
 }
 
 // ofCeiling returns a sample's rate divided by the highest rate that the load generator reaches.

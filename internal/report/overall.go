@@ -25,7 +25,7 @@ func overall(a *stats.Analysis) document.Document {
 	to := conditions.Label(o.Drivers[base].Case)
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, document.Counted(int64(len(o.Tables)), "cell"))}}
 	outcomes := conditions.OutcomesByCase(a)
-	var g cellGrid
+	g := cellGrid{harmful: conditions.Harmful(a)}
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}
@@ -54,7 +54,7 @@ func leftOutOf(o stats.Overall) document.List {
 		if x.Table != nil {
 			text = fmt.Sprintf("%s: %s%s", x.Table, why[x.Code], strings.Join(x.Drivers, ", "))
 		}
-		l = append(l, document.Item{Label: "left out", Text: text})
+		l = append(l, conditions.WarningOf(conditions.CaveatSummary, text))
 	}
 	return l
 }

@@ -21,108 +21,175 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 // only a comparison has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
-		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
+		return document.WithSource(compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options), pictureSource(a.Run))
 	}
 	return pageOf(a, o)
 }
 
-// pageOf describes a run for a page: the answer and warnings, pictures with their figures, and how
-// the run was measured. All further text is the same as in the other formats.
+// pageOf describes a run for a page: the answer and the first picture, warnings, pictures with their
+// figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	said := AnswersOf(a, o)
-	d := pageAnswer(said, o.Study == nil)
+	d := pageAnswer(a, &said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
 		d = append(d, s.pageStudy(a, o.Study)...)
+		d = append(d, pageWarnings(&said, o)...)
 	} else {
-		looks := LooksOf(a)
-		d = append(d, document.Heading{Level: 2, Text: "Summary"})
-		d = append(d, s.pageSummary(a, looks)...)
-		if p, ok := s.HeatMap(a); ok {
-			d = append(d, p)
-		}
-		if f := firsts(said); f != nil {
-			d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), f[1:]...) // a level-2 heading, so that the table of contents lists the section
-		}
-		samples := 0
-		for i := range a.Run.Trials {
-			samples += len(a.Run.Trials[i].Samples)
-		}
-		p := runPage{s, a, o.Hints, looks, samples > compare.MostTips && !o.alone}
-		d = append(d, p.tables()...)
-		d = append(d, conditions.Drivers(a)...)
-		d = append(d, conditions.AllCompileOptions(a))
+		d = append(d, s.pageFigures(a, &said, o)...)
 	}
-	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
-	d = append(d, header(a, o)...)
+	d = append(d, document.Heading{Level: 2, Text: measuredHeading})
+	d = append(d, header(a, o, nil)[1:]...)
 	if o.Study == nil {
 		if r := reliability(a); r != "" {
 			d = append(d, document.Paragraph{Text: r})
 		}
 		d = append(d, legend(a)...)
 		d = append(d, document.Methodology("Statistics"))
+		d = append(d, below(conditions.Drivers(a))...)
+		d = append(d, conditions.AllCompileOptions(a))
 	} else {
 		d = append(d, document.Methodology("Studies and claims"))
 	}
-	d = append(d, conditions.DriverNotes(a)...)
-	return document.UniqueNames(d, map[string]bool{})
+	d = append(d, below(conditions.DriverNotes(a))...)
+	return document.UniqueNames(document.WithSource(d, pictureSource(a.Run)), map[string]bool{})
 }
 
-// pageAnswer returns the beginning of a page: the answer, how sure it is, and warnings. marked
-// says whether rows of the page are marked with [ownCost].
-func pageAnswer(said Answers, marked bool) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: said.Text}}
-	if said.FalseDifference > 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most %s.", document.Percent(said.FalseDifference)), Quiet: true})
-	}
-	if choices := choiceItems(&said); choices != nil {
-		d = append(d, choices)
-	}
-	var l document.List
-	for _, c := range said.Caveats {
-		words := strings.ReplaceAll(c.Code, "-", " ")
-		if c.Code == CaveatAdded && marked {
-			words = Labels[c.Code] // this label shows the mark that rows have
+const measuredHeading = "How it was measured"
+
+// below moves the headings of a document one level down.
+func below(d document.Document) document.Document {
+	for i, b := range d {
+		if h, ok := b.(document.Heading); ok {
+			h.Level++
+			d[i] = h
 		}
-		l = append(l, document.Item{Label: words, Text: c.Text, Alarm: !slices.Contains(mildCaveats, c.Code)})
 	}
-	if len(l) > mostCaveats+1 {
-		return append(d, l[:mostCaveats], document.Details{Title: fmt.Sprintf("%d more to beware of", len(l)-mostCaveats), Body: document.Document{l[mostCaveats:]}})
+	return d
+}
+
+// pageFigures returns the pictures and figures of a run, with the warnings after the first picture.
+func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d document.Document) {
+	looks := LooksOf(a)
+	first := s.pageSummary(a, looks)
+	d = append(d, first...)
+	if p, ok := s.tradeoffPicture(a); ok {
+		d = append(d, document.Heading{Level: 2, Text: "Time and memory"}, p)
+	}
+	if len(first) > 0 {
+		d = append(d, pageWarnings(said, o)...)
+	}
+	cells, heat := firsts(*said), false
+	if p, ok := s.HeatMap(a); ok {
+		p.Fold, p.Headed = "Figures, and who comes first", true
+		p.Behind = append(document.Document{document.ChartGrid(p.Chart(0))}, below(cells)...)
+		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: p.Title + "."}, p)
+		heat = true
+	}
+	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: samplesOf(a.Run) > compare.MostTips && !o.alone}
+	EachGroupTable(a, func(stats.TableName, *stats.Table) { p.cells++ })
+	d = append(d, p.tables()...)
+	if cells != nil && !heat {
+		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
+	}
+	if len(first) == 0 {
+		d = append(d, pageWarnings(said, o)...)
+	}
+	if p.cases != nil {
+		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
+	}
+	return d
+}
+
+const samplesHeading = "Samples and proven settings"
+
+func samplesOf(run *result.Run) (n int) {
+	for i := range run.Trials {
+		n += len(run.Trials[i].Samples)
+	}
+	return n
+}
+
+// mostHeadline is the number of characters from which a headline is cut at the end of its first
+// part.
+const mostHeadline = 90
+
+// headline divides an answer into a short headline and the rest. names are the words that keep a
+// small first letter, such as drivers.
+func headline(text string, names []string) (head, rest string) {
+	head = text
+	for _, end := range []string{". ", "; ", ": "} {
+		if i := strings.Index(head, end); i >= 0 && len(head) > mostHeadline {
+			head = head[:i]
+		}
+	}
+	rest = strings.TrimLeft(text[len(head):], ".;: ")
+	if first, _, _ := strings.Cut(rest, " "); rest != "" && !slices.Contains(names, first) {
+		rest = upperFirst(rest)
+	}
+	return strings.TrimSuffix(head, "."), rest
+}
+
+// pageAnswer returns the beginning of a page: the answer, when and where it was measured, what else
+// can be taken, how sure that is, and the worst warnings in a line each.
+func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
+	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
+	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: runSource(a.Run), Quiet: true}}
+	if rest != "" {
+		d = append(d, document.Paragraph{Text: rest})
+	}
+	l := append(said.alternatives(), document.Item{Label: "how sure", Text: HowSure(a, said, o)})
+	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
+	for _, it := range worst[:min(len(worst), mostWorst)] {
+		it.Brief = true
+		l = append(l, it)
 	}
 	return append(d, l)
 }
 
-// mildCaveats are the codes of harmless caveats. Every run has them, or they only name what was
-// not measured.
-var mildCaveats = []string{result.WarningVirtual, CaveatUnsettled, CaveatSummary, CaveatLeftOut}
+// mostWorst is the number of warnings that a page shows before its first picture.
+const mostWorst = 2
 
-const mostCaveats = 5
+// runSource says which run it was, when it was measured, and on which machine.
+func runSource(run *result.Run) string {
+	words := []string{fmt.Sprintf("run %d", run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
+	m := run.Machine
+	if m.CPU != "" && m.Cores > 0 {
+		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	}
+	words = append(words, strings.Trim(m.OS+"/"+m.Arch, "/"), m.Hostname)
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
+}
 
-const mostLeftOut = 3
+// pictureSource is [runSource] for a picture that is alone in a file.
+func pictureSource(run *result.Run) string { return "sqlite3perf " + runSource(run) }
 
-func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
-	d := overall(a)
-	if len(d) == 0 {
+// pageWarnings returns a section with all warnings.
+func pageWarnings(said *Answers, o Options) document.Document {
+	l := caveatItems(said.Caveats, o.Study == nil)
+	if len(l) == 0 {
 		return nil
 	}
+	return document.Document{document.Heading{Level: 2, Text: document.Counted(int64(len(l)), "warning")}, l}
+}
+
+// pageSummary returns the picture of the drivers over all tables. It returns nil if there is none.
+func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
+	d := overall(a)
 	at := slices.IndexFunc(d, func(b document.Block) bool { _, ok := b.(document.Grid); return ok })
 	if at < 0 {
-		h := d[0].(document.Heading)
-		d[0] = document.Paragraph{Text: h.Text}
+		if len(d) > 0 {
+			d[0] = document.Paragraph{Text: d[0].(document.Heading).Text}
+		}
 		return d
 	}
-	base := slices.IndexFunc(a.Overall.Drivers, func(x stats.OverallDriver) bool { return x.Case.Driver == a.Overall.Base })
-	p, ok := s.OverallBars(a, conditions.Label(a.Overall.Drivers[base].Case), l)
+	p, ok := s.OverallBars(a, baseLabel(a), l)
 	if !ok {
 		return nil
 	}
-	table := d[at].(document.Grid)
-	p.Behind = document.Document{table}
-	d[at] = p
-	if left, ok := d[len(d)-1].(document.List); ok && len(left) > mostLeftOut {
-		d[len(d)-1] = document.Details{Title: fmt.Sprintf("What the summary leaves out, and notes (%d)", len(left)), Body: document.Document{left}}
-	}
-	return d[1:]
+	p.Headed = false
+	p.Behind = d[at:] // the table, and what the summary leaves out
+	return document.Document{p}
 }
 
 func (p *runPage) tables() (d document.Document) {
@@ -142,7 +209,17 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
-	return append(d, conditions.CasesOf(g.Outcomes, g.Tables, true)...)
+	p.addCases(g, g.Tables, groupTitle(g))
+	return d
+}
+
+// addCases adds the samples and settings of a group to the end of the page.
+func (p *runPage) addCases(g *stats.Group, tables []*stats.Table, title string) {
+	for _, b := range conditions.CasesOf(g.Outcomes, tables, true) {
+		cases := b.(document.Details)
+		cases.Title = title
+		p.cases = append(p.cases, cases)
+	}
 }
 
 // factorial returns the section of a workload with several settings or parameters: first all cases
@@ -160,8 +237,8 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 		d = append(d, document.Blocks(p.scalingPictures(p.a, f, phase, p.looks))...)
 	}
 	if len(f.Drivers) == 1 {
-		d = append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
-		return append(d, conditions.CasesOf(f.Group.Outcomes, f.Tables, true)...)
+		p.addCases(f.Group, f.Tables, f.Workload)
+		return append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
 	}
 	var each document.Document
 	n := 0
@@ -175,11 +252,11 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 			n++
 		}
 	}
-	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself, with samples and proven settings", n), Body: each})
+	return append(d, document.Details{Title: fmt.Sprintf("Each of the %d combinations by itself", n), Body: each})
 }
 
 // phase returns the part of the page about one phase: the answer, pictures with their figures, and
-// notes. Details are closed; if level is above 3 they are left out.
+// notes. The details of a picture are closed; if level is above 3 they have figures only.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -190,32 +267,45 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(t, measured)
+	table := figures(p.a, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
 	bars.Behind = document.Document{table}
+	words := []string{"Figures"}
+	add := func(word string, more document.Document) {
+		if len(more) > 0 {
+			words = append(words, word)
+			bars.Behind = append(bars.Behind, more...)
+		}
+	}
+	if latency := latencies(measured); len(latency.Rows) > 0 {
+		add("latency", document.Document{document.Paragraph{Text: upperFirst(latencyTitle(measured)) + "."}, latency})
+		if level <= 3 {
+			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown, p.looks))...)
+		}
+	}
+	errors := document.Blocks(p.errorPictures(n, t, p.looks))
+	if p.cells > mostOpen && level <= 3 {
+		add("errors", errors)
+	}
+	if level <= 3 {
+		add("samples", document.Document{p.orderPicture(n, t, p.looks, p.plain)})
+		add("memory", document.Blocks(p.memoryPictures(n, t, p.looks)))
+	}
+	bars.Fold = document.And(words)
 	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(t)}, bars, phaseNotes(t, measured, p.hints)}
-	latency := latencies(measured)
-	if level > 3 {
-		if len(latency.Rows) > 0 {
-			d = append(d, document.Details{Title: "Latency", Body: document.Document{document.Paragraph{Text: latencyTitle(measured)}, latency}})
-		}
-		return d
-	}
-	if len(latency.Rows) > 0 {
-		for _, x := range p.latencyPictures(n, shown, p.looks) {
-			x.Behind = document.Document{latency}
-			d = append(d, x)
-		}
-	}
-	d = append(d, document.Blocks(p.errorPictures(n, t, p.looks))...)
-	d = append(d, document.Details{Title: "Samples in the order measured", Body: document.Document{p.orderPicture(n, t, p.looks, p.plain)}})
-	if memory := p.memoryPictures(n, t, p.looks); memory != nil {
-		d = append(d, document.Details{Title: "Memory", Body: document.Blocks(memory)})
+	if p.cells <= mostOpen && level <= 3 {
+		d = append(d, errors...)
 	}
 	return d
 }
+
+// mostOpen is the number of cells up to which a page shows the pictures of errors without being
+// asked.
+const mostOpen = 8
+
+func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	for _, g := range a.Groups {
@@ -233,5 +323,7 @@ type runPage struct {
 	a     *stats.Analysis
 	hints document.Hints
 	looks looks
-	plain bool // pictures show samples without tips, because there are too many
+	plain bool              // pictures show samples without tips, because there are too many
+	cells int               // number of the run's cells
+	cases document.Document // samples and settings of each case, for the end of the page
 }

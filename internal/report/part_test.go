@@ -43,7 +43,7 @@ func TestAnswersFitTheTerminal(t *testing.T) {
 	} {
 		whole := text(document.Options{})
 		first, _, _ := strings.Cut(whole, "\n")
-		for _, lines := range []int{16, 24, 30, 38} {
+		for _, lines := range []int{16, 24, 30, 34} {
 			for _, width := range []int{80, 120, 200} {
 				got := text(document.Options{Lines: lines, Width: width, Hints: document.Hints{Rest: hint}})
 				if n := strings.Count(got, "\n"); n > lines {

@@ -26,7 +26,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
 		for i := range list {
-			list[i].Kind = document.KindProfile
+			list[i].Kind, list[i].Source = document.KindProfile, pictureSource(a.Run)
 		}
 		return list
 	}
@@ -85,9 +85,9 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 const pngScale = 2
 
 var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
-	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.Chart(0)) }},
+	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.File(0)) }},
 	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
-		return chart.WritePNG(w, p.Chart(0), pngScale)
+		return chart.WritePNG(w, p.File(0), pngScale)
 	}},
 }}
 
@@ -130,7 +130,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	format := document.SecondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
 	if measured[0].Samples[0].Metric == result.MetricLatency {
-		axis.Label = "99th percentile of the latency, less is better"
+		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
 	}
 	var rows []chart.Bar
 	rank := func(i int) int { return t.Cells[i].Rank }
@@ -153,7 +153,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		b.Tip = document.Tips(document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		if own[i] {
 			b.Name += ownCost
-			b.Tip = document.Tips(b.Tip, ownCost+" what sqlite3perf itself adds could explain the lead")
+			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
 		rows = append(rows, b)
 	}
@@ -165,7 +165,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	if slices.Contains(own, true) {
-		notes = append(notes, ownCost+" marks a lead that what sqlite3perf itself adds could explain.")
+		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")
 	}
 	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
@@ -183,7 +183,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
 	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
-	looks := l.of(cases)
+	looks, harmful, marked := l.of(cases), conditions.Harmful(a), false
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
@@ -199,14 +199,21 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 			}
 			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
+		if harmful[d.Case.Driver] {
+			b.Name += harmMark
+			marked = true
+		}
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
-	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
+	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals.",
 		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(a.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
+	}
+	if marked {
+		note += " " + harmMark + " marks drivers with a known defect that can lose or falsify data."
 	}
 	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
 	return barsPicture(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}, chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
@@ -325,6 +332,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 	for _, op := range operations.Keys {
 		var series []chart.Distribution
+		curve := false // whether a distribution has points enough for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
 		looks := l.ofCells(shown)
 		for i, r := range operations.Of[op] {
@@ -336,7 +344,10 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}
 			}
-			series = append(series, d)
+			series, curve = append(series, d), curve || len(d.Points) >= chart.CurvePoints
+		}
+		if !curve {
+			continue
 		}
 		title := n.String() + ": latency"
 		if len(operations.Keys) > 1 || op != n.Phase {
@@ -422,8 +433,7 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 		}
 		series = append(series, one)
 	}
-	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are in the list at the end of this part: " +
-		"\"Samples, and settings as they were proven\".", Quiet: true}}
+	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are near the end of the page: \"" + samplesHeading + "\".", Quiet: true}}
 	return document.PictureBlock{Aside: true, Behind: behind, Picture: document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
 		Draw: func(width int, title string) chart.Chart {

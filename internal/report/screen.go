@@ -32,7 +32,10 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 // screenOf returns sections with the answer of a run, its figures, warnings and conditions.
 func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
-	s := screen{Options: opts, width: cmp.Or(opts.Width, 120)}
+	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.Harmful(a)}
+	if said.Recommended != nil {
+		s.take = said.Recommended.Names()
+	}
 	head := func(most int) document.Document {
 		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
 	}
@@ -42,13 +45,13 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	}
 	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
-	if said.Choices != nil {
-		all := choiceItems(&said)
-		for i := range all {
-			all[i].Most = 1
+	d = append(d, alternatives(&said)...)
+	if sure := HowSure(a, &said, opts); sure != "" {
+		section := document.Section{Rank: rankShorter}
+		for _, most := range []int{3, 2, 1} {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{{Label: "how sure", Text: sure, Most: most}}}})
 		}
-		short := document.List{{Label: "the best", Text: choicesInShort(&said), Most: 1}}
-		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{all}}, {Body: document.Document{short}}}})
+		d = append(d, section)
 	}
 	d = append(d, empty)
 	figures := s.figures(&said)
@@ -66,14 +69,32 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	return append(d, empty)
 }
 
+// alternatives returns a section for each need, and one for the reason not to take the fastest
+// driver, which is shortened but never left out.
+func alternatives(said *Answers) (d document.Document) {
+	for _, it := range said.alternatives() {
+		section := document.Section{Rank: rankRest}
+		for _, it.Most = range []int{0, 2, 1} {
+			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rankRest})
+		}
+		if !it.Alarm {
+			section.Forms = append(section.Forms, document.Form{Missing: "other needs", Rank: rankFirst - rankRest})
+		}
+		d = append(d, section)
+	}
+	return d
+}
+
 // screen builds the sections of a short report for a terminal.
 type screen struct {
 	Options
-	width int
+	width   int
+	harmful map[string]bool // drivers with a known defect that can lose or falsify data
+	take    []string        // the recommended drivers; nil: none is recommended
 }
 
 // items returns a section for each item. An item is cut to as few lines as necessary, unless its
-// Most is negative. The first keep items disappear last. missing names the items in the text
+// Most is negative. The first keep items disappear last, and items with Kept never. missing names the items in the text
 // about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
@@ -92,14 +113,16 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 		for _, it.Most = range lines {
 			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rank})
 		}
-		section.Forms = append(section.Forms, document.Form{Missing: missing})
+		if !it.Kept {
+			section.Forms = append(section.Forms, document.Form{Missing: missing})
+		}
 		d = append(d, section)
 	}
 	return d
 }
 
 func sideItems(c *stats.Comparison) (l document.List) {
-	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not yet told"}
+	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not known yet"}
 	for _, x := range c.Cells {
 		t := compare.CellName(x)
 		if x.Measured() {
@@ -111,7 +134,7 @@ func sideItems(c *stats.Comparison) (l document.List) {
 }
 
 func claimItems(r *Study) (l document.List) {
-	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}
+	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not known"}
 	for i, c := range r.Claims {
 		var here []string
 		for _, x := range c.Comparisons {
@@ -193,6 +216,10 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	case r.IsFloor:
 		title += " (│ the floor, not a choice)"
 	}
+	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] }
+	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
+		title += legend
+	}
 	if legend := "; ▓░ interval"; r.Best != nil && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
@@ -271,7 +298,14 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		}
 		names, tied = append(names, fmt.Sprintf("%2s %s", rank, name)), append(tied, tie)
 		figures, spreads = append(figures, document.Times(row.Ratio.Median)), append(spreads, spread)
-		g.Leaders = append(g.Leaders, first || slices.Contains(r.Tied, row.Name))
+		leads := first || slices.Contains(r.Tied, row.Name)
+		if s.take != nil {
+			leads = slices.Contains(s.take, row.driver)
+		}
+		if s.harmful[row.driver] {
+			names[len(names)-1] += harmMark
+		}
+		g.Leaders = append(g.Leaders, leads)
 	}
 	g.Add(document.Column{}, names)
 	g.Add(document.Column{Whole: true}, document.WithSpreads(figures, spreads))
@@ -342,7 +376,7 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	var g document.Grid
 	columns := [3]document.Column{{}, {}, {Whole: true}}
 	for i := range tables {
-		for k, word := range tables[i].inShort(names) {
+		for k, word := range tables[i].inShort(names, s.harmful) {
 			all[k] = append(all[k], word)
 		}
 	}
@@ -370,16 +404,23 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 
 // inShort returns the answer of a table in three short texts: the table's name; the best row and
 // the rows tied with it; and the best row's ratio or time.
-func (r *Ranking) inShort(names bool) [3]string {
+func (r *Ranking) inShort(names bool, harmful map[string]bool) [3]string {
 	if r.Best == nil {
 		return [3]string{r.Table.String(), "too few rounds", ""}
 	}
-	best, figure := r.Best.Name+r.mark(), ""
+	marked := func(name string) string {
+		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
+		if at >= 0 && harmful[r.Rows[at].driver] {
+			name += harmMark
+		}
+		return name
+	}
+	best, figure := marked(r.Best.Name)+r.mark(), ""
 	switch n := len(r.Tied); {
 	case n > 4 && names:
 		best += fmt.Sprintf(" and %d more", n)
 	case n > 0 && names:
-		best += ", " + strings.Join(r.Tied, ", ")
+		best += ", " + document.Join(r.Tied, ", ", marked)
 	case n > 0:
 		best += fmt.Sprintf(" +%d", n)
 	}

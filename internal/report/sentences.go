@@ -65,13 +65,16 @@ func failuresAnswer(a *stats.Analysis) string {
 		sentences = append(sentences, "Operations failed: "+document.SomeOf(some, most)+".")
 	}
 	if out != nil {
-		sentences = append(sentences, "Without a rank, because more operations failed than of others"+seemTo(a)+": "+document.SomeOf(out, most)+".")
+		sentences = append(sentences, "Not ranked, because more operations failed than of others"+seemTo(a)+": "+document.SomeOf(out, most)+".")
 	}
 	return strings.Join(sentences, " ")
 }
 
 func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	overall, settings := "", bestSettings(a)
+	if s.Recommended != nil {
+		return strings.TrimSpace(s.Recommended.Answer() + " " + settings)
+	}
 	if s.Overall != nil && s.Overall.Best != nil {
 		overall = fmt.Sprintf("Over %s, %s.", document.Counted(int64(s.Overall.Tables), "cell"), s.Overall.Text)
 	}
@@ -95,7 +98,7 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	case len(figures) == 0:
 		return nothingMeasured(s)
 	case !ranked:
-		return fmt.Sprintf("Nothing can be told yet: %s, and drivers are ranked after %d.", document.Counted(int64(rounds(a)), "complete round"), stats.MinSamples)
+		return fmt.Sprintf("Nothing is known yet: %s so far, and drivers are ranked after %d.", document.Counted(int64(rounds(a)), "complete round"), stats.MinSamples)
 	case len(figures) == 1:
 		return fmt.Sprintf("In %s, %s.", where(figures[0]), figures[0].Text)
 	}
@@ -200,14 +203,14 @@ func severalTables(tables []*Ranking) string {
 	const none = "There is no summary, because fewer than two cells have comparable figures of all drivers."
 	switch {
 	case !decided && few > 0:
-		return fmt.Sprintf("In %s, %s are too few to tell which is fastest. In %d of these cells all rounds agree about the best and another: %d that agree would be enough. %s",
-			document.Counted(int64(compared), "cell"), document.Counted(int64(now), "round"), few, enough, none)
+		return fmt.Sprintf("It is not known yet which is fastest in %s: %s so far, and %d may be enough in %d of them. %s",
+			document.Counted(int64(compared), "cell"), document.Counted(int64(now), "round"), enough, few, none)
 	case !decided:
-		return fmt.Sprintf("In %s, noise hides which is fastest: nothing is told apart from the best. %s", document.Counted(int64(compared), "cell"), none)
+		return fmt.Sprintf("There is no clear difference in %s. %s", document.Counted(int64(compared), "cell"), none)
 	}
 	slices.SortStableFunc(first.Keys, func(x, y string) int { return cmp.Compare(len(first.Of[y]), len(first.Of[x])) })
 	n := first.Keys[0]
-	return fmt.Sprintf("%s comes first, alone or tied, in %d of %s. %s", n, len(first.Of[n]), document.Counted(int64(compared), "cell"), none)
+	return fmt.Sprintf("%s is fastest, alone or with others, in %d of %s. %s", n, len(first.Of[n]), document.Counted(int64(compared), "cell"), none)
 }
 
 func studyAnswer(r *Study) string {

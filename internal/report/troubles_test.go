@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -13,14 +14,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// warning returns the one line of warning in a run's report.
-func warning(t *testing.T, warnings []result.Warning) string {
+// warning returns the one line with a label in the report of a run that has warnings.
+func warning(t *testing.T, label string, warnings []result.Warning) string {
 	t.Helper()
 	run := singleRun()
 	run.Warnings = warnings
 	var found []string
 	for line := range strings.Lines(write(t, "table", run, "", document.Options{Width: 300})) {
-		if s, ok := strings.CutPrefix(line, "warning "); ok {
+		if s, ok := strings.CutPrefix(line, label+" "); ok {
 			found = append(found, strings.TrimSpace(s))
 		}
 	}
@@ -45,9 +46,8 @@ func TestCalibrationWarnings(t *testing.T) {
 		return machine.WarningsAfter(machine.Reading{}, machine.Reading{}, took)
 	}
 	const (
-		begin = "the machine's speed changed: in "
-		loops = " a fixed computing loop took over 10% more or less than its median "
-		end   = ". Times vary with it, ratios within rounds less"
+		begin = "the speed changed in "
+		end   = ": trust ratios more than times"
 	)
 	many := map[int]time.Duration{7: 20 * ms}
 	for r := 9; r <= 900; r += 3 {
@@ -57,12 +57,12 @@ func TestCalibrationWarnings(t *testing.T) {
 		warnings []result.Warning
 		want     string
 	}{
-		{loop(map[int]time.Duration{4: 12 * ms}, 6), begin + "1 of 6 rounds" + loops + "(+20%)" + end},
+		{loop(map[int]time.Duration{4: 12 * ms}, 6), begin + "1 of 6 rounds (+20%)" + end},
 		{loop(map[int]time.Duration{1: 12 * ms, 2: 5 * ms, 3: 12 * ms, 4: 12 * ms, 6: 8 * ms}, 12),
-			begin + "5 of 6 rounds" + loops + "(-50% to +20%)" + end},
-		{loop(many, 900), begin + "299 of 900 rounds" + loops + "(+20% to +100%)" + end},
+			begin + "5 of 6 rounds (-50% to +20%)" + end},
+		{loop(many, 900), begin + "299 of 900 rounds (+20% to +100%)" + end},
 	} {
-		if got := warning(t, tc.warnings); got != tc.want {
+		if got := warning(t, conditions.Noise, tc.warnings); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)
 		}
 	}
@@ -75,7 +75,7 @@ func TestOlderWarnings(t *testing.T) {
 	for _, r := range []int{2, 4} {
 		list = append(list, result.Warning{Code: result.WarningCalibration, Round: r, Message: fmt.Sprintf("the loop took %dms in round %d, +%d0 %% from the median", r, r, r)})
 	}
-	if got, want := warning(t, list), "the loop took 2ms in round 2, +20 % from the median; the like in 1 other round (4)"; got != want {
+	if got, want := warning(t, conditions.Noise, list), "the speed changed in 2 of 6 rounds: trust ratios more than times"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
@@ -87,7 +87,7 @@ func TestWarningsOfOneKind(t *testing.T) {
 	for _, r := range []int{9, 2, 3, 4, 2} {
 		list = append(list, result.Warning{Code: "rss", Round: r, Message: fmt.Sprintf("memory grew by %d MiB", 10*r)})
 	}
-	if got, want := warning(t, list), "memory grew by 90 MiB (round 9); the like in 3 other rounds (2-4)"; got != want {
+	if got, want := warning(t, "warning", list), "memory grew by 90 MiB (round 9); the like in 3 other rounds (2-4)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

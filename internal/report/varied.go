@@ -117,10 +117,12 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	var notes []string
 	failed, tails := false, false
 	looks := l.ofLines(lines)
+	var all []*stats.Cell
 	for i, line := range lines {
 		slices.SortStableFunc(line, func(x, y variedCell) int { return cmp.Compare(valueOf(x, factor), valueOf(y, factor)) })
 		top[i].Name, tail[i].Name, top[i].Look = names[i], names[i], looks[i]
 		for _, c := range line {
+			all = append(all, c.cell)
 			x, rate, link := valueOf(c, factor), cellRate(c.cell), s.link(c.cell.Case.ID, phase)
 			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
 			at.Y, at.Low, at.High = document.OfSummary(rate)
@@ -146,9 +148,10 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	if part != "" {
 		title += ", " + part
 	}
+	kind := KindOfP99(all)
 	note := "Throughput is the work divided by the median time, with its interval."
 	if tails {
-		note += " Below is the 99th percentile of the slowest operation's latency."
+		note += " Below is the 99th percentile of the latency of " + kind + "."
 	}
 	if failed {
 		note += " Operations that failed are included."
@@ -161,7 +164,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 			c := &chart.Lines{Title: title, Width: width, Series: top,
 				X: chart.Axis{Label: varied, Format: document.Human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: document.Ticks(perSecond)}}
 			if tails {
-				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}, Series: tail}
+				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99 of " + kind + ", less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}, Series: tail}
 			}
 			return c
 		}}}

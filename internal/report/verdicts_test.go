@@ -48,7 +48,7 @@ func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	got := write(t, "table", run, "native", document.Options{Width: 300})
-	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: more of its operations failed (1.2 %) than of native's (none)\n"} {
+	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: more of its operations failed (1.2%) than of native's (none)\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -62,7 +62,7 @@ func TestSummaryOfNothing(t *testing.T) {
 		add(run, w, nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	}
 	got := write(t, "table", run, "native", document.Options{Width: 300})
-	for _, want := range []string{"\nSummary: none, since no cell", "left out      point-read mix: more operations failed than of other drivers: mattn\n"} {
+	for _, want := range []string{"\nSummary: none, since no cell", "summary       leaves out point-read mix: more operations failed than of other drivers: mattn\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
@@ -96,8 +96,8 @@ func TestUnverifiedIsSaid(t *testing.T) {
 	}
 	got := write(t, "table", run, "native", document.Options{Width: 300})
 	for _, want := range []string{
-		"\nnot verified  nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
-		"\nwarning       load: nobody can check the rows inserted into texts, which is a virtual table\n",
+		"\nunverified    nobody can check the rows inserted into texts, which is a virtual table: these figures are compared on the drivers' word\n",
+		"\nunverified    load: nobody can check the rows inserted into texts, which is a virtual table\n",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

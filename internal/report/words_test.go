@@ -20,7 +20,6 @@ func TestCellsAreCounted(t *testing.T) {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10), bulk("query", 10_000_000, 10, 10))
 	}
 	for name, tc := range map[string]struct{ out, want string }{
-		"answer":   {answered(t, run).Answer, "Over 4 cells, "},
 		"screen":   {screen(t, run, document.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
 		"table":    {write(t, "table", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
 		"markdown": {write(t, "markdown", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
@@ -34,14 +33,6 @@ func TestCellsAreCounted(t *testing.T) {
 				t.Errorf("%s: %s instead of 4 cells", name, other)
 			}
 		}
-	}
-}
-
-// TestPageSaysHowSure checks that the sentence below a page's answer says what it is about.
-func TestPageSaysHowSure(t *testing.T) {
-	const want = "How sure is that: if all drivers and settings compared here were equally fast, the probability that this run would still call any of them faster than another would be at most 5.0%."
-	if out := write(t, "html", insertRun(9, "mattn", "modernc"), "native", document.Options{}); !strings.Contains(out, want) {
-		t.Errorf("no %q in\n%.5000s", want, out)
 	}
 }
 

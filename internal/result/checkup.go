@@ -43,9 +43,9 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // the machine has no mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// These were read before anything was measured. Load is the load average of the last
-	// minute. The others are the shares of the last 10 seconds in which a process waited for a
-	// CPU, the disk or memory.
+	// The next fields were read before anything was measured. Load is the load average of the
+	// last minute. The others are the shares of the last 10 seconds in which a process waited for
+	// a CPU, the disk or memory.
 	Load           *float64 `json:"load,omitempty"`
 	CPUPressure    *float64 `json:"cpu_pressure,omitempty" jsonschema:"minimum=0"`
 	IOPressure     *float64 `json:"io_pressure,omitempty" jsonschema:"minimum=0"`
@@ -66,8 +66,8 @@ type Checkup struct {
 	Drivers []DriverState `json:"drivers"`
 	Noise   *Noise        `json:"noise,omitempty"` // nil if noise was not measured
 
-	// NoNoise says why noise could not be measured. It is nil if noise was measured, or if
-	// nobody asked for it.
+	// NoNoise says why noise could not be measured. It is nil if noise was measured, or if the
+	// user did not ask for it.
 	NoNoise *protocol.Reason `json:"no_noise,omitempty"`
 }
 
@@ -77,15 +77,16 @@ type Fsync struct {
 	MedianNS  int64 `json:"median_ns"`
 	SlowestNS int64 `json:"slowest_ns"`
 
-	// Writes and requests to flush the cache that the device counted in the meantime, from all
-	// processes. They are nil if the device is not known.
+	// Writes and Flushes count the writes, and the requests to flush its cache, that the device
+	// received during the measurement from all processes. They are nil if the device is not
+	// known.
 	Writes  *int64 `json:"device_writes,omitempty"`
 	Flushes *int64 `json:"device_flushes,omitempty"`
 
 	Reaches *bool `json:"reaches_device,omitempty"` // whether the writes reached the device; nil if not known
 }
 
-// Clock is the clock that phases and operations are timed by.
+// Clock is the clock that measures phases and operations.
 type Clock struct {
 	Source       string `json:"source,omitempty"` // name of the clock source in the kernel
 	ResolutionNS int64  `json:"resolution_ns"`    // the shortest time seen between two readings that differ
@@ -132,7 +133,7 @@ type NoisePhase struct {
 	Most  float64 `json:"most"`  // the longest time, divided by the median
 
 	Ratios []float64 `json:"ratios"`           // time of one case divided by that of the other, for each round
-	Half   float64   `json:"half_of_ratios"`   // in half of the rounds the two cases differ by at least this share
+	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
 	Smallest []SmallestDifference `json:"tells"` // in increasing order of rounds
@@ -153,11 +154,11 @@ type Range struct {
 	High float64 `json:"high"`
 }
 
-// Fitness says whether a machine can be measured on.
+// Fitness says whether a machine is suitable for measuring.
 type Fitness string
 
-// The fitnesses, from worst to best. The fitness of a finding is the best that a machine with
-// this finding can have.
+// The fitnesses, from worst to best. A finding's fitness is the best that a machine with this
+// finding can have.
 const (
 	Unfit      Fitness = "unfit"
 	Measurable Fitness = "measurable" // figures are doubtful
@@ -182,7 +183,7 @@ const (
 	FindingNoise    = "noise"     // share: the smallest difference that a run can show
 	FindingFailed   = "failed"    // the driver failed while noise was measured
 	FindingNoGo     = "no-go"     // no driver can be built
-	FindingNoCC     = "no-cc"     // number: drivers that need a C compiler
+	FindingNoCC     = "no-cc"     // number of drivers that need a C compiler
 	FindingCores    = "cores"     // number: usable cores
 	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
 	FindingQuota    = "quota"     // cores: the control group's limit of CPU time
@@ -197,5 +198,5 @@ const (
 	FindingCopies   = "copies"    // the file system writes each changed page to a new place
 	FindingOverlay  = "overlay"   // databases are created in a container's layer
 	FindingSlow     = "slow-sync" // nanoseconds that an fsync takes
-	FindingClock    = "clock"     // nanoseconds: the clock's resolution, or the time to read it
+	FindingClock    = "clock"     // nanoseconds: the clock's resolution, or the time that reading it takes
 )

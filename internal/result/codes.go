@@ -17,7 +17,7 @@ const (
 	WarningFsync       = "fsync"       // fsync took a different time after the run than before it
 	WarningCalibration = "calibration" // the machine ran at a different speed in a round
 	WarningUnverified  = "unverified"  // the rows that a phase inserted cannot be checked
-	WarningIdle        = "idle"        // a setting that was asked for changes nothing
+	WarningIdle        = "idle"        // a setting that was requested changes nothing
 	WarningUnasked     = "unasked"     // a driver is measured without a requested setting that does not apply to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
 	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
@@ -63,7 +63,7 @@ const (
 // to the run's [Host] was lost.
 const CodeHost = "host"
 
-// Ending describes in a few words a reason why a run stopped, such as [StoppedTime].
+// Ending describes, in a few words, a reason why a run stopped, such as [StoppedTime].
 func Ending(stopped string) string {
 	switch stopped {
 	case "":
@@ -78,6 +78,6 @@ func Ending(stopped string) string {
 	return stopped
 }
 
-// LeftOutTime is the code of [LeftOut] for a workload that was left out because it takes longer
-// than a run does by default. The other codes say why a driver has no worker.
+// LeftOutTime is the code of [LeftOut] for a workload that was left out because it would take
+// longer than the default time of a run. The other codes say why a driver has no worker.
 const LeftOutTime = "time"

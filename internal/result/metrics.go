@@ -4,8 +4,7 @@ import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
 // A Metric is something besides time that is counted in a phase. Less of it is better. Tables,
 // CSV, benchfmt, the explorer, gates, the checks of samples and the merging of processes range
-// over [Metrics], so a new one needs a field of [protocol.Costs], a line here, and a worker that
-// counts it.
+// over [Metrics]. CONTRIBUTING.md has the steps to add one.
 type Metric struct {
 	Name  string // the metric's name in flags, URLs and JSON: "allocs"
 	Key   string // name of the field in JSON and CSV: "allocs"
@@ -18,8 +17,8 @@ type Metric struct {
 	Compared     bool // comparisons and gates can use the metric
 	Binary       bool // values are written with binary prefixes, such as KiB
 	PerOperation bool // the value is divided by the number of operations
-	Adds         bool // true: the value of a mix is the sum over its processes; false: that of its first process, which alone is left at the end
-	Never0       bool // 0 says that it was not counted
+	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because it continues alone after the mix
+	Never0       bool // the value 0 means that the metric was not counted
 
 	Of func(*protocol.Costs) *int64
 }
@@ -42,8 +41,8 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric. known is false if the worker did not count it,
-// which the value 0 means.
+// Value returns a sample's value of the metric. known is false if the worker did not count it.
+// Then the sample has the value 0.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	if m.PerOperation {

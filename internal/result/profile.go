@@ -2,19 +2,19 @@ package result
 
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
-// Profiles are the measurements of a run that only says where the time of a phase goes. Such a
-// run has no trials, because times under a profiler are not samples.
+// Profiles has the measurements of a run that only shows in which functions a phase spends its
+// time. Such a run has no trials, because times under a profiler are not samples.
 type Profiles struct {
 	Phase  string `json:"phase"`
 	NoPerf string `json:"no_perf,omitempty"` // why perf was not used, or what perf does not see; "" if perf sees everything
 
-	// Cases has the profile of each case, or of fewer cases if the run was interrupted. It is
+	// Cases has the profile of each case. If the run was interrupted, it may have fewer. It is
 	// not part of the JSON forms of a run, because most of their text would be stacks.
 	Cases []Profile `json:"-"`
 }
 
-// Profile says where the time of a phase of a case went, according to extra trials under a
-// profiler.
+// Profile shows in which functions a phase of a case spent its time, according to extra trials
+// under a profiler.
 type Profile struct {
 	Case   int              `json:"case"`
 	Status Status           `json:"status"` // OK; otherwise why the profile has nothing else

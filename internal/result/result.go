@@ -25,7 +25,7 @@ const (
 	Unavailable Status = "unavailable" // the worker could not be built or started
 )
 
-// Sample is what one trial measured in one phase.
+// Sample has the measurements of one trial in one phase.
 type Sample struct {
 	Phase string `json:"phase"`
 
@@ -71,11 +71,11 @@ type Sample struct {
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Replayed says that the phase is a replay. Skipped events were not run, because their
-	// transaction had failed. Different events did not end as recorded. Unlocked events failed
-	// because of a lock when recorded, and succeeded in the replay. They are counted by the
-	// recorded error codes, and are not in Different. Results has the errors that occurred both
-	// when recorded and in the replay.
+	// Replayed says that the phase is a replay. The next fields count events. Skipped events were
+	// not run, because their transaction had failed. Different events did not have the recorded
+	// outcome. Unlocked events failed because of a lock when recorded, and succeeded in the
+	// replay; they are counted by the recorded error codes, and are not in Different. In a
+	// replay, Results has the errors that occurred both when recorded and in the replay.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
 	Different int64                 `json:"different,omitempty"`
@@ -99,16 +99,16 @@ func (s *Sample) Value() float64 {
 }
 
 // Load describes the load that clients in another process put on a server. The sample's wall
-// time, operations and latencies are those of the clients. All its other figures are those of
-// the server.
+// time, operations and latencies are figures of the clients. All its other figures are figures
+// of the server.
 type Load struct {
 	Clients   int     `json:"clients"`                 // number of clients, each with its own connection
 	Rate      float64 `json:"rate,omitempty"`          // requested rate, in requests per second; 0 if each client sends as soon as it has an answer
 	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // how late the load generator itself sent, as 99th percentile; 0 without a fixed rate
-	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that the same number of clients reaches, sending as soon as they have an answer, from a server that does nothing
+	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that the same number of clients reaches with a server that does nothing, if each client sends as soon as it has an answer
 }
 
-// Case is workload × driver × settings × parameters.
+// Case is a combination of a workload, a driver, settings and parameters.
 type Case struct {
 	ID       int    `json:"id"` // number of the case within its run, from 1
 	Workload string `json:"workload"`
@@ -140,8 +140,9 @@ type Case struct {
 	// driver was requested without options.
 	Needed []string `json:"needed,omitempty"`
 
-	// InForce has the settings at the end of a timed phase, by phase, if they differed from
-	// those requested. They may differ only because the workload declares that it changes them.
+	// InForce has the settings at the end of a timed phase, by name of the phase, if they
+	// differed from the requested settings. They may differ only because the workload declares
+	// that it changes them.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
 	// Today says that the case has the workload's present settings, in a run that also tries
@@ -158,8 +159,8 @@ func BaseDriver(driver string) string {
 	return driver
 }
 
-// OwnSettings returns those of the settings that apply to drivers of a kind. For clusters these
-// are all; for other kinds, settings of clusters are removed.
+// OwnSettings returns the settings that apply to drivers of the given kind. For clusters these
+// are all settings. For other kinds, settings of clusters are removed.
 func OwnSettings(kind driver.Kind, all driver.Settings) driver.Settings {
 	s := all.With(nil)
 	for _, d := range driver.Vocabulary {
@@ -205,9 +206,8 @@ type Trial struct {
 	// [RobbedShare]. This rule depends neither on the driver nor on the times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
-	// Repeated says that the trial does not count, because its case was measured once more in
-	// the same round. The reason is that the trial was robbed, or that it failed and the run
-	// was resumed.
+	// Repeated says that the trial does not count, because its case was measured once more in the
+	// same round. Either the trial was robbed, or it failed and the run was resumed.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
@@ -220,8 +220,8 @@ type ReadBack struct {
 	Connections []driver.Settings `json:"connections"` // values of every known PRAGMA, for each connection
 }
 
-// CPU is the CPU time that a trial used and that others took from it. Fields that the system
-// does not report are nil.
+// CPU has the CPU time that a trial used and the CPU time that others took from it. Fields that
+// the system does not report are nil.
 type CPU struct {
 	UserNS   int64 `json:"user_ns"` // user CPU time of the worker and of its children that have ended
 	SystemNS int64 `json:"system_ns"`
@@ -242,8 +242,9 @@ type CPU struct {
 	OthersNS *int64 `json:"others_ns,omitempty"`
 }
 
-// LostNS returns how much CPU time the trial lost to others. This is the stolen time, and the
-// CPU time of other processes while the worker waited for a CPU. An unknown time counts as 0.
+// LostNS returns how much CPU time the trial lost to others. It is the sum of the stolen time
+// and of the CPU time that other processes used while the worker waited for a CPU. An unknown
+// time counts as 0.
 func (c *CPU) LostNS() int64 {
 	lost := int64(0)
 	if c.StolenNS != nil {

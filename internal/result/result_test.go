@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestLeftOut checks that what was left out is read as it was written, and as older
-// versions wrote it.
+// TestLeftOut checks that LeftOut is read as it was written, and also as older versions wrote
+// it.
 func TestLeftOut(t *testing.T) {
 	want := []result.LeftOut{
 		{Workload: "large", Code: result.LeftOutTime},

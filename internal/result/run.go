@@ -66,7 +66,7 @@ type Run struct {
 // Resumption describes how an interrupted run was continued.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // time between the end of the last trial before the interruption and At
+	PauseNS int64     `json:"pause_ns"` // time from the end of the last trial before the interruption to At
 }
 
 // Resumable returns the trials that are measured again if the run is resumed: those that
@@ -130,8 +130,7 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 }
 
 // Asked has the settings and parameters that the user gave for all workloads of a run. They
-// replace those of the workloads. The values of each are in the order in which the user gave
-// them.
+// replace the workloads' own. The values of each are in the order in which the user gave them.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
@@ -150,7 +149,7 @@ type Study struct {
 	Looks       bool   `json:"looks,omitempty"`        // claims were judged during the run, and clear ones were no longer measured
 }
 
-// Factor is the kind of thing in which the two sides of a comparison differ.
+// Factor is the kind of difference between the two sides of a comparison.
 type Factor string
 
 // The factors.
@@ -160,8 +159,8 @@ const (
 	FactorParameter Factor = "parameter"
 )
 
-// Compares is the question that a run was made to answer: does the second side take longer
-// than the first?
+// Compares is the question for which a run was made: does the second side take longer than the
+// first?
 type Compares struct {
 	Factor Factor  `json:"factor"`
 	Name   string  `json:"name,omitempty"` // name of the setting or parameter; "" for drivers
@@ -177,13 +176,14 @@ type Compares struct {
 type Search struct {
 	Race string `json:"race"` // a description of this part, such as "each setting by itself"
 
-	// Confirms says that the run only confirms what the search chose: all choices were measured
-	// in all rounds. In other runs of a search, worse choices were dropped before the end.
+	// Confirms says that the run only confirms the choices of the search: all choices were
+	// measured in all rounds. In other runs of a search, worse choices were dropped before the
+	// end.
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns the name of the side with the given value. This is the value, with the name of
-// the setting or parameter before it.
+// Side returns the name of the side with the given value of the factor. It is the value,
+// preceded by the name of the setting or parameter.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -206,8 +206,8 @@ func (s *Compares) Value(c *Case) string {
 	return ""
 }
 
-// Beside reports whether two cases are the two sides of the same comparison: apart from the
-// factor and its consequences, they are equal.
+// Beside reports whether two cases are the two sides of the same comparison. That is so if they
+// are equal apart from the factor and its consequences.
 func (s *Compares) Beside(a, b *Case) bool {
 	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
 		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)

@@ -14,21 +14,21 @@ const (
 	QuestionTune    = "tune"
 )
 
-// Answer is the part of a question's answer that cannot be computed from the run that it is
-// stored with. The package of the question makes the answer's text from both.
+// Answer is the part of a question's answer that cannot be computed from the run with which it
+// is stored. The question's package makes the text of the answer from both.
 type Answer struct {
 	Question string `json:"question"` // such as [QuestionTune]
 	Version  int    `json:"version"`  // version of the format of Value, from 1
 
-	// Runs has the numbers of earlier runs in the same store that the answer mentions. 0 stands
-	// for a run that is not in this store.
+	// Runs has the numbers of earlier runs in the same store that the answer mentions. 0 means a
+	// run that is not in this store.
 	Runs []int64 `json:"runs,omitempty"`
 
 	Value json.RawMessage `json:"value"` // a JSON object
 }
 
-// Unsampled returns what a run has instead of samples, such as "profiles". It returns "" if the
-// run was made to have samples.
+// Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run
+// was made to have samples.
 func (r *Run) Unsampled() string {
 	switch {
 	case r.Profiles != nil:
@@ -48,8 +48,8 @@ func NewAnswer(question string, version int, value any, runs ...int64) (*Answer,
 	return &Answer{Question: question, Version: version, Runs: runs, Value: text}, nil
 }
 
-// Decode decodes the answer's Value into value. It returns an error unless the answer is to
-// this question, and of a version up to newest.
+// Decode decodes the answer's Value into value. It returns an error if the answer is to another
+// question, or if its version is above newest.
 func (a *Answer) Decode(question string, newest int, value any) error {
 	switch {
 	case a == nil || a.Question != question:

@@ -14,7 +14,7 @@ import (
 
 var update = flag.Bool("update", false, "write the archive again")
 
-// tree reads the files of this source tree.
+// tree reads the files of this source tree that belong in the archive.
 func tree(t *testing.T) []txtar.File {
 	t.Helper()
 	root, err := filepath.Abs("../..")
@@ -32,7 +32,7 @@ func tree(t *testing.T) []txtar.File {
 	return files
 }
 
-// TestFresh compares the archive with the files beside it.
+// TestFresh checks that the archive has the current files of worker/ and drivers/.
 func TestFresh(t *testing.T) {
 	files, archive := tree(t), []byte(sources.Archive)
 	if *update {
@@ -69,8 +69,8 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFiles checks that no file is listed that a build does not depend on, and that
-// files of every kind that a build depends on are listed.
+// TestFiles checks that only files that a build depends on are listed, and that every kind of
+// such file is.
 func TestFiles(t *testing.T) {
 	root := t.TempDir()
 	in := filepath.Join(root, "worker")

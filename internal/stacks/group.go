@@ -43,10 +43,10 @@ var about = map[Group]string{
 // About describes the group in words.
 func (g Group) About() string { return cmp.Or(about[g], "stacks without a name that is known") }
 
-// ours is the path of sqlite3perf's module, with which the paths of its packages begin.
+// ours is the path of sqlite3perf's module. The paths of its packages begin with it.
 const ours = "github.com/sqlite3perf/sqlite3perf"
 
-// Grouper assigns stacks to groups. The stacks are those of the worker of one driver.
+// Grouper assigns the stacks of one driver's worker to groups.
 type Grouper struct {
 	Module string // module path of the driver's library
 	Opaque bool   // C functions are not in stacks, only the call from Go to C
@@ -64,8 +64,8 @@ func (g Grouper) Of(frames []Frame) Group {
 	return Unknown
 }
 
-// frame returns the group of f, the first of frames, or "" if it belongs to the group of its
-// caller.
+// frame returns the group of f, the first of frames. It returns "" if f belongs to the group of
+// its caller.
 func (g Grouper) frame(frames []Frame, f Frame) Group {
 	if f.Function == "" || f.Function == "[unknown]" {
 		return ""
@@ -177,9 +177,9 @@ var collecting = []string{
 	"(*activeSweep)", "getempty", "putempty", "putfull", "trygetfull", "handoff", "tryDeferToSpanScan", "(*spanInlineMarkBits)",
 }
 
-// goPackage returns the path of the package of a Go function. It reports false if the function
-// is not a Go function. In names of C functions, compilers put a point only before a suffix
-// for a part of a function.
+// goPackage returns the path of the package of a Go function. It returns false for other
+// functions. Compilers write a point into the name of a C function only before a suffix for a
+// part of the function.
 func goPackage(name string) (string, bool) {
 	name, _, _ = strings.Cut(name, "[") // type arguments contain paths, too
 	slash := strings.LastIndexByte(name, '/') + 1
@@ -188,8 +188,8 @@ func goPackage(name string) (string, bool) {
 	}
 	pkg, rest, ok := strings.Cut(name[slash:], ".")
 	if !ok || pkg == "" || slash == 0 && hasAnyPrefix(rest, "isra", "part", "constprop", "cold", "lto_priv", "llvm") {
-		// functions in assembly without a package are the runtime's if the list memory has
-		// them
+		// in functions written in assembly without a package, only those in the list memory belong
+		// to the runtime
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true

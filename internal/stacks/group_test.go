@@ -62,9 +62,9 @@ func TestGroup(t *testing.T) {
 	}
 }
 
-// TestCLibrary checks that functions of the C library that the SQLite of zombiezen, glebarez
-// and modernc calls are in their own group, as mattn's libc is. The stacks are from real
-// profiles of the phase query of the workload real.
+// TestCLibrary checks functions of the C library that the SQLite of zombiezen, glebarez and
+// modernc calls. They must be in the group of the C library, like mattn's libc. The stacks are
+// from real profiles of the phase query of the workload real.
 func TestCLibrary(t *testing.T) {
 	for _, c := range []struct{ module, stack string }{
 		{"modernc.org/sqlite", "modernc.org/libc.Xpthread_mutex_unlock modernc.org/sqlite/lib._pthreadMutexLeave modernc.org/sqlite/lib.Xsqlite3_mutex_leave modernc.org/sqlite/lib._columnMallocFailure"},

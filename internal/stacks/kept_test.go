@@ -29,7 +29,7 @@ func TestKeep(t *testing.T) {
 }
 
 // TestKeepLarge checks that a recording that is too large loses the outer functions of its
-// stacks, and says so.
+// stacks, and that the profile says so.
 func TestKeepLarge(t *testing.T) {
 	deep := func(i, depth int) (s Stack) {
 		s.Samples, s.Value = 1, 1

@@ -16,8 +16,8 @@ import (
 // [ReadPerf] reads.
 const PerfFields = "tid,time,ip,sym,dso"
 
-// PerfFrequency is how often perf samples each thread per second of its CPU time. Common timer
-// frequencies are not multiples of it, so that samples do not fall into step with timers.
+// PerfFrequency is how often, per second of CPU time, perf samples each thread. Common timer
+// frequencies are not multiples of it, so samples do not synchronize with timers.
 const PerfFrequency = 997
 
 // ReadPerf reads the output of perf script. It ignores samples that were taken while the

@@ -31,8 +31,8 @@ const perfScript = "21092   100.500000: \n" +
 	"21093   102.000000: \n" +
 	"\t           91a60 too.late (/w/mattn)\n"
 
-// TestSymbolVersion checks that function names do not include the version of a symbol. A
-// narrow box of a flame graph would show nothing but that.
+// TestSymbolVersion checks that function names do not include the version of a symbol. Otherwise
+// a narrow box of a flame graph would show only the version.
 func TestSymbolVersion(t *testing.T) {
 	for printed, want := range map[string]string{
 		"pthread_mutex_lock@@GLIBC_2.2.5": "pthread_mutex_lock",
@@ -68,8 +68,8 @@ func TestReadPerf(t *testing.T) {
 	}
 }
 
-// goProfile returns a profile of functions, each on a stack of its own. The two values of a
-// function are its number of samples and nanoseconds.
+// goProfile returns a profile of functions. Each function has its own stack, and two values: its
+// number of samples and nanoseconds.
 func goProfile(t *testing.T, values map[string][]int64) []byte {
 	t.Helper()
 	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
@@ -86,7 +86,7 @@ func goProfile(t *testing.T, values map[string][]int64) []byte {
 	return b.Bytes()
 }
 
-// TestRecording checks that the files of a worker are added over stretches and trials, without
+// TestRecording checks that the files of a worker are added up over stretches and trials, except
 // memory that was allocated before a stretch or by the profiler.
 func TestRecording(t *testing.T) {
 	dir := t.TempDir()

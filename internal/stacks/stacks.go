@@ -18,11 +18,11 @@ import (
 
 // Frame is a function in a stack.
 type Frame struct {
-	Function string // the compiler's name for it: database/sql.(*Rows).Next, sqlite3VdbeExec
+	Function string // name as the compiler spells it: database/sql.(*Rows).Next, sqlite3VdbeExec
 	Object   string // file that contains the function, as perf names it; "" if Go's profiler sampled it
 }
 
-// Stack is a chain of calls that a process was in when samples were taken.
+// Stack is a chain of calls in which samples of a process were taken.
 type Stack struct {
 	Frames  []Frame // the innermost function first
 	Samples int64
@@ -88,7 +88,7 @@ func stacks(p *pprof.Profile) []Stack {
 		}
 		st := Stack{Samples: count, Value: value}
 		for _, l := range s.Location {
-			for _, line := range l.Line { // of inlined functions, the innermost is first
+			for _, line := range l.Line { // the innermost of inlined functions is first
 				if line.Function != nil {
 					st.Frames = append(st.Frames, Frame{Function: line.Function.Name})
 				}
@@ -162,8 +162,8 @@ func withoutProfiler(p *pprof.Profile) {
 // ones: number and nanoseconds of CPU samples, or number and bytes of allocations.
 const kinds = 2
 
-// allocated removes from a profile the values for memory in use, which mean nothing in the
-// difference between two moments.
+// allocated removes the values for memory in use from a profile. In the difference between two
+// profiles these have no meaning.
 func allocated(p *pprof.Profile) *pprof.Profile {
 	p.SampleType, p.DefaultSampleType = p.SampleType[:kinds], p.SampleType[kinds-1].Type
 	for _, s := range p.Sample {

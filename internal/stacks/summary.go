@@ -28,7 +28,7 @@ type Summary struct {
 	WallNS    int64   `json:"wall_ns"`      // time of all trials together, by the worker's clock
 	TrialNS   []int64 `json:"trial_cpu_ns"` // CPU time of each trial, from the samples
 	Groups    []Part  `json:"groups"`
-	Functions []Part  `json:"functions"` // sorted by their own time, without that of the functions they call
+	Functions []Part  `json:"functions"` // sorted by their own time, which does not include the functions that they call
 
 	AllocatedBytes int64  `json:"allocated_bytes"` // bytes allocated in all trials together, estimated from samples
 	AllocSamples   int64  `json:"alloc_samples"`   // objects allocated in all trials together, estimated from samples
@@ -96,7 +96,7 @@ func allocator(frames []Frame) []Frame {
 	return frames[max(i, 0):]
 }
 
-// name returns the name of the function that a sample is counted for. For a sample in the
+// name returns the name of the function to which a sample is attributed. For a sample in the
 // kernel that is the system call, which says more than the kernel's function.
 func name(frames []Frame) string {
 	if len(frames) == 0 {
@@ -141,7 +141,7 @@ type Change struct {
 	FirstNS    float64 `json:"first_ns"` // average of the first driver's trials
 	SecondNS   float64 `json:"second_ns"`
 	Difference float64 `json:"difference_ns"` // SecondNS less FirstNS
-	Margin     float64 `json:"margin_ns"`     // half the width of the difference's interval; all groups' intervals together hold with 95 %
+	Margin     float64 `json:"margin_ns"`     // half the width of the difference's interval; with a probability of 95 %, the intervals of all groups contain the true differences
 }
 
 // Compare compares the CPU times of two drivers, group by group. The greatest difference comes
@@ -179,8 +179,8 @@ func (s *Summary) of(g Group) Part {
 // PerTrialNS returns the average CPU time of a trial's phase, in nanoseconds.
 func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
 
-// Layers returns stacks that begin with their group. The name of the group is followed by the
-// innermost functions that belong to it, the outermost first, with the names that SQLite's
+// Layers returns stacks that begin with the name of their group. It is followed by the innermost
+// functions that belong to the group, the outermost first, with the names that SQLite's
 // functions have in C. So the stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack

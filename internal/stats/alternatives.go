@@ -20,7 +20,8 @@ type workCell struct {
 
 // AlternativesOf returns the n alternatives of a run. The run must list the cases of the first
 // alternative, then those of the second, and so on. Only the phase with the given name counts;
-// "" means all phases. Phases that are too short to judge by count only if there are no others.
+// "" means all phases. Phases that are too short to compare alternatives count only if there are
+// no others.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
 	outcomes := (&Analysis{Run: run}).outcomes()
 	each := len(outcomes) / n
@@ -66,8 +67,8 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	return result.OK, nil
 }
 
-// shares returns, for each round, the share of alternative i's operations that failed: the mean
-// over the phases.
+// shares returns, for each round, the share of alternative i's operations that failed. It is the
+// mean over the phases.
 func (a *Alternatives) shares(i int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -77,9 +78,9 @@ func (a *Alternatives) shares(i int) []Point {
 }
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
-// alternative. tests is the number of such comparisons, which the p-value is corrected for. told
-// says that significantly more failed. seems says that more failed in each of at least four
-// rounds.
+// alternative. The parameter tests is the number of such comparisons; the p-value is corrected
+// for that number. told reports that significantly more operations of alternative i failed.
+// seems reports that more of them failed in each of at least four rounds.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))
 	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4
@@ -94,8 +95,8 @@ func (a *Alternatives) Succeeded(i int) float64 {
 	return 1 - Mean(shares)
 }
 
-// Ratios returns, for each round, the time of alternative i divided by that of alternative j:
-// the geometric mean over the phases.
+// Ratios returns, for each round, the time of alternative i divided by that of alternative j. It
+// is the geometric mean over the phases.
 func (a *Alternatives) Ratios(i, j int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -104,7 +105,7 @@ func (a *Alternatives) Ratios(i, j int) []Point {
 	return geoMeans(sets)
 }
 
-// PhaseRatio is the time of one alternative divided by that of another in one phase.
+// PhaseRatio is the ratio of the times of two alternatives in one phase.
 type PhaseRatio struct {
 	TableName
 	Ratio Summary `json:"ratio"`

@@ -9,9 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// alternatives returns a run of three ways of doing the work of two cases. The second way
-// takes half of the time, but is followed by a checkpoint. The third way fails in its second
-// case.
+// alternatives returns a run of three ways of doing the work of two cases. The second way takes
+// half the time, but is followed by a checkpoint. The third way fails in its second case.
 func alternatives() *result.Run {
 	run := &result.Run{}
 	for way := range 3 {
@@ -81,8 +80,8 @@ func TestAlternatives(t *testing.T) {
 	}
 }
 
-// TestAlternativesShort checks that a phase that is too short counts only if there is no
-// other.
+// TestAlternativesShort checks that a phase that is too short counts only if there is no other
+// phase.
 func TestAlternativesShort(t *testing.T) {
 	run := alternatives()
 	for i := range run.Trials {

@@ -25,14 +25,14 @@ type Analysis struct {
 	Confidence  float64 // level of the intervals
 }
 
-// Group is the cases of one workload with the same scale, parameters and
-// settings: the same work, done by several drivers.
+// Group has the cases of one workload with the same scale, parameters and settings. These cases
+// do the same work with different drivers.
 type Group struct {
 	Workload string
 	Scale    string
 
-	// Varied has the settings and parameters that distinguish this group from other groups of
-	// its workload.
+	// Varied has the settings and parameters in which this group differs from other groups of its
+	// workload.
 	Varied []Variation
 
 	Outcomes []*Outcome // in the order of the run's cases
@@ -47,7 +47,8 @@ type Outcome struct {
 	Trials []*result.Trial // in the order in which they ran
 	Status result.Status
 
-	// Reason is the reason of the first trial that ended with Status; nil if Status is OK.
+	// Reason is the reason of the first trial that ended with this Status. It is nil if Status is
+	// OK.
 	Reason *protocol.Reason
 	Bad    int // number of trials that were not OK
 
@@ -92,8 +93,8 @@ func Analyze(run *result.Run, floor string) *Analysis {
 }
 
 // CompareFamilies compares every two sets of each family. A set has one figure per round,
-// computed from the run's samples. The p-values are corrected as those of a run's tables are:
-// for all families together, and for the number of looks.
+// computed from the run's samples. The p-values are corrected in the same way as those of the
+// run's tables: for all families together, and for the number of looks.
 func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 	pairs := make([][]Pair, len(families))
 	for i, sets := range families {
@@ -142,7 +143,7 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	return a
 }
 
-// Proof returns what a worker of the driver reported about itself, such as its version of
+// Proof returns the report of a worker of the driver about itself, such as its version of
 // SQLite. It returns nil if no trial of the driver has such a report.
 func (a *Analysis) Proof(driver string) *protocol.Proof {
 	for _, g := range a.Groups {
@@ -155,7 +156,7 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 	return nil
 }
 
-// Proof returns what a worker reported about itself in a trial of the case. It returns nil if no
+// Proof returns the report of a worker about itself in a trial of the case. It returns nil if no
 // trial has such a report.
 func (o *Outcome) Proof() *protocol.Proof {
 	for _, t := range o.Trials {
@@ -205,8 +206,8 @@ func (o *Outcome) lastRound() (last int) {
 	return last
 }
 
-// severity lists the statuses of trials, the worst first. A case has the first of them that any
-// of its trials has.
+// severity lists the statuses of trials, the worst first. A case has the worst status of its
+// trials.
 var severity = []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable}
 
 func (o *Outcome) judge() {
@@ -214,7 +215,7 @@ func (o *Outcome) judge() {
 		return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Round, b.Round))
 	})
 	o.Status = result.OK
-	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // a failed trial, measured once more later
+	again := func(t *result.Trial) bool { return t.Repeated && t.Status != result.OK } // a failed trial whose case was measured once more later
 	if !slices.ContainsFunc(o.Trials, func(t *result.Trial) bool { return !t.Repeated }) {
 		o.Status = NotMeasured
 		o.Reason = &protocol.Reason{Code: protocol.CodeNoTrial, Message: "the run ended before its first trial"}

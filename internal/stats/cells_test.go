@@ -187,8 +187,8 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 
-// TestChecksumWords checks that both drivers are marked wrong if one of two is, and that the
-// message says why and what to do.
+// TestChecksumWords checks that if two drivers have different checksums, both are marked wrong,
+// and that the message gives the reason and says what to do.
 func TestChecksumWords(t *testing.T) {
 	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
 	for _, test := range []struct {
@@ -336,12 +336,12 @@ func TestOverall(t *testing.T) {
 		}
 	}
 	for _, p := range o.Pairs {
-		if p.First == 0 && (!near(p.P, 2./64) || p.Delta != -1) { // six rounds of ratios to one base, not 36 pairs of samples
+		if p.First == 0 && (!near(p.P, 2./64) || p.Delta != -1) { // there are six ratios, one per round, and not 36 pairs of samples
 			t.Errorf("against the base: %+v", p)
 		}
 	}
 
-	// A round that a driver lacks in any table does not count.
+	// A round in which a driver lacks a figure in any table does not count.
 	l.trial(2, 3).Samples = l.trial(2, 3).Samples[:1]
 	o = stats.Analyze(&l.run, "native").Overall
 	for _, d := range o.Drivers {
@@ -394,8 +394,8 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredAgain checks that a case is not measured if none of its trials counts, unless
-// an answer was wrong.
+// TestNotMeasuredAgain checks that a case counts as not measured if no trial of it counts,
+// unless an answer was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab
 	for _, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -416,8 +416,9 @@ func TestNotMeasuredAgain(t *testing.T) {
 	}
 }
 
-// TestTooFew checks a pair whose rounds all agree, but do not suffice after the correction for
-// eight tables: TooFew reports it, with the number of rounds that would suffice.
+// TestTooFew checks a pair whose rounds all agree, but that has too few rounds after the
+// correction for eight tables. TooFew must report that, with the number of rounds that would
+// suffice.
 func TestTooFew(t *testing.T) {
 	tables := func(rounds int, drivers ...string) []*stats.Table {
 		var l lab
@@ -432,7 +433,7 @@ func TestTooFew(t *testing.T) {
 				wall := int64(1e9)
 				switch last := c.Driver == drivers[len(drivers)-1]; {
 				case last && c.Workload == "0":
-					for range round - 1 { // up to 3^15 times the time, so that rounds differ greatly, too
+					for range round - 1 { // up to 3^15 times the time, so that rounds differ greatly
 						wall *= 3
 					}
 					wall += 1e6

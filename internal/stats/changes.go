@@ -12,14 +12,14 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that a series without a change divides as clearly somewhere.
-	// It is the greatest such estimate over the kinds of noise.
+	// P estimates how likely it is that a series without a change can be divided as clearly at
+	// some place. It is estimated for each kind of noise, and P is the greatest estimate.
 	P float64
 }
 
 const (
-	// ChangeLevel is the probability that series without any change, looked at together, show a
-	// change anywhere.
+	// ChangeLevel is the probability of finding any change in several series, judged together,
+	// that have no change.
 	ChangeLevel = 0.05
 
 	// MinChanges is the least number of values that a series must have; shorter series have no
@@ -29,27 +29,27 @@ const (
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the probability that the noise is more dependent than [noise.strongest]
-	// assumes.
+	// notWeaker is the probability that successive values depend on each other more than
+	// [noise.strongest] assumes.
 	notWeaker = 0.01
 
-	// calibrations is the number of random series that show how dependent noise of a given
-	// strength looks.
+	// calibrations is the number of random series that are generated to measure the correlation
+	// of noise with a given strength.
 	calibrations = 200
 )
 
-// Changes returns the places where the level of a series changes, in ascending order. series is
-// the number of series of at least [MinChanges] values that are looked at together. The method
-// is E-divisive (Matteson, James 2014, Journal of the American Statistical Association
-// 109(505)): the series is divided where the energy distance of its two parts is greatest, if
-// almost no other order of the values divides as clearly; then each part is divided in the same
-// way. It assumes no distribution.
+// Changes returns the places where the level of a series changes, in ascending order. The
+// parameter series is the number of series of at least [MinChanges] values that are judged
+// together. The method is E-divisive (Matteson, James 2014, Journal of the American Statistical
+// Association 109(505)). It divides the series where the energy distance of the two parts is
+// greatest, provided that almost no other order of the values can be divided as clearly. Then it
+// divides each part in the same way. It assumes no distribution.
 //
 // The machine may drift from run to run. Then values are not independent, and a wandering level
 // looks like a step. So the values are reordered like three kinds of noise: independent values,
-// an autoregression and 1/f noise. The latter two are as dependent as the series may be after
-// its three levels are subtracted: their parameter is the upper confidence bound. About two
-// dozen values are necessary to find anything.
+// an autoregression and 1/f noise. For the latter two, the dependence of successive values is
+// measured after the series' levels (three at most) are subtracted. The upper confidence bound
+// of that dependence is used. About two dozen values are necessary to find anything.
 //
 // Changes compares differences of values, so pass logarithms if ratios matter. The running time
 // grows with the square of the number of values.
@@ -84,9 +84,9 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer puts the values into many random orders, those of noise n. It returns the share p of
-// orders that divide at least as clearly as by distance, and whether p is at most level. The
-// seed is fixed, so that a series always has the same changes.
+// rarer reorders the values at random many times, like noise n. It returns the share p of these
+// orders that can be divided at least as clearly as the distance says, and whether p is at most
+// level. The seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -114,8 +114,8 @@ type noise struct {
 	make      func(r *rand.Rand, n int, strength float64) []float64
 	strengths []float64 // possible strengths, ascending
 
-	// lags holds, for a length and a strength, the correlations that [lag1] finds in random
-	// series, ascending.
+	// lags has, for a length and a strength, the correlations that [lag1] computes for random
+	// series, in ascending order.
 	lags *sync.Map
 }
 
@@ -131,9 +131,9 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength at which at least a share [notWeaker] of random
-// series with count values has a correlation of less than left. It returns the least strength
-// if there is none. left is what [lag1] found in the series.
+// strongest returns the greatest strength at which at least the share [notWeaker] of random
+// series with count values has a correlation of less than left. If there is none, it returns the
+// least strength. left is the result of [lag1] for the series.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {
@@ -157,7 +157,7 @@ func (n noise) strongest(count int, left float64) float64 {
 	return n.strengths[0]
 }
 
-// autoregression returns n values, each of which depends on the one before. The correlation of
+// autoregression returns n values, each of which depends on the previous one. The correlation of
 // successive values is strength.
 func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	x := make([]float64, n)
@@ -170,8 +170,8 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// pink returns n values. The given share of their variance is 1/f noise, which wanders as much
-// within two values as within four, eight and so on. The rest is independent.
+// pink returns n values. The given share of their variance is 1/f noise, which varies as much
+// over two values as over four, eight and so on. The rest is independent.
 func pink(r *rand.Rand, n int, share float64) []float64 {
 	const octaves = 9
 	x := autoregression(r, n, 0)
@@ -230,9 +230,9 @@ func ranks(x []float64) []int {
 }
 
 // levels divides a series where the energy distance of its parts is greatest, and then divides
-// one of the parts in the same way. It returns the parts, three or fewer, and the sum of the
-// distances. After only one division, a series that returns to its first level would look like
-// one that wanders.
+// one of the parts in the same way. It returns the parts, at most three, and the sum of the
+// distances. It makes two divisions because after only one, a series that returns to its first
+// level would look like a series that wanders.
 func levels(x []float64) (parts [][]float64, distance float64) {
 	at, distance := farthest(x)
 	if at == 0 {
@@ -253,7 +253,7 @@ func levels(x []float64) (parts [][]float64, distance float64) {
 // its parts is greatest, and that distance. The index is 0 if the series is too short.
 func farthest(x []float64) (at int, distance float64) {
 	n := len(x)
-	var left, right, between float64 // sums of the distances of values: within the left part, within the right, across both
+	var left, right, between float64 // sums of the distances of pairs of values: within the left part, within the right part, and between the parts
 	for i := range x {
 		for j := range i {
 			right += math.Abs(x[i] - x[j])

@@ -6,12 +6,12 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// LessByChance returns a corrected estimate of a ratio that is reported only because the same
-// samples showed it to be less than 1 and at most limit. Such a choice favors ratios that chance
-// has made smaller, so the medians of reported ratios are too small on average ("the winner's
-// curse"). The corrected estimate is too small as often as too large among reported ratios, as
-// far as estimates have a normal distribution. It stays within the interval of s, which holds
-// the ratio whether it was reported or not.
+// LessByChance returns a corrected estimate of a ratio. The ratio is reported only because the
+// same samples showed it to be less than 1 and at most limit. Such a selection favors ratios
+// that are too small by chance, so the medians of reported ratios are too small on average ("the
+// winner's curse"). Among reported ratios, the corrected estimate is too small as often as too
+// large, if estimates have a normal distribution. It stays within the interval of s, which is
+// valid whether or not the ratio is reported.
 func LessByChance(s Summary, limit float64) float64 {
 	if s.Interval == nil || !(s.Interval.Low > 0) || s.Interval.High >= 1 {
 		return s.Median

@@ -35,12 +35,12 @@ type Test struct {
 	Delta float64 `json:"delta" jsonschema:"minimum=-1,maximum=1"`
 
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
-	fine   float64   // the p-value that corrections start from
-	single float64   // fine before corrections; set only if shares of failed operations are compared
+	fine   float64   // the p-value from which corrections start
+	single float64   // the value of fine before corrections; set only if shares of failed operations are compared
 	logs   []float64 // logarithms of the ratios
-	alone  bool      // the only comparison of a table that has two sets
+	alone  bool      // the table has two sets, so this is its only comparison
 
-	family float64 // P was corrected for at most this many comparisons
+	family float64 // P was corrected for at most this number of comparisons
 }
 
 // Compare tests whether two sets of samples differ, by their ratios within rounds. The result's
@@ -64,8 +64,9 @@ func CompareRatios(ratios []float64) Test {
 	return t
 }
 
-// CompareRatiosAt is [CompareRatios] for one of several looks at the same comparison. share is
-// this look's share of the level [Alpha]; p-values are divided by it.
+// CompareRatiosAt is like [CompareRatios], for one of several looks at the same comparison. The
+// parameter share is the part of the level [Alpha] that this look has. P-values are divided by
+// it.
 func CompareRatiosAt(ratios []float64, share float64) Test {
 	t := CompareRatios(ratios)
 	t.P, t.fine = min(1, t.P/share), min(1, t.fine/share)
@@ -87,9 +88,9 @@ func (t Test) TooFew() (enough int, few bool) {
 	return telling(t.N+1, t.family, t.alone), true
 }
 
-// telling returns the least number of rounds, at least n, after which two sets certainly
-// differ significantly if the same one is greater in all rounds. family is the number of
-// comparisons that are made. alone says that the table has no other comparison.
+// telling returns the least number of rounds, at least n, after which two sets certainly differ
+// significantly if one of them is greater in all rounds. family is the number of comparisons
+// that are made. If alone is set, the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
 	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
@@ -101,12 +102,12 @@ func telling(n int, family float64, alone bool) int {
 }
 
 // Telling returns the least number of rounds after which any two of several sets certainly
-// differ significantly if the same one is greater in all rounds.
+// differ significantly if one of the two is greater in all rounds.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds it takes until two sets that do not differ
-// significantly do, or until the interval of their ratio is within a margin (0.05: 5 %) of 1. It
-// assumes that the ratio stays the same. [MaxRounds] means that many or more.
+// Further estimates how many more rounds are needed until two sets differ significantly, which
+// they do not yet, or until the interval of their ratio is within a margin (0.05: 5 %) of 1. It
+// assumes that the ratio stays the same. A result of [MaxRounds] means that many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -123,7 +124,8 @@ func (t Test) Further(ratio Summary, margin, confidence float64) int {
 }
 
 // FromT reports whether corrections start from the p-value of the t test, because there are too
-// few rounds to correct that of the signed-rank test. The signed-rank test still has to agree.
+// few rounds to correct the p-value of the signed-rank test. A significant result then also
+// requires that the signed-rank test agrees.
 func (t Test) FromT() bool { return !t.alone && t.N < rankRounds }
 
 // Sign returns -1 if the first set tends to be less than the second, 1 if it tends to be
@@ -135,8 +137,8 @@ func (t Test) inverse() Test {
 	return t
 }
 
-// Ratios divides the points of a by the points of b of the same round. skipped counts the common
-// rounds that give no ratio because b's value is zero. Rounds that only a or only b has are
+// Ratios divides each point of a by the point of b in the same round. skipped is the number of
+// common rounds without a ratio, because b's value is zero. Rounds that only a or only b has are
 // ignored.
 func Ratios(a, b []Point) (ratios []Point, skipped int) {
 	base := make(map[int]float64, len(b))
@@ -207,19 +209,19 @@ func atLeast(pairs []Pair, p float64) {
 	}
 }
 
-// Standing is the place of a set in a ranking. Sets of the floor, the driver that ratios are
-// relative to, are no choices.
+// Standing is the place of a set in a ranking. Sets of the floor, which is the driver that
+// ratios are relative to, cannot be chosen.
 type Standing struct {
-	Rank   int   // place among the choices, from 1; 0: none
+	Rank   int   // place among the sets that can be chosen, from 1; 0: none
 	Tied   []int // indexes of the sets that do not differ significantly from this one, including the floor's
-	Beaten bool  // another choice is significantly lower
+	Beaten bool  // another set that can be chosen is significantly lower
 	Floor  bool  // the set is the floor's
 }
 
 // Rank ranks n sets, which are in the order of [inOrder], by the pairs that [CompareAll]
-// returned. takesPart reports which sets are compared. floor reports which sets are the
-// floor's: these have no rank and beat no other set, unless no other set is compared. Two sets
-// that were not compared are tied.
+// returned. The function takesPart reports whether a set is compared, and floor whether it is
+// the floor's. A set of the floor has no rank and beats no other set, unless no other set is
+// compared. Two sets that were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false
@@ -276,7 +278,7 @@ func inOrder(n int, pairs []Pair) []int {
 		free := func(i int) bool {
 			return !slices.ContainsFunc(left, func(j int) bool { return above[i][j] })
 		}
-		next := max(0, slices.IndexFunc(left, free)) // if none is free: the least median
+		next := max(0, slices.IndexFunc(left, free)) // if no set is free, takes the one with the least median
 		order = append(order, left[next])
 		left = slices.Delete(left, next, next+1)
 	}

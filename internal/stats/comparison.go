@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Verdict is what samples say about the second side of a comparison, relative to the first.
+// Verdict says how the second side of a comparison compares with the first.
 type Verdict string
 
 // The verdicts, in the order in which cells are listed. All but Unclear settle a cell.
@@ -22,13 +22,13 @@ const (
 	Slower    Verdict = "slower"
 	Unclear   Verdict = "unclear" // none of the others is clear yet
 	Faster    Verdict = "faster"
-	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the failures are within the margin
+	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the difference in failures are within the margin
 )
 
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
 // Doubt is the greatest probability that a comparison of two equal sides calls any cell slower
-// or faster, or says that more operations of one side failed. It is less than [Alpha] because
+// or faster, or reports that more operations of one side failed. It is less than [Alpha] because
 // users act on comparisons.
 const Doubt = 0.01
 
@@ -86,7 +86,7 @@ type Comparison struct {
 
 	Cells []*Compared // sorted by verdict, in the order of the constants
 	Alone []string    // names of the cells that only one side has
-	Mean  *Summary    // geometric mean of the ratios of the cells that Averaged counts, by round; nil if not interleaved
+	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -111,8 +111,8 @@ type Compared struct {
 	// Typical says that the whole interval of Ratio is within the margin.
 	Typical bool
 
-	// FailAlike says that no operation failed, or that the shares of operations that failed
-	// differ by less than the margin: the whole interval of their difference is within it.
+	// FailAlike says that no operation failed, or that the whole interval of the difference
+	// between the shares of failed operations is within the margin.
 	FailAlike bool
 
 	P        float64 // p-value of the two-sided test, corrected for the number of looks
@@ -126,8 +126,8 @@ type Compared struct {
 	interleaved bool // both sides were measured in the same rounds
 
 	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
-	least float64 // the smallest possible P with this number of rounds
-	tests int     // number of comparisons, over all Pairs, that P is corrected for
+	least float64 // least is the smallest P that is possible with this number of rounds
+	tests int     // number of comparisons, over all Pairs, for which P is corrected
 }
 
 // Settled returns the IDs of the cases whose cells are all settled. These cases need no further
@@ -169,7 +169,7 @@ func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why !=
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
-		return x.P*float64(x.tests) < Doubt // Holm's correction multiplies P by no more than the number of tests
+		return x.P*float64(x.tests) < Doubt // Holm's correction multiplies P by at most the number of tests
 	case FailsMore, FailsLess:
 		return x.Failing.P*float64(x.tests) < Doubt
 	}
@@ -179,8 +179,8 @@ func (x *Compared) Settled() bool {
 // Measured returns the number of cells that have a ratio.
 func (c *Comparison) Measured() int { return countIf(c.Cells, (*Compared).Measured) }
 
-// Averaged returns the number of cells whose ratios Mean averages: those that have a ratio and
-// whose phases are not too short to judge drivers by.
+// Averaged returns the number of cells whose ratios are averaged in Mean. These cells have a
+// ratio, and their phases are not too short to judge drivers by.
 func (c *Comparison) Averaged() int {
 	return countIf(c.Cells, func(x *Compared) bool { return x.Measured() && !x.TooShort() })
 }
@@ -202,8 +202,8 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 // AnswersDiffer reports whether the sides have different answers in any cell.
 func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
 
-// CompareRun compares by time the two sides that the run's Compares names. It returns nil if the
-// run has no Compares.
+// CompareRun compares the two sides that the run's Compares names, by time. It returns nil if
+// the run has no Compares.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
 
 // CompareRunBy is [CompareRun] by any metric. It leaves out cells whose samples lack the metric.
@@ -238,9 +238,9 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	return c
 }
 
-// CompareRuns compares by time the cells that two runs have in common. names are what to call
-// the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two drivers are
-// compared, even if they differ.
+// CompareRuns compares the cells that two runs have in common, by time. The parameter names has
+// the names of the two runs. A margin of 0.02 is 2 %. If each run has only one driver, the two
+// drivers are compared, even if they differ.
 func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comparison {
 	return Across{Metric: Time, Names: names, Margin: margin}.Compare(first, second)
 }
@@ -293,8 +293,9 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns a function from a number of rounds to the factor by which the looks up to
-// that round multiply a run's p-values. The factor is always 1 if by.Looks is false.
+// looked returns a function that gives the factor for a run's p-values after some number of
+// rounds. The factor corrects for the repeated judging (the looks) up to that round. It is
+// always 1 if by.Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent
@@ -302,9 +303,8 @@ func looked(by *result.Compares) func(rounds int) float64 {
 	return func(int) float64 { return 1 }
 }
 
-// judge compares the cells that have no verdict yet. looks returns the factor by which the looks
-// up to some rounds multiply p-values. interleaved says that both sides were measured in the
-// same rounds.
+// judge compares the cells that have no verdict yet. The function looks is the result of
+// [looked]. If interleaved is true, both sides were measured in the same rounds.
 func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 	var tests []*Compared
 	var family []*float64 // p-values that are corrected together
@@ -405,14 +405,14 @@ func holm(family []*float64, pairs int) {
 	}
 }
 
-// Tests returns the number of comparisons that the p-value is corrected for: one for each cell,
+// Tests returns the number of comparisons for which the p-value is corrected: one for each cell,
 // and one more for each cell in which operations failed.
 func (x *Compared) Tests() int { return x.tests }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
-// returns nil if there is no such round. looks is the parameter of [Comparison.judge]. If the
-// run was judged while it was under way, the common rounds ended when the first cell was
-// settled.
+// returns nil if there is no such round. The function looks is the parameter of
+// [Comparison.judge]. If the run was judged while it was under way, the common rounds end with
+// the round in which the first cell was settled.
 func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

@@ -112,7 +112,7 @@ func TestCompareStatuses(t *testing.T) {
 	if c.Measured() != 1 {
 		t.Errorf("%d cells measured, want 1", c.Measured())
 	}
-	if w := c.Cells[1].Why; !strings.Contains(w, "more operations of d1 failed: 10 % with d1, 0 % with d0") {
+	if w := c.Cells[1].Why; !strings.Contains(w, "more operations of d1 failed: 10% with d1, 0% with d0") {
 		t.Errorf("why: %s", w)
 	}
 }
@@ -210,8 +210,8 @@ func TestCompareRuns(t *testing.T) {
 	}
 }
 
-// TestCompareSoleDrivers checks that two runs are compared even if the only driver of one has
-// another name than that of the other.
+// TestCompareSoleDrivers checks that two runs with one driver each are compared even if the two
+// drivers have different names.
 func TestCompareSoleDrivers(t *testing.T) {
 	one := func(name string, seconds float64) *stats.Analysis {
 		run := made(1, 1, 12, func(_, _, round int) float64 { return seconds * (1 + 0.001*float64(round)) })
@@ -252,7 +252,7 @@ func TestSoakLooksKeepTheLevel(t *testing.T) {
 			wrong++
 		}
 	}
-	if wrong > runs*stats.Doubt*2 { // chance hardly ever doubles the share
+	if wrong > runs*stats.Doubt*2 { // the share is hardly ever twice as large by chance
 		t.Errorf("%d of %d comparisons of equal sides have a false verdict", wrong, runs)
 	}
 }
@@ -269,14 +269,13 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestUnpaired checks that the p-value of unpaired samples is that of the Mann-Whitney test:
-// of the 12870 arrangements of eight and eight samples, four are at least as extreme on one
-// side.
+// TestUnpaired checks that unpaired samples have the p-value of the Mann-Whitney test. Of the
+// 12870 arrangements of eight and eight samples, four are at least as extreme on one side.
 func TestUnpaired(t *testing.T) {
 	a := []float64{1.01, 1.05, 0.98, 1.10, 1.03, 0.99, 1.02, 1.07}
 	b := []float64{1.11, 1.21, 1.09, 1.30, 1.15, 1.08, 1.16, 1.19}
 	s, p := stats.UnpairedRatio(b, a, 0.99)
-	if want := 2.0 * 4 / 12870; math.Abs(p-want) > 1e-9 { // in two pairs, a is greater
+	if want := 2.0 * 4 / 12870; math.Abs(p-want) > 1e-9 { // a is greater in two of the 64 pairs
 		t.Errorf("p = %v, want %v", p, want)
 	}
 	if s.Interval == nil || s.Interval.Low <= 1 || s.Median < 1.08 || s.Median > 1.16 {
@@ -291,9 +290,9 @@ func TestUnpaired(t *testing.T) {
 	}
 }
 
-// TestDrift simulates a machine that becomes 10 % slower during a run. Equal sides do not
-// differ significantly if they are measured in the same rounds, but they do if measured one
-// after the other.
+// TestDrift simulates a machine that becomes 10 % slower during a run. Equal sides must not
+// differ significantly if they are measured in the same rounds. If they are measured one after
+// the other, they do differ.
 func TestDrift(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 5))
 	false1, false2 := 0, 0
@@ -313,9 +312,9 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// TestComparePoolSizes checks that cells are compared although the size of the pool follows
-// from the number of clients. Its effect is part of the parameter's effect. A size that was
-// requested is a factor itself.
+// TestComparePoolSizes checks that cells are compared although a parameter for the number of
+// clients also changes the size of the pool. The effect of the size is then part of the
+// parameter's effect. A size that the user requested is its own factor.
 func TestComparePoolSizes(t *testing.T) {
 	measured := func(pools func(clients int64) []string) *stats.Analysis {
 		run := &result.Run{Compares: &result.Compares{Factor: result.FactorParameter, Name: "clients", First: "1", Second: "8", Margin: 0.02}}
@@ -347,7 +346,7 @@ func TestComparePoolSizes(t *testing.T) {
 }
 
 // TestMeanOfSettledCells checks that the mean covers the rounds that all cells have, and that
-// its interval is corrected for the looks until then. Cells that were measured for longer do
+// its interval is corrected for the looks up to then. Cells that were measured for longer must
 // not widen it.
 func TestMeanOfSettledCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))

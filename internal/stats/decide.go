@@ -9,8 +9,8 @@ import (
 )
 
 // TailRounds is the least number of rounds that can show that two sides take the same time. If
-// one side is slow in one trial of ten, the probability that all of its trials in so many
-// rounds are fast is below [Doubt]. With fewer rounds the samples are more likely to miss it.
+// one trial in ten of a side is slow, the probability that all of its trials in that many rounds
+// are fast is below [Doubt]. With fewer rounds, slow trials are more likely to be missed.
 const TailRounds = 44
 
 func (x *Compared) decide(c *Comparison) {
@@ -29,7 +29,7 @@ func (x *Compared) decide(c *Comparison) {
 		}
 		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
 	case !x.FailAlike && (f.open() || same):
-		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
+		x.Verdict, x.Why = Unclear, "it is not known yet whether one side fails more often: "+f.words(c)
 		x.estimate(x.moreForFailures(c.Margin))
 	case same:
 		x.Verdict = Same
@@ -69,11 +69,11 @@ func RoundsUntil(n int, factor float64) int {
 	return int(total)
 }
 
-// more estimates how many more rounds it takes until the interval of the cell's ratio is
-// within the margin, or excludes 1 even after the correction for the number of cells. It
-// assumes that the ratio stays the same and that the interval shrinks with the square root of
-// the rounds. If only the means are unclear, it estimates the same for their interval. within
-// is the logarithm of 1 plus the margin.
+// more estimates how many more rounds are needed until the interval of the cell's ratio is
+// within the margin, or excludes 1 even after the correction for the number of cells. It assumes
+// that the ratio stays the same and that the interval shrinks with the square root of the
+// rounds. If only the means are unclear, it makes the estimate for their interval. The parameter
+// within is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
 	if x.Typical {
@@ -93,9 +93,9 @@ func (x *Compared) more(within float64) int {
 	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
 }
 
-// moreUntil estimates how many rounds more than n it takes until an interval is narrower by a
-// factor. The total number of rounds is at least the parameter least. [MaxRounds] means that
-// many or more.
+// moreUntil estimates how many rounds more than n are needed until an interval is narrower by
+// the given factor. The total number of rounds is at least the parameter least. A result of
+// [MaxRounds] means that many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
@@ -112,9 +112,10 @@ func (x *Compared) nextLook(n int) int {
 	return n
 }
 
-// narrower returns the factor by which the interval of a ratio must shrink until it is within
-// the logarithm of a margin, or excludes 1. level is the interval's own level: 0.05 if its
-// confidence is 95 %. corrected is the level at which the interval must exclude 1.
+// narrower returns the factor by which the interval of a ratio must shrink until it is within a
+// margin, or excludes 1. The parameter within is the logarithm of the margin. level is the
+// interval's own level: 0.05 if its confidence is 95 %. corrected is the level at which the
+// interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {
 	at, half := math.Abs(math.Log(s.Median)), (math.Log(s.Interval.High)-math.Log(s.Interval.Low))/2
 	factor := half * normalQuantile(corrected) / normalQuantile(level) / at
@@ -128,9 +129,9 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 // with probability p.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// LeastRounds returns the least number of rounds after which two sides can differ
-// significantly in a cell. cells is the number of cells that are compared. looks says that the
-// run is judged while it is under way.
+// LeastRounds returns the least number of rounds after which two sides can differ significantly
+// in a cell. cells is the number of cells that are compared. If looks is true, the run is judged
+// while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

@@ -13,7 +13,8 @@ func ExampleSummarize() {
 	// Output: 1.01, from 0.98 to 1.04 at 98.4 %
 }
 
-// ExampleCompare shows that effects on both sides of a round do not change their ratio.
+// ExampleCompare shows that an effect that slows both sides of a round does not change their
+// ratio.
 func ExampleCompare() {
 	var a, b []stats.Point
 	for round := range 10 {

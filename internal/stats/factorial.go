@@ -8,7 +8,8 @@ import (
 )
 
 // Factorial is a workload that a run measured with several settings or parameters. Each of its
-// tables has the cases with all their values, so that these are compared with each other.
+// tables has the cases with all values of these, so that the values are compared with each
+// other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values
@@ -24,8 +25,8 @@ type Factor struct {
 	Name   string
 	Values []Variation
 
-	// Follows says that the factor's value follows from those of other factors, as the size of
-	// a pool follows from the number of clients. Such a factor has no effect of its own.
+	// Follows says that the factor's value follows from the values of other factors, as the size
+	// of a pool follows from the number of clients. Such a factor has no effect of its own.
 	Follows bool
 }
 
@@ -55,7 +56,7 @@ type Effect struct {
 	Driver string
 	From   Variation
 	To     Variation
-	With   Variation // if it has a Name: only cases with this value of another factor count
+	With   Variation // if its Name is set: only cases with this value of another factor count
 	Ratio  Summary
 	Over   int // number of combinations of the other factors' values
 	Test
@@ -71,8 +72,8 @@ type Dependence struct {
 	Factor  string
 	Effects []*Effect // one for each value of Factor
 
-	// tests compare every two of Effects: the ratios with one value of Factor, divided by the
-	// ratios with the other value, over the combinations that both have.
+	// tests has the comparisons of every two of Effects. Each divides the ratios with one value
+	// of Factor by the ratios with the other value, over the combinations that both have.
 	tests []*Test
 }
 
@@ -108,9 +109,9 @@ func (a *Analysis) factorials() (list []*Factorial) {
 	return list
 }
 
-// fill finds the factors that differ between groups, and compares their values. search says
-// that the run is part of a search for settings; then the first group has the settings that
-// the search started with.
+// fill finds the factors that differ between groups, and compares their values. If search is
+// true, the run is part of a search for settings, and the first group has the settings with
+// which the search started.
 func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all
@@ -129,7 +130,7 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 			}
 		}
 	}
-	alike := map[string]int{} // number of cases of a driver that differ only in settings that the driver does not have
+	alike := map[string]int{} // number of cases of a driver that differ only in settings that do not apply to the driver
 	for _, g := range groups {
 		for _, o := range g.Outcomes {
 			alike[ownKey(o.Case)]++

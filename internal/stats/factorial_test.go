@@ -22,8 +22,8 @@ func crossed(drivers ...string) *result.Run {
 	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)
 }
 
-// crossing returns a run of two settings. takes returns the seconds that a combination of
-// their values takes.
+// crossing returns a run of two settings. The function takes returns the time in seconds for a
+// combination of their values.
 func crossing(syncs []string, takes func(journal, sync string) float64, drivers ...string) *result.Run {
 	r := rand.New(rand.NewPCG(3, 1))
 	run := &result.Run{}
@@ -82,9 +82,9 @@ func TestFactorial(t *testing.T) {
 	}
 }
 
-// TestFactorialNeighbors checks that a factor with three values has the changes from its first
-// value, and those between neighboring values. If the factors' effects multiply, no change
-// depends on the other factor.
+// TestFactorialNeighbors checks a factor with three values. It must have the changes from its
+// first value, and the changes between neighboring values. If the factors' effects multiply, no
+// change may depend on the other factor.
 func TestFactorialNeighbors(t *testing.T) {
 	times := map[string]float64{"wal": 1, "delete": 1.2, "off": 1, "normal": 2, "full": 3}
 	f := stats.Analyze(crossing([]string{"off", "normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, "d"), "").Factorials[0]
@@ -140,8 +140,8 @@ func TestFactorialOfDrivers(t *testing.T) {
 	}
 }
 
-// TestFactorialFailures checks that there is no effect for a change to a value with which more
-// operations fail, or whose case failed.
+// TestFactorialFailures checks that no effect is reported for a change to a value with which
+// more operations fail, or whose case failed.
 func TestFactorialFailures(t *testing.T) {
 	run := crossed("d")
 	for i := range run.Trials {
@@ -185,8 +185,8 @@ func TestNoFactorial(t *testing.T) {
 	}
 }
 
-// TestRaceOfSearch checks that cases that a search dropped early have no rank, even if they
-// have enough samples, and come after the cases that were measured to the end.
+// TestRaceOfSearch checks that cases that a search dropped early have no rank, even if they have
+// enough samples, and that they come after the cases that were measured to the end.
 func TestRaceOfSearch(t *testing.T) {
 	run := crossed("d")
 	run.Rounds = 16
@@ -204,12 +204,12 @@ func TestRaceOfSearch(t *testing.T) {
 		return list
 	}
 	run.Search = &result.Search{Race: "each"}
-	want := []string{"1 as today: ", "2 journal_mode=delete: ", "0 synchronous=full: left out of the race after 8 rounds",
+	want := []string{"1 as now: ", "2 journal_mode=delete: ", "0 synchronous=full: left out of the race after 8 rounds",
 		"0 journal_mode=delete synchronous=full: left out of the race after 2 rounds"}
 	if d := cmp.Diff(want, rows()); d != "" {
 		t.Error(d)
 	}
-	run.Search.Confirms = true // the search dropped none: the trials are missing for another reason
+	run.Search.Confirms = true // this run of the search drops no cases, so the trials are missing for another reason
 	if got := rows(); !strings.HasPrefix(got[2], "3 synchronous=full: ") {
 		t.Errorf("%q", got)
 	}
@@ -239,9 +239,9 @@ func besideCluster(local ...string) *result.Run {
 	return run
 }
 
-// TestBesideCluster checks that a local driver that was measured once has one row beside a
-// cluster, without the cluster's settings, and counts in each table. A local driver that was
-// measured with each setting has a row for each.
+// TestBesideCluster checks a local driver next to a cluster. If it was measured once, it must
+// have one row, without the cluster's settings, that counts in each table. If it was measured
+// with each setting, it must have a row for each.
 func TestBesideCluster(t *testing.T) {
 	for _, c := range []struct {
 		local []string

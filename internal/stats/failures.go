@@ -11,9 +11,9 @@ import (
 )
 
 // Failed operations are judged here for every command. In each round, a cell has a share of
-// operations that failed, as it has a time. Two cells' shares are compared by their
-// differences within rounds. Differences are averaged by their mean, because where failures
-// are rare most differences are zero, and their median would be zero, too.
+// operations that failed, as it has a time. The shares of two cells are compared by their
+// differences within rounds. The mean of these differences is used and not the median: if
+// failures are rare, most differences are zero, so the median would be zero too.
 
 // FailureMargin is the greatest difference between two shares of failed operations that does
 // not matter: 0.1 percentage points.
@@ -60,7 +60,7 @@ func anyFailed(shares ...[]Point) bool {
 	})
 }
 
-// within returns the differences a - b of the values of two sets, in the rounds that both
+// within returns the differences a - b between the values of two sets, for the rounds that both
 // have.
 func within(a, b []Point) (list []float64) {
 	_, rows := byRound(a, b)
@@ -74,15 +74,15 @@ func within(a, b []Point) (list []float64) {
 // differences to compute a distribution.
 const flipSteps = 4096
 
-// exceeds returns the p-value of the test that the mean of differences d is above a value: the
-// probability that their mean would be at least as great if the sign of each difference from
-// that value were drawn at random (Fisher's randomization test within pairs: The Design of
-// Experiments, 1935, section 21). The test is exact for differences that are symmetric about
-// the value, and errs less often than its level says if they are symmetric about a smaller
-// one. Rounding can only make the p-value greater.
+// exceeds returns the p-value of the test that the mean of differences d is above a value. The
+// p-value is the probability that their mean would be at least as great if each difference had a
+// random sign relative to that value (Fisher's randomization test within pairs: The Design of
+// Experiments, 1935, section 21). The test is exact for differences that are symmetric about the
+// value. If they are symmetric about a smaller value, it errs less often than its level says.
+// Rounding can only make the p-value greater.
 //
-// Turning the signs of a subset of the differences leaves the mean at least as great exactly
-// if the subset's sum is at most zero. So the p-value is the share of all subsets whose sum is
+// Changing the signs of a subset of the differences leaves the mean at least as great exactly if
+// the sum of the subset is at most zero. So the p-value is the share of all subsets whose sum is
 // at most zero.
 func exceeds(d []float64, value float64) float64 {
 	total := 0.0
@@ -102,7 +102,7 @@ func exceeds(d []float64, value float64) float64 {
 			more = append(more, s)
 		}
 	}
-	p := make([]float64, lowest+1) // probability of each sum of a subset from the lowest to 0
+	p := make([]float64, lowest+1) // probability of each sum of a subset, from the lowest sum to 0
 	p[lowest] = 1
 	for _, s := range less {
 		for t := range p {
@@ -126,8 +126,7 @@ func exceeds(d []float64, value float64) float64 {
 }
 
 // compareShares tests whether two cells' shares of failed operations differ by more than
-// [FailureMargin]. d has the differences of the shares, one for each round. The test is
-// two-sided.
+// [FailureMargin]. d has the difference of the shares in each round. The test is two-sided.
 func compareShares(d []float64) Test {
 	t := Test{N: len(d), P: 1, Adjusted: 1, fine: 1, single: 1, logs: d}
 	if t.N == 0 {
@@ -153,28 +152,28 @@ func compareShares(d []float64) Test {
 	return t
 }
 
-// Seems reports whether shares of failed operations seem to differ, but in too few rounds to
-// be significant: the difference has the same sign in all rounds, and a t test that is
-// corrected for all comparisons is significant. Without the t test, some of ten equal drivers
-// would seem to differ in most short runs. enough is the number of rounds that would suffice.
+// Seems reports whether shares of failed operations seem to differ, but in too few rounds to be
+// significant. That is so if the difference has the same sign in all rounds, and a t test,
+// corrected for all comparisons, is significant. Without the t test, most short runs of ten
+// equal drivers would report such a difference. enough is the number of rounds that would
+// suffice.
 func (t Test) Seems() (enough int, seems bool) {
 	enough, few := t.TooFew()
 	return enough, few && t.single*max(t.family, 1) < Alpha
 }
 
-// CompareFailures tests whether the shares of the operations that failed differ between two
-// cells, by more than [FailureMargin].
+// CompareFailures tests whether two cells differ in the share of operations that failed, by more
+// than [FailureMargin].
 func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
-// FailuresDiffer reports whether two cells seem to differ in their share of failed operations,
-// so that the ratio of their times means nothing. It is no verdict, because its p-value is not
-// corrected for other comparisons.
+// FailuresDiffer reports whether two cells seem to differ in their share of failed operations.
+// Then the ratio of their times has no meaning. The result is not a verdict, because its p-value
+// is not corrected for other comparisons.
 func FailuresDiffer(a, b *Cell) bool { return CompareFailures(a, b).P < Alpha }
 
-// compareFailures compares the shares of failed operations of every two cells of each table.
-// The p-values are corrected as those of times are: over the pairs of a table, and over the
-// tables of the run. It marks the cells that have no rank because more of their operations
-// failed.
+// compareFailures compares the shares of failed operations of every two cells of each table. The
+// p-values are corrected like those of times: over the pairs of a table, and over the tables of
+// the run. It marks the cells that have no rank because more of their operations failed.
 func (a *Analysis) compareFailures() {
 	var tables []*Table
 	var families [][]Pair
@@ -206,7 +205,7 @@ func (t *Table) pairsOfShares() []Pair {
 // CompareShares compares every two sets of shares of failed operations, as [CompareAll]
 // compares every two sets of times.
 func CompareShares(sets [][]Point) []Pair {
-	raised := make([][]Point, len(sets)) // the logarithms of the ratios of these exponentials are the differences of the shares
+	raised := make([][]Point, len(sets)) // the exponentials of the shares: the logarithms of their ratios are the differences of the shares
 	for i, set := range sets {
 		for _, p := range set {
 			raised[i] = append(raised[i], Point{p.Round, math.Exp(p.Value)})
@@ -215,8 +214,8 @@ func CompareShares(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures marks each cell of which significantly more operations failed than of another
-// cell, or seem to have failed in too few rounds. See [Test.Seems].
+// markFailures marks a cell if significantly more of its operations failed than of another
+// cell's, or if that seems to be so but there are too few rounds. See [Test.Seems].
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {
@@ -250,16 +249,16 @@ func shareInWords(v float64) string {
 	case v == 0:
 		return "none"
 	case v < 0.0005:
-		return "less than 0.1 %"
+		return "less than 0.1%"
 	}
-	return fmt.Sprintf("%.1f %%", 100*v)
+	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
 // UnlikeFailures reports whether the cell has no rank because of the operations that failed.
 func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 
 // DriverFailures compares every two of the drivers by their shares of failed operations. A
-// driver's share in a round is the mean over the tables in which all of the drivers have
+// driver's share in a round is the mean over the tables in which all of these drivers have
 // figures. It returns nil if no operation failed.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
@@ -291,7 +290,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	return pairs
 }
 
-// Failing compares the shares of the operations that failed on the two sides of a cell.
+// Failing compares the shares of failed operations of the two sides of a cell.
 type Failing struct {
 	First, Second float64 // shares of failed operations, from 0 to 1, over all trials
 	P             float64 // p-value of the test that the shares differ by more than [FailureMargin], corrected for the looks
@@ -306,8 +305,8 @@ type Failing struct {
 func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
 
 // compareFailures compares the shares of failed operations of the two sides. It returns nil if
-// no operation failed. If the sides were not measured together, their rounds are paired in
-// order, which is as good as any other pairing.
+// no operation failed. If the sides were not measured together, the first round of one side is
+// paired with the first of the other, and so on. Any other pairing would be as good.
 func (x *Compared) compareFailures(interleaved bool) *Failing {
 	first, second := x.First.shares(), x.Second.shares()
 	if !anyFailed(first, second) {
@@ -326,8 +325,8 @@ func (x *Compared) compareFailures(interleaved bool) *Failing {
 	return f
 }
 
-// differenceAt returns the confidence interval of the mean of differences. It has the values
-// that [exceeds] does not reject.
+// differenceAt returns the confidence interval of the mean of differences. The interval contains
+// the values that [exceeds] does not reject.
 func differenceAt(d []float64, confidence float64) Interval {
 	bound := func(sign float64) float64 {
 		signed := make([]float64, len(d))
@@ -354,17 +353,17 @@ func (f *Failing) words(c *Comparison) string {
 	return fmt.Sprintf("%s with %s, %s with %s", percentOf(f.Second), c.Second, percentOf(f.First), c.First)
 }
 
-func percentOf(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+func percentOf(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 
-// open reports whether more operations of one side seem to have failed, without being
-// significant yet. Then the cell's times give no verdict either.
+// open reports whether more operations of one side seem to have failed, although that is not
+// significant yet. Then the cell gets no verdict from its times either.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// within reports whether the whole interval of the difference of the shares is within a
-// margin. 0.02 is 2 percentage points. It is true if f is nil, because then no operation
-// failed.
+// within reports whether the whole interval of the difference of the shares is within a margin.
+// A margin of 0.02 is 2 percentage points. If f is nil, no operation failed, and the result is
+// true.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true
@@ -373,8 +372,8 @@ func (f *Failing) within(margin float64) bool {
 	return max(i.High, -i.Low) <= max(margin, FailureMargin)
 }
 
-// moreForFailures estimates how many more rounds it takes until the shares of failed
-// operations differ significantly, or surely differ by less than the margin.
+// moreForFailures estimates how many more rounds are needed until the shares of failed
+// operations differ significantly, or certainly differ by less than the margin.
 func (x *Compared) moreForFailures(margin float64) int {
 	f := x.Failing
 	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)

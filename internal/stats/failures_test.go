@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestExceeds checks that the p-value of a mean is the share of all combinations of signs
-// whose mean is at least as great. Rounding only makes it greater, and not by much.
+// TestExceeds checks that the p-value is the share of all combinations of signs for which the
+// mean is at least as great. Rounding may make it only greater, and not by much.
 func TestExceeds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 200 {
@@ -45,8 +45,8 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// failingSides returns a comparison of one cell. failed returns how many operations of a side
-// fail in a round.
+// failingSides returns a comparison of one cell. The function failed returns how many operations
+// of a side fail in a round.
 func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	run := asked(made(1, 2, rounds, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) }), false)
 	for i := range run.Trials {
@@ -57,8 +57,8 @@ func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 }
 
 // TestFailuresInFewRounds checks that failures of one side in each round are significant if
-// there are enough rounds. With fewer rounds the cell is unclear, even if the times are alike:
-// it is neither same nor faster.
+// there are enough rounds. With fewer rounds the cell must be unclear, even if the times are the
+// same.
 func TestFailuresInFewRounds(t *testing.T) {
 	for rounds := 6; rounds < 60; rounds++ {
 		x := stats.CompareRun(stats.Analyze(failingSides(rounds, func(side, _ int) int64 { return int64(side * 999) }), "")).Cells[0]
@@ -72,8 +72,8 @@ func TestFailuresInFewRounds(t *testing.T) {
 	}
 }
 
-// TestRareFailures checks that failures in few trials are significant if there are enough of
-// them, all on one side.
+// TestRareFailures checks that failures in only a few trials are significant if all of them are
+// on one side and there are enough of them.
 func TestRareFailures(t *testing.T) {
 	every := func(n int) *stats.Compared {
 		return stats.CompareRun(stats.Analyze(failingSides(60, func(side, round int) int64 {
@@ -107,7 +107,7 @@ func TestFailuresOfStoredRuns(t *testing.T) {
 		want          stats.Verdict
 	}{{1, 10, stats.FailsMore}, {10, 1, stats.FailsLess}} {
 		x := stats.CompareRuns([2]string{"a", "b"}, one(c.first), one(c.second), 0.05).Cells[0]
-		if x.Verdict != c.want || !strings.Contains(x.Why, fmt.Sprintf("%.3g %% with a", 100*x.Failing.First)) {
+		if x.Verdict != c.want || !strings.Contains(x.Why, fmt.Sprintf("%.3g%% with a", 100*x.Failing.First)) {
 			t.Errorf("%d and %d: %s, %s", c.first, c.second, x.Verdict, x.Why)
 		}
 	}
@@ -133,9 +133,9 @@ func TestSameNeedsFailures(t *testing.T) {
 	}
 }
 
-// TestFailuresInFewRoundsOfDrivers checks that with equal drivers hardly any short run has a
-// row without a rank. A driver of which nearly all operations fail never has a rank, whatever
-// the number of rounds. That also holds in a run that was judged repeatedly, where six rounds
+// TestFailuresInFewRoundsOfDrivers checks that in short runs of equal drivers hardly any row
+// lacks a rank. A driver whose operations nearly all fail must never have a rank, whatever the
+// number of rounds. That must also hold in a run that was judged repeatedly, where six rounds
 // show no significant difference.
 func TestFailuresInFewRoundsOfDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))

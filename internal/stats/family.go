@@ -10,14 +10,14 @@ import (
 const maxClosed = 12
 
 // adjustPairs corrects comparisons of all pairs of k sets. The probability that any two equal
-// sets differ significantly is at most [Alpha], no matter which of the others are equal.
+// sets differ significantly is at most [Alpha], whichever of the other sets are equal.
 //
 // It is the closed testing procedure over all subsets. Two sets differ significantly if, for
-// each subset that contains both, a test finds that the sets in the subset are not all equal.
-// The test of a subset is Simes's inequality over its pairs. There may be several groups of
-// equal sets, so a subset of m sets is tested at m/k of the level (Ryan 1960). More than
-// [maxClosed] sets have too many subsets. Then Holm's procedure is used instead, which finds
-// fewer differences.
+// each subset that contains both, a test finds that the sets in the subset are not all equal. A
+// subset is tested by Simes's inequality over its pairs. There may be several groups of equal
+// sets, so a subset of m sets is tested at m/k of the level (Ryan 1960). More than [maxClosed]
+// sets have too many subsets. Then Holm's procedure is used instead, which finds fewer
+// differences.
 func adjustPairs(k int, pairs []Pair) {
 	for i := range pairs {
 		pairs[i].family = float64(len(pairs))
@@ -60,7 +60,7 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 			continue
 		}
 		of := float64(size*(size-1)) / 2
-		if size < k-1 { // otherwise the other sets are too few to be a group of equal ones
+		if size < k-1 { // if only one set is left, it cannot be a group of equal sets
 			of *= float64(k) / float64(size)
 		}
 		least, found := 1.0, 0.0
@@ -78,10 +78,10 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 	}
 }
 
-// Adjust corrects comparisons that are not pairs of a table, such as those of a study's
-// claims, by the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal
-// Statistical Society B 57(1)). Of the comparisons with a significant difference, at most 5 %
-// are expected to be of equal sets.
+// Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a
+// study's claims. It uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the
+// Royal Statistical Society B 57(1)). Of the comparisons with a significant difference, at most
+// 5 % are expected to compare equal sets.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })
@@ -92,15 +92,15 @@ func Adjust(family []*Test) {
 	}
 }
 
-// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). The
-// procedure of Benjamini and Hochberg selects the tables in which any two drivers differ
-// significantly. The level of the comparisons within these is multiplied by the share of
-// tables that was selected. If all drivers of all tables are equal, the probability that the
-// run finds any difference is at most [Alpha]. If every table is selected, the level stays the
-// same. Tables of two drivers can have too few rounds for a significant difference after this
-// correction. They are corrected by [exchangeRun] as well.
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). The procedure
+// of Benjamini and Hochberg selects the tables in which any two drivers differ significantly.
+// Within these tables, the level of the comparisons is multiplied by the share of tables that
+// were selected. If all drivers of all tables are equal, the probability that the run finds any
+// difference is at most [Alpha]. If every table is selected, the level stays the same. Tables of
+// two drivers can have too few rounds for a significant difference after this correction, so
+// they are corrected by [exchangeRun] as well.
 //
-// First, all p-values are multiplied by looks, the factor for samples that were judged
+// First, all p-values are multiplied by looks. That is the factor for samples that were judged
 // repeatedly.
 func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
@@ -163,7 +163,7 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 type Reliability struct {
 	Tables      int // tables in which anything was compared, including the summary over all tables
 	Comparisons int
-	Telling     int // tables in which any two drivers differ significantly
+	Telling     int // Exchanged is true if tables of two drivers have too few rounds for the signed-rank test, so that a permutation test of the whole run was used as well.
 
 	// Exchanged says that tables of two drivers have too few rounds for the signed-rank test,
 	// so that a permutation test of the whole run was used as well.

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurther checks that the estimate falls if the difference is greater, and rises with the
+// TestFurther checks that the estimate is lower for a greater difference, and higher for more
 // noise.
 func TestFurther(t *testing.T) {
 	points := func(rounds int, value func(i int) float64) (list []stats.Point) {

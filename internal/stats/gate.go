@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// State is what a gate says about a cell.
+// State is the result of a gate for a cell.
 type State string
 
 // The states, in the order in which cells are listed. [Gate.Decision] combines them.
@@ -18,19 +18,20 @@ const (
 	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
 	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
 	GateUnusable    State = "not measured"   // one of the sides has no figures
-	GateTooFew      State = "too few rounds" // too few rounds to find or to exclude a regression
-	GateUnconfirmed State = "not confirmed"  // first GateRegression or GateFailing, but not confirmed by a second measurement
+	GateTooFew      State = "too few rounds" // there are too few rounds to find or to exclude a regression
+	GateUnconfirmed State = "not confirmed"  // the first measurement found GateRegression or GateFailing, but a second measurement did not confirm it
 	GatePossible    State = "not excluded"   // no regression was found, but the interval extends beyond the limit
 	GatePassed      State = "passed"         // the whole interval is within the limit
 )
 
 var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
 
-// Decision is what a gate says about the candidate: the first words of its answer.
+// Decision is the result of a gate for the candidate. The gate's answer begins with it.
 type Decision string
 
-// The decisions. With Passed the candidate passes, with NotExcluded only if the gate is not
-// strict, with NotPassed and Failed it does not. Failed means that the gate is shut.
+// The decisions. With Passed, the candidate passes. With NotExcluded, it passes only if the gate
+// is not strict. With NotPassed and Failed, it does not pass. Failed means that the gate is
+// shut.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
@@ -38,35 +39,35 @@ const (
 	Passed      Decision = "Passed"       // every cell excludes a regression
 )
 
-// Gate judges a candidate relative to its baseline: the first side of each comparison is the
-// baseline, the second the candidate.
+// Gate judges a candidate relative to its baseline. In each comparison, the first side is the
+// baseline and the second the candidate.
 type Gate struct {
 	Baseline, Candidate string
 	Max                 float64 // 0.05: a candidate may need up to 5 % more
-	Strict              bool    // NotExcluded does not pass either; this is the default
+	Strict              bool    // with NotExcluded the candidate does not pass either; this is the default
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
-	Unknown             []Metric // metrics of which no cell has values, although cells have times
+	Unknown             []Metric // metrics for which no cell has values, although cells have times
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
 
 	interleaved bool // both sides were measured by one run
-	tests       int  // number of comparisons that p-values are corrected for
+	tests       int  // number of comparisons for which p-values are corrected
 }
 
 // Gated is a cell of a gate.
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // explains GateTooFew, Differing and failed operations; the reason of Bad is in the sides
-	P     float64   // p-value of the one-sided test that the second side needs more than allowed, corrected for looks and cells
+	Why   string    // explains GateTooFew, Differing and failed operations; for Bad, the sides have the reason
+	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for looks and cells
 	Again *Compared // the second measurement; nil if there was none
 
 	Stored bool   // the baseline's samples are from an earlier run
-	Beside bool   // Again measured both sides in the same rounds
+	Beside bool   // the second measurement, Again, measured both sides in the same rounds
 	Moot   string // why a second measurement would be pointless; otherwise ""
 
-	// Excluded says that a GateUnconfirmed cell certainly has no regression: its second
+	// Excluded says that a GateUnconfirmed cell certainly has no regression. Either its second
 	// measurement excludes one, or both sides are the same build.
 	Excluded bool
 
@@ -74,9 +75,9 @@ type Gated struct {
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
-// NewGate judges comparisons of the same two sides, one for each metric. most is [Gate.Max].
-// Regressions are not confirmed yet: [Gate.Confirm] changes their state if a second
-// measurement lacks them.
+// NewGate judges comparisons of the same two sides, one for each metric. The parameter most is
+// [Gate.Max]. Regressions are not confirmed yet: if a second measurement does not show a
+// regression again, [Gate.Confirm] changes the cell's state.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
@@ -103,10 +104,10 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	return g
 }
 
-// follows reports whether a cell has no figures only because another phase of its trials is
-// wrong or failed, and another cell stands for that phase. That is the phase's own cell. If
-// the phase is not timed and has no cell, it is the first cell that has no figures because of
-// it.
+// follows reports whether another cell stands for the cell x. That is so if x has no figures
+// only because another phase of its trials is wrong or failed. The other cell is that phase's
+// own cell. If the phase is not timed and has no cell, it is the first cell that has no figures
+// because of the phase.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -136,7 +137,7 @@ func (g *Gate) sort() {
 
 // test tests, for each cell, whether the candidate needs more than g.Max allows, and whether
 // more of its operations failed. The p-values of all these tests are corrected together (Holm
-// 1979). If a candidate is within the limit in every cell and its operations fail no more
+// 1979). If a candidate is within the limit in every cell and its operations do not fail more
 // often, the probability that any cell is called a regression is at most [Doubt].
 func (g *Gate) test() {
 	var family []*float64
@@ -153,13 +154,13 @@ func (g *Gate) test() {
 	g.tests = len(family)
 }
 
-// Tests returns the number of comparisons that p-values are corrected for.
+// Tests returns the number of comparisons for which p-values are corrected.
 func (g *Gate) Tests() int { return g.tests }
 
 // moreThan returns the p-value of the one-sided test that the second side exceeds the first
-// side's metric by more than a share. It is corrected for the number of looks. The test is
-// against the allowed share and not against equality: with enough rounds, a test against
-// equality rejects even a candidate that exceeds the baseline by less than the share.
+// side's metric by more than the given share. It is corrected for the number of looks. The test
+// is against the allowed share and not against equality. With enough rounds, a test against
+// equality would reject even a candidate that exceeds the baseline by less than the share.
 func (x *Compared) moreThan(share float64) float64 {
 	allowed := math.Log1p(share) + rounding
 	first, second := x.Points()
@@ -181,12 +182,13 @@ func (x *Compared) moreThan(share float64) float64 {
 	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
 }
 
-// rounding is the greatest rounding error of the logarithm of a ratio. The ratio of two counts
-// may otherwise exceed a limit that it equals.
+// rounding is the greatest rounding error of the logarithm of a ratio. Without it, the ratio of
+// two counts could seem to exceed a limit that it equals.
 const rounding = 1e-9
 
-// excludes reports whether the cell certainly needs no more than most allows. It is not
-// corrected for the number of cells, since a gate passes only if all cells do.
+// excludes reports whether the candidate certainly needs no more than is allowed. The parameter
+// most is the limit. The result is not corrected for the number of cells, because a gate passes
+// only if all cells do.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
 }
@@ -198,13 +200,13 @@ func (x *Compared) timeExcluded(most float64) bool {
 }
 
 // beyond reports whether the cell certainly exceeds the limit although fewer operations of the
-// candidate failed. Then more rounds would not help it pass.
+// candidate failed. Then more rounds would not help the candidate pass.
 func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
 
-// fewRounds reports whether there are too few rounds for any of this many one-sided tests to
-// be significant.
+// fewRounds reports whether there are too few rounds for any of the given number of one-sided
+// tests to be significant.
 func (x *Compared) fewRounds(tests int) bool {
 	return x.least/2*float64(tests) >= Doubt // x.least is for a two-sided test
 }
@@ -242,19 +244,19 @@ func (c *Gated) judge(most float64, tests int) {
 				m.Median, m.Interval.Low, m.Interval.High)
 		}
 	case x.Ratio.Interval == nil || x.fewRounds(tests):
-		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
+		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to judge: give more", x.Ratio.N)
 	default:
 		c.State = GatePossible
 		if x.timeExcluded(most) {
-			c.Why = fmt.Sprintf("that more operations fail is not excluded: %.3g %% and %.3g %%, a difference of up to %.3g percentage points",
+			c.Why = fmt.Sprintf("more operations may fail: %.3g%% and %.3g%%, a difference of up to %.3g percentage points",
 				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
 		}
 		x.estimate(x.moreUntilJudged(most, float64(tests)))
 	}
 }
 
-// moreUntilJudged estimates how many more rounds it takes until the whole interval is below or
-// above the limit. It assumes the same as [Compared.more].
+// moreUntilJudged estimates how many more rounds are needed until the whole interval is below or
+// above the limit. It makes the same assumptions as [Compared.more].
 func (x *Compared) moreUntilJudged(most, tests float64) int {
 	i, allowed := x.Ratio.Interval, math.Log1p(most)
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
@@ -269,13 +271,13 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
-// Settled returns the IDs of the last run's cases that need no further rounds: each of their
-// cells has a regression, has certainly none, or cannot be judged.
+// Settled returns the IDs of the last run's cases that need no further rounds. Each of their
+// cells has a regression, or certainly has none, or cannot be judged.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := (c.State != GatePossible || c.beyond(g.Max)) && c.State != GateTooFew &&
-			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction multiplies by no more than g.tests
+			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction multiplies by at most g.tests
 			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
@@ -289,8 +291,8 @@ func (g *Gate) Settled() []int {
 	return slices.Sorted(maps.Keys(ids))
 }
 
-// Doubtful returns the cells that a second measurement has to confirm: those with a
-// regression, and those in which more operations failed.
+// Doubtful returns the cells that a second measurement has to confirm: cells with a regression,
+// and cells in which more operations failed.
 func (g *Gate) Doubtful() (cells []*Gated) {
 	for _, c := range g.Cells {
 		if (c.State == GateRegression || c.State == GateFailing) && c.Again == nil {
@@ -301,9 +303,9 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 }
 
 // Confirm judges the doubtful cells by a second measurement of the same sides, again with one
-// comparison for each metric. If the baseline was stored, its driver may now be measured in
-// the same rounds as the candidate, in one run for each pair of drivers. A cell that no
-// comparison has is not confirmed.
+// comparison for each metric. If the baseline was stored, the second measurement may measure its
+// driver in the same rounds as the candidate, with one run for each pair of drivers. A cell that
+// is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
@@ -324,25 +326,25 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss marks a doubtful cell as unconfirmed without a second measurement. why says why one
-// would be pointless. same says that both sides are the same build, so that the candidate
-// cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter why
+// says why one would be pointless. If same is true, both sides are the same build, so the
+// candidate cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
 }
 
-// candidate returns a key by which a cell is found in another measurement of the candidate.
-// The key has neither baseline nor variant, because in the other measurement the baseline can
-// be another run and variants can have other names.
+// candidate returns a key by which a cell is found in another measurement of the candidate. The
+// key contains neither the baseline nor the variant: in the other measurement, the baseline can
+// be another run, and variants can have other names.
 func (x *Compared) candidate(phase string) string {
 	c := x.Second.Case
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
-// confirms reports whether the second measurement x has the same fault as cell c. most is the
-// limit. cells is the number of cells that were measured again; the p-value is corrected for
-// it.
+// confirms reports whether the second measurement x shows the same fault as cell c. The
+// parameter most is the limit. cells is the number of cells that were measured again; the
+// p-value is corrected for that number.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
 	case c.State == GateFailing:
@@ -366,8 +368,8 @@ func (g *Gate) Shut() bool {
 // Shuts reports whether a cell in state s shuts the gate.
 func (s State) Shuts() bool { return s == GateWrong || s == GateFailing || s == GateRegression }
 
-// Decision returns what the states of all cells amount to. The answer, the exit status and
-// what CI services are told depend on it.
+// Decision combines the states of all cells. The answer, the exit status and the results for CI
+// services depend on it.
 func (g *Gate) Decision() Decision {
 	has := func(doubts func(*Gated) bool) bool { return slices.ContainsFunc(g.Cells, doubts) }
 	switch {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sides returns a comparison of two drivers in several tables. In each, the second driver's
-// time and memory are the first's, multiplied by one of factors.
+// sides returns a comparison of two drivers in several tables. Each factor makes a table. In it,
+// the second driver's time and memory are the first's multiplied by the factor.
 func sides(seed uint64, spread float64, factors ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(4, seed))
 	run := asked(made(len(factors), 2, 20, func(table, d, _ int) float64 {
@@ -65,8 +65,8 @@ func TestGate(t *testing.T) {
 	}
 }
 
-// TestGateConfirmsWhatItHas checks that a cell that was not measured again is not confirmed,
-// and that no cell is judged twice.
+// TestGateConfirmsWhatItHas checks that a cell that was not measured again is not confirmed, and
+// that no cell is judged twice.
 func TestGateConfirmsWhatItHas(t *testing.T) {
 	g := stats.NewGate(0.05, stats.CompareRun(sides(3, 0.01, 1, 1.2)))
 	g.Confirm(stats.CompareRun(sides(4, 0.01, 1)))
@@ -210,8 +210,8 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// TestGateStrict checks that a gate whose cells are not excluded, even with 1.2 times the
-// time, has not passed. Whether it is shut depends on how strict it is.
+// TestGateStrict checks a gate that neither finds nor excludes regressions, even with 1.2 times
+// the time. It must not pass. Whether it is shut depends on how strict it is.
 func TestGateStrict(t *testing.T) {
 	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
 	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
@@ -223,8 +223,8 @@ func TestGateStrict(t *testing.T) {
 	}
 }
 
-// TestGateAtWhatIsAllowed checks that a ratio exactly at the limit, as counts can have, is no
-// regression.
+// TestGateAtWhatIsAllowed checks that a ratio exactly at the limit, which ratios of counts can
+// have, is not a regression.
 func TestGateAtWhatIsAllowed(t *testing.T) {
 	for factor, want := range map[float64]stats.State{1.05: stats.GatePassed, 1.051: stats.GateRegression} {
 		run := asked(made(1, 2, 12, func(_, d, _ int) float64 { return 0.1 * (1 + float64(d)*(factor-1)) }), false)
@@ -288,8 +288,8 @@ func TestGateByStoredBaseline(t *testing.T) {
 	}
 }
 
-// TestGateConfirmsFailures checks that failures must be significant in a second measurement,
-// too, because a few may fail by chance.
+// TestGateConfirmsFailures checks that failures must also be significant in a second
+// measurement, because a few operations may fail by chance.
 func TestGateConfirmsFailures(t *testing.T) {
 	measured := func(failed func(round int) int64) *stats.Comparison {
 		a := sides(6, 0.01, 1)
@@ -356,8 +356,8 @@ func TestGateConfirmsStoredBaseline(t *testing.T) {
 	}
 }
 
-// TestGateFewerFailures checks that a candidate of which fewer operations fail does not pass
-// if it needs far more time, but passes if it needs no more.
+// TestGateFewerFailures checks a candidate whose operations fail less often. It must not pass if
+// it needs far more time, but must pass if it needs no more.
 func TestGateFewerFailures(t *testing.T) {
 	for _, c := range []struct {
 		times float64
@@ -379,8 +379,8 @@ func TestGateFewerFailures(t *testing.T) {
 	}
 }
 
-// TestGateSlowTrials checks that a candidate does not pass if it takes 3 times as long in one
-// trial of ten, once its mean shows that.
+// TestGateSlowTrials checks a candidate that takes 3 times as long in one trial of ten. It must
+// not pass once its mean shows that.
 func TestGateSlowTrials(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 6))
 	run := asked(made(1, 2, 88, func(_, d, round int) float64 {

@@ -7,13 +7,13 @@ import "slices"
 type Machines struct {
 	Runs []*Analysis
 
-	// Pairs has every two drivers, without the floor, of every table in which at least two
-	// runs compare them. If the runs were made to compare two sides, Pairs has the two sides
-	// of every cell.
+	// Pairs has every two drivers, except the floor, of every table in which at least two runs
+	// compare them. If the runs were made to compare two sides, Pairs has the two sides of every
+	// cell.
 	Pairs []MachinesPair
 }
 
-// MachinesPair is what the runs say about two drivers, or two sides, in one table.
+// MachinesPair has the verdicts of the runs on two drivers, or two sides, in one table.
 type MachinesPair struct {
 	TableName
 	First, Second string
@@ -21,9 +21,9 @@ type MachinesPair struct {
 	Agreement     Agreement
 }
 
-// SaidOn is what one run says about a pair.
+// SaidOn is the verdict of one run on a pair.
 type SaidOn struct {
-	Verdict Verdict // about the second: Slower, Faster, Same (sides only) or Unclear; "" if the run does not compare the pair
+	Verdict Verdict // about the second driver or side: Slower, Faster, Same (sides only) or Unclear; "" if the run does not compare the pair
 	Ratio   Summary // the second's time divided by the first's
 }
 
@@ -92,8 +92,8 @@ func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 	}
 }
 
-// pair returns the pair of two drivers in a table, and adds it if it is missing. turned says
-// that the pair's First is second.
+// pair returns the pair of two drivers in a table, and adds it if it is missing. If turned is
+// true, the pair's First is the parameter second.
 func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, turned bool) {
 	for i := range m.Pairs {
 		switch p := &m.Pairs[i]; {
@@ -137,8 +137,8 @@ func (p *MachinesPair) agree() {
 	}
 }
 
-// SlowerSecond returns the pair with its drivers in such an order that the second is the
-// slower one on the first machine that has a verdict of slower or faster.
+// SlowerSecond returns the pair with its drivers in an order in which the second is the slower
+// one. The first machine whose verdict is slower or faster decides.
 func (p MachinesPair) SlowerSecond() MachinesPair {
 	first := slices.IndexFunc(p.Said, func(s SaidOn) bool { return s.Verdict == Slower || s.Verdict == Faster })
 	if first < 0 || p.Said[first].Verdict == Slower {

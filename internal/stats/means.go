@@ -20,15 +20,15 @@ func pairedMeans(a, b []Point, confidence float64) Summary {
 		return Summary{N: n}
 	}
 	means := [2]float64{mstats.Mean(x), mstats.Mean(y)}
-	d := make([]float64, n) // each round's contribution to the logarithm of the ratio
+	d := make([]float64, n) // contribution of each round to the logarithm of the ratio
 	for i := range d {
 		d[i] = x[i]/means[0] - y[i]/means[1]
 	}
 	return meansWithin(means, n, mstats.StdDev(d)/math.Sqrt(float64(n)), float64(n-1), confidence)
 }
 
-// unpairedMeans is [pairedMeans] for sets that were not measured in the same rounds. The
-// degrees of freedom are those of Welch (1947, Biometrika 34).
+// unpairedMeans is like [pairedMeans] for sets that were not measured in the same rounds. The
+// degrees of freedom are computed as by Welch (1947, Biometrika 34).
 func unpairedMeans(a, b []float64, confidence float64) Summary {
 	n := min(len(a), len(b))
 	if n < 2 {

@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Noise is how much the times of two equal cases differ: of the same driver, measured twice in
-// the same rounds.
+// Noise is how much the times of two equal cases differ. The cases have the same driver, which
+// is measured twice in each round.
 type Noise struct {
 	Median      float64   // median of the values of both cases
 	Least, Most float64   // the least and the greatest value, divided by Median
 	Ratios      []float64 // one case's time divided by the other's, for each round
 
-	// Half is the difference that at least half of the rounds reach, Widest the greatest
-	// difference in any round. 0.02 says that one case took 2 % longer than the other, no
-	// matter which.
+	// Half is the least difference in the half of the rounds that differ most. Widest is the
+	// greatest difference in any round. 0.02 means that one case took 2 % longer than the other,
+	// no matter which.
 	Half, Widest float64
 }
 
@@ -39,20 +39,19 @@ func NewNoise(a, b []Point) (n Noise, ok bool) {
 	return n, true
 }
 
-// NoiseTold is the share of runs that detect the difference that [Noise.SmallestDifference]
-// returns.
+// NoiseTold is the share of runs that must detect a difference for [Noise.SmallestDifference] to
+// return it.
 const NoiseTold = 0.9
 
 // SmallestDifference returns the smallest difference between two cases that a run of some
-// rounds, at least [MinSamples], detects with probability [NoiseTold]. 0.02 is a ratio of
-// 1.02.
+// rounds, at least [MinSamples], detects with probability [NoiseTold]. 0.02 is a ratio of 1.02.
 //
-// It simulates many runs of that length. Each takes random ratios of the equal cases, and
-// computes their interval by [SummarizeRatios]. A difference of the cases multiplies all
-// ratios, and so the ends of the interval. A run detects the difference if it lifts the lower
-// end above 1. It does not matter which of two equal cases is divided by the other, so each
-// ratio is drawn as often as its inverse. Beyond 100 rounds intervals shrink with the square
-// root of the rounds.
+// It simulates many runs of that length. Each run draws random ratios of the equal cases, and
+// computes their interval by [SummarizeRatios]. A difference between the cases multiplies all
+// ratios, and so the ends of the interval. A run detects the difference if the lower end is then
+// above 1. It does not matter which of two equal cases is divided by the other, so each ratio is
+// drawn as often as its inverse. Beyond 100 rounds, intervals are assumed to shrink with the
+// square root of the rounds.
 func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
 	random := rand.New(rand.NewPCG(1, 2)) // fixed seed: the same ratios always give the same result
@@ -72,12 +71,12 @@ func (n Noise) SmallestDifference(rounds int) float64 {
 	return math.Expm1(at * math.Sqrt(float64(len(drawn))/float64(rounds)))
 }
 
-// Range returns the range in which a difference that [Noise.SmallestDifference] returned would
-// lie, about nine times in ten, if the noise were measured for very long. It draws the
-// measured rounds again many times, and assumes that the difference grows with the width of
-// their interval. The range covers two bootstrap intervals of 95 %, the percentile one and the
-// basic one of the logarithm (A. C. Davison, D. V. Hinkley, Bootstrap Methods and their
-// Application, chapter 5), because with few rounds either alone is too narrow.
+// Range returns a range for a difference that [Noise.SmallestDifference] returned. If the noise
+// were measured for very long, the difference would be in that range about nine times in ten.
+// Range draws the measured rounds again many times, and assumes that the difference grows with
+// the width of their interval. The range covers two bootstrap intervals of 95 %, the percentile
+// interval and the basic interval of the logarithm (A. C. Davison, D. V. Hinkley, Bootstrap
+// Methods and their Application, chapter 5), because with few rounds either alone is too narrow.
 func (n Noise) Range(difference float64) (low, high float64) {
 	const times = 200
 	random := rand.New(rand.NewPCG(3, 4))
@@ -100,8 +99,8 @@ func (n Noise) Range(difference float64) (low, high float64) {
 	return of(min(small, 1/large)), of(max(large, 1/small))
 }
 
-// width returns half the width of the interval of the logarithms of ratios, if each ratio is
-// as likely as its inverse. The interval is then symmetric about 0.
+// width returns half the width of the interval of the logarithms of ratios. Each ratio counts as
+// likely as its inverse, so the interval is symmetric about 0.
 func (n Noise) width(ratios []float64) float64 {
 	both := make([]float64, 0, 2*len(ratios))
 	for _, r := range ratios {

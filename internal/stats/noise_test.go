@@ -45,8 +45,8 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestNoiseTells checks that a difference as large as SmallestDifference is detected in 9 of
-// 10 runs of that many rounds.
+// TestNoiseTells checks that a difference as large as SmallestDifference is detected in 9 of 10
+// runs with the given number of rounds.
 func TestNoiseTells(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	a, b := equal(400, 0.02, random)
@@ -81,8 +81,8 @@ func TestNoiseTells(t *testing.T) {
 	}
 }
 
-// TestNoiseRange checks that the range of a difference usually contains the difference that
-// much more measuring finds.
+// TestNoiseRange checks that the range of a difference usually contains the difference that a
+// much longer measurement finds.
 func TestNoiseRange(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	long, ok := stats.NewNoise(equal(400, 0.02, random))

@@ -12,11 +12,12 @@ import (
 
 // Overall summarizes the drivers over all tables of a run.
 //
-// In each round, a driver's figure is the geometric mean, over the tables, of the ratio of its
-// time to the base's. Two drivers are then compared by their figures within rounds, as two
-// cells are compared by their samples. So it does not matter which driver is the base. Every
-// table has the same weight. All drivers are judged by the same tables: those in which each
-// driver has figures and a rank, and whose phase is not too short for any of them.
+// In each round, a driver has one figure: for each table its time is divided by the base's, and
+// the figure is the geometric mean of these ratios. Two drivers are then compared by their
+// figures within rounds, as two cells are compared by their samples. So it does not matter which
+// driver is the base. Every table has the same weight. All drivers are judged by the same
+// tables: those in which each driver has figures and a rank, and whose phase is not too short
+// for any of them.
 type Overall struct {
 	Base    string // the driver that ratios are relative to; "" if there is nothing to compare
 	IsFloor bool
@@ -52,15 +53,15 @@ type LeftOut struct {
 	Table   *TableName `json:"table,omitempty"`
 	Driver  string     `json:"driver,omitempty"`
 	Code    string     `json:"code" jsonschema:"enum=no-figures,enum=too-short,enum=few-figures,enum=more-failed,enum=failures-open"` // the reason, such as [NoFigures]
-	Drivers []string   `json:"drivers,omitempty"`                                                                                     // the drivers because of which the table is left out
-	Figures int        `json:"figures,omitempty"`                                                                                     // only of [FewFigures]: number of tables in which the driver has figures
-	Tables  int        `json:"tables,omitempty"`                                                                                      // only of [FewFigures]: number of all tables
+	Drivers []string   `json:"drivers,omitempty"`                                                                                     // the drivers that cause the table to be left out
+	Figures int        `json:"figures,omitempty"`                                                                                     // only for [FewFigures]: number of tables in which the driver has figures
+	Tables  int        `json:"tables,omitempty"`                                                                                      // only for [FewFigures]: number of all tables
 }
 
 // The codes of [LeftOut].
 const (
 	NoFigures    = "no-figures"    // some drivers have no figures in the table
-	MoreFailed   = "more-failed"   // significantly more operations of some drivers failed in the table than of others
+	MoreFailed   = "more-failed"   // in the table, significantly more operations of some drivers failed than of others
 	FailuresOpen = "failures-open" // more operations of some drivers seem to have failed, but there are too few rounds
 	ShortPhase   = "too-short"     // the phase is too short to judge drivers by
 	FewFigures   = "few-figures"   // the driver has figures in less than half of the tables
@@ -91,7 +92,7 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	}
 	var tables []int
 	for t, name := range names {
-		drivers := map[string][]string{} // by code: the drivers because of which the table is left out
+		drivers := map[string][]string{} // drivers that cause the table to be left out, by code
 		leave := func(code string, e *entry) { drivers[code] = append(drivers[code], e.first.Driver) }
 		for _, e := range in {
 			switch c := e.cells[t]; {
@@ -217,8 +218,8 @@ func acrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) 
 	return list
 }
 
-// byRound returns the rounds that all sets have, in the order of the first set, and for each
-// of them the values of all sets.
+// byRound returns the rounds that all sets have, in the order of the first set. For each of
+// these rounds, it also returns the values of all sets.
 func byRound(sets ...[]Point) (rounds []int, rows [][]float64) {
 	values := map[int][]float64{}
 	for i, set := range sets {

@@ -30,7 +30,7 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 		return s
 	}
 	null := signedRankNull(n)
-	outside := 0 // number of averages that lie beyond each end of the interval
+	outside := 0 // number of averages outside each end of the interval
 	for 2*null(outside) <= 1-confidence {
 		outside++
 	}
@@ -75,9 +75,9 @@ func walshAverages(d []float64) []float64 {
 
 // signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric
 // about 0. The rank sum of the positive differences is the number of Walsh averages above 0
-// (Tukey 1949). A Walsh average is the mean of two differences, or one difference itself. An
-// average of exactly 0 counts against both sides, so ties and zeros can only make p greater.
-// sign says on which side of 0 the differences are.
+// (Tukey 1949). A Walsh average is the mean of two differences, or a single difference. An
+// average of exactly 0 counts for neither side, so ties and zeros can only make p greater. The
+// result sign says on which side of 0 the differences are.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
 		return 1, 0
@@ -86,7 +86,8 @@ func signedRank(d []float64) (p float64, sign int) {
 	return min(1, 2*signedRankNull(len(d))(min(negative, positive))), cmp.Compare(positive, negative)
 }
 
-// walshSigns counts the Walsh averages that are not above 0, and those that are not below 0.
+// walshSigns counts the Walsh averages that are at most 0, and the Walsh averages that are at
+// least 0.
 func walshSigns(d []float64) (notAbove, notBelow int) {
 	for i, x := range d {
 		for _, y := range d[i:] {
@@ -103,7 +104,7 @@ func walshSigns(d []float64) (notAbove, notBelow int) {
 }
 
 // exactSignedRank is the greatest number of rounds for which the exact distribution of the
-// signed-rank statistic is computed. Beyond it the normal distribution is as good.
+// signed-rank statistic is computed. For more rounds, the normal distribution is as good.
 const exactSignedRank = 100
 
 var nulls = struct {
@@ -151,21 +152,21 @@ func signedRankNull(n int) func(t int) float64 {
 	}
 }
 
-// rankRounds is the least number of rounds with which the p-values of the signed-rank test are
-// corrected for comparisons of three or more sets. With fewer rounds they are too coarse: the
-// least p-value of six rounds is 2/64.
+// rankRounds is the least number of rounds for which the p-values of the signed-rank test are
+// corrected for comparisons of three or more sets. With fewer rounds there are too few possible
+// p-values: the least one with six rounds is 2/64.
 const rankRounds = 16
 
-// shortTails is the factor by which p-values of the t test are multiplied. If a distribution
-// has short tails, as that of times that drift within rounds, these p-values are a little too
+// shortTails is the factor by which p-values of the t test are multiplied. If a distribution has
+// short tails, like that of times that drift within rounds, these p-values are a little too
 // small.
 const shortTails = 1.25
 
-// corrected returns the p-value that corrections for many comparisons start from. rank is that
-// of the signed-rank test of the differences d. For few rounds it is that of Student's paired
-// t test, whose p-values have no minimum. For symmetric distributions with long tails the t
-// test errs less often than its level says (Efron 1969). In any case [signedRank] has to
-// agree.
+// corrected returns the p-value from which corrections for many comparisons start. The parameter
+// rank is the p-value of the signed-rank test of the differences d, and is used if there are
+// enough rounds. For few rounds, the p-value of Student's paired t test is used, because it has
+// no minimum. For symmetric distributions with long tails the t test errs less often than its
+// level says (Efron 1969). In any case, [signedRank] has to agree.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {

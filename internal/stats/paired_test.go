@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// all returns a function that reports whether a set has enough samples.
+// all returns a function that reports whether a set has enough samples to take part.
 func all(sets [][]stats.Point) func(int) bool {
 	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
 }
@@ -27,7 +27,7 @@ func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point
 	return p
 }
 
-// unsteady returns, for each of n rounds, the factor by which its times are longer.
+// unsteady returns, for each of n rounds, the factor by which the round's times are longer.
 func unsteady(r *rand.Rand, n int) []float64 {
 	f := make([]float64, n)
 	for i := range f {
@@ -53,7 +53,7 @@ func TestCompareRatios(t *testing.T) {
 		// and P(T ≤ 6) = 14/64.
 		{"one far below", []float64{1.2, 1.3, 1.4, 1.5, 1.6, 0.1}, 28. / 64, 4. / 6, 1},
 		{"zero is below", []float64{0, 0.1, 0.2, 0.3, 0.4, 0.5}, 2. / 64, -1, -1},
-		// Wilcoxon's table: n = 10, T = 8 is the bound of 5 %.
+		// Wilcoxon's table: for n = 10, the critical value at 5 % is T = 8.
 		{"ten", []float64{1.01, 1.02, 0.97, 1.04, 0.951, 1.06, 1.07, 1.08, 1.09, 1.1}, 2 * 25. / 1024, 0.6, 1},
 	} {
 		got := stats.CompareRatios(tc.ratios)
@@ -72,7 +72,7 @@ func TestIntervalAgreesWithTest(t *testing.T) {
 		ratios := make([]float64, 6+i%55)
 		for j := range ratios {
 			ratios[j] = math.Exp(0.03*r.NormFloat64() + 0.02)
-			if i%3 == 0 { // ties, and ratios of 1
+			if i%3 == 0 { // makes ties, and ratios of 1
 				ratios[j] = 1 + math.Round(20*(ratios[j]-1))/20
 			}
 		}
@@ -165,8 +165,8 @@ func TestRank(t *testing.T) {
 	}
 }
 
-// TestTenDriversCanBeToldApart checks that differences of ten drivers are significant in six
-// rounds, even if rounds vary.
+// TestTenDriversCanBeToldApart checks that the differences between ten drivers are significant
+// after six rounds, even if rounds vary.
 func TestTenDriversCanBeToldApart(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	rounds := unsteady(r, 6)
@@ -202,8 +202,8 @@ func TestPermutationTest(t *testing.T) {
 	}
 }
 
-// TestManyDrivers checks that differences are found even with more drivers than closed testing
-// handles.
+// TestManyDrivers checks that differences are found even if there are more drivers than closed
+// testing can handle.
 func TestManyDrivers(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 4))
 	for _, k := range []int{12, 13, 30} {
@@ -220,9 +220,9 @@ func TestManyDrivers(t *testing.T) {
 	}
 }
 
-// TestClosedTestingOfThree checks that a correction never makes a p-value smaller, and keeps
-// their order. For three sets the result is computed by hand: the pairs {0,1}, {0,2} and {1,2}
-// have p-values a ≤ b ≤ c.
+// TestClosedTestingOfThree checks that a correction never makes a p-value smaller, and keeps the
+// order of p-values. For three sets the result is computed by hand: the pairs {0,1}, {0,2} and
+// {1,2} have p-values a ≤ b ≤ c.
 func TestClosedTestingOfThree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 5))
 	for range 200 {

@@ -12,12 +12,12 @@ import (
 const permutations = 1999
 
 // permutationTest returns the p-value of the hypothesis that all sets of a table are equal. It
-// exchanges the values of the sets at random within each round, and counts how often the
+// exchanges the values of the sets at random within each round. It then counts how often the
 // greatest t statistic of any two sets is at least as great as without exchanges. If all sets
-// are equal, the test is exact for any distribution, even for times that drift within rounds,
-// since the order within a round is shuffled. Rounds that any set lacks are ignored. If fewer
-// than [MinSamples] rounds remain, the p-value is 0, so that the test contradicts no other
-// test.
+// are equal, the test is exact for any distribution. That includes times that drift within
+// rounds, because the order within a round is shuffled. Rounds that any set lacks are ignored.
+// If fewer than [MinSamples] rounds remain, the p-value is 0, so that the test contradicts no
+// other test.
 func permutationTest(sets [][]Point) float64 {
 	rows := completeRounds(sets)
 	if len(rows) < MinSamples {
@@ -50,9 +50,9 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 	return rows
 }
 
-// greatestT returns the greatest t statistic of the differences of any two columns, squared
-// and without its constant factor. It returns the first that is at least enough, if there is
-// one.
+// greatestT returns the greatest t statistic of the differences between any two columns, squared
+// and without its constant factor. It stops and returns a value as soon as it finds one that is
+// at least enough.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {
@@ -77,14 +77,15 @@ func greatestT(rows [][]float64, enough float64) float64 {
 	return greatest
 }
 
-// exchangeRun lowers the corrected p-values of tables of two sets that have too few rounds.
-// With six rounds the least p-value is 2/64. Corrected for many tables, it is never below
+// exchangeRun lowers the corrected p-values of tables of two sets that have too few rounds. With
+// six rounds the least p-value is 2/64, which after a correction for many tables is never below
 // [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within
 // rounds. It compares each table's t statistic with the greatest t statistic of this table and
-// all less clear ones (Westfall, Young 1993, step-down maxT). This is exact for any
-// distribution, too.
+// all less clear ones (Westfall, Young 1993, step-down maxT). This test is also exact for any
+// distribution.
 //
-// The p-values are multiplied by looks, the factor for samples that were judged repeatedly.
+// The p-values are multiplied by looks. That is the factor for samples that were judged
+// repeatedly.
 func exchangeRun(list []*Test, looks float64) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Test) bool { return !(clearness(x.logs, 0) > 0) })
 	slices.SortStableFunc(list, func(a, b *Test) int { return cmp.Compare(clearness(b.logs, 0), clearness(a.logs, 0)) })

@@ -21,15 +21,14 @@ func Proportion(k, n int64) Interval {
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
-// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1
-// of a's samples and k2 of b's samples belong to the part. difference is the part of b less
-// the part of a, per trial. half is half the width of the difference's interval. parts is the
-// number of parts that are compared; the intervals of all parts hold together with a
-// probability of 95 %.
+// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1 of
+// a's samples and k2 of b's samples belong to the part. difference is the part in b minus the
+// part in a, per trial. half is half the width of the difference's interval. parts is the number
+// of parts that are compared. With a probability of 95 %, the intervals of all parts contain the
+// true differences.
 //
-// A count of independent events has a Poisson distribution, so its variance is its own value.
-// If the trials' values vary more than that, the parts are assumed to vary more by the same
-// factor.
+// A count of independent events has a Poisson distribution, so its variance equals the count. If
+// the trials' values vary more than that, the parts are assumed to vary more by the same factor.
 func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (difference, half float64) {
 	confidence := 1 - (1-Confidence)/float64(max(parts, 1))
 	of := func(s Sampled, k int64) (mean, half float64) {
@@ -65,9 +64,9 @@ func (s Sampled) mean(confidence float64) (mean, half float64) {
 	return mean, half
 }
 
-// SampledRatio returns the mean of b divided by the mean of a, with its 95 % interval. Both
-// must have samples. The interval is wide if there are few samples or if trials differ.
-// Differences of trials are unknown if there is only one.
+// SampledRatio returns the mean of b divided by the mean of a, with its 95 % interval. Both must
+// have samples. The interval is wide if there are few samples or if trials differ. If there is
+// only one trial, it is not known how much trials differ.
 func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	meanA, halfA := a.mean(Confidence)
 	meanB, halfB := b.mean(Confidence)

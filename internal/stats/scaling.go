@@ -28,8 +28,8 @@ type Throughput struct {
 	PerSecond float64
 }
 
-// MinScaling is the least number of different numbers of clients for which [FitScaling] fits
-// the law. Fewer could not contradict a law of three parameters.
+// MinScaling is the least number of different numbers of clients for which [FitScaling] fits the
+// law. The law has three parameters, so it would fit any three numbers of clients.
 const MinScaling = 4
 
 // FitScaling fits the universal scalability law to points by least squares of the relative
@@ -97,10 +97,10 @@ func first(float64) float64    { return 1 }
 func serial(n float64) float64 { return n - 1 }
 func pairs(n float64) float64  { return n * (n - 1) }
 
-// Falling returns κn² - (1-σ) for n clients, which is above 0 exactly if throughput falls at
-// n. σ and κ are those of [Scaling], but fitted without bounds. With bounds, every fit to a
-// constant throughput would have a peak; without them, the result is as often below 0 as
-// above. ok is false if there is no fit.
+// Falling returns κn² - (1-σ) for n clients. The result is above 0 exactly if throughput falls
+// at n clients. σ and κ are the parameters of [Scaling], but fitted without bounds. With bounds,
+// every fit to a constant throughput would have a peak. Without them, the result is below 0 as
+// often as above. ok is false if there is no fit.
 func Falling(points []Throughput, clients float64) (fall float64, ok bool) {
 	c, ok := leastSquares(points, []func(float64) float64{first, serial, pairs})
 	if !ok || c[0] <= 0 {

@@ -20,8 +20,8 @@ func ExampleFitScaling() {
 	// peak at 8.5 clients, 3318/s; no point is farther than 0.5 % away
 }
 
-// TestFitScaling checks that the fit to throughputs that follow a law finds that law, also if
-// σ or κ are at their bounds, and nearly finds it if throughputs vary.
+// TestFitScaling checks that if throughputs follow a law, the fit finds that law, even if σ or κ
+// are at their bounds. If the throughputs vary, it must nearly find the law.
 func TestFitScaling(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, law := range []stats.Scaling{
@@ -69,7 +69,8 @@ func TestScalingPeak(t *testing.T) {
 	}
 }
 
-// TestNoScaling checks that no law is fitted to throughputs that could not contradict it.
+// TestNoScaling checks that no law is fitted if there are too few numbers of clients, or
+// impossible values.
 func TestNoScaling(t *testing.T) {
 	for name, points := range map[string][]stats.Throughput{
 		"none":      nil,

@@ -7,10 +7,10 @@ import (
 )
 
 // Sequential is the confidence of intervals in runs that measure until figures are precise
-// enough. Such a run looks at intervals again and again, and stops when they are narrow. So
-// its intervals contain the true value less often than their confidence says. With this one,
-// at least 95 % of them contain it; docs/methodology.md has the reason. The range of
-// [MinSamples] samples has a confidence just above it, 31/32.
+// enough. Such a run computes intervals repeatedly, and stops when they are narrow. So its
+// intervals contain the true value less often than their confidence says. With a confidence of
+// Sequential, at least 95 % of them contain it; docs/methodology.md gives the reason. The range
+// of [MinSamples] samples has a confidence just above it, 31/32.
 const Sequential = 0.9687
 
 // looking returns the factor by which p-values are multiplied if intervals have the given
@@ -23,8 +23,8 @@ func looking(confidence float64) float64 {
 	return Alpha / (1 - confidence)
 }
 
-// Figure is what a run finds out about a cell: the ratio to the base of its table or, if it is
-// compared with no other cell, its median.
+// Figure is a figure that a run measures for a cell: the ratio to the base of the cell's table
+// or, if the cell is not compared with any other, its median.
 type Figure struct {
 	TableName
 	Cell    *Cell
@@ -87,12 +87,13 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// UntilSettled returns a function for [lab.Schedule] that says which cases of a run need no
-// further trials: those whose figures are all within ±precision, or that have no figures. The
-// base of a table continues for as long as any other cell of the table does.
+// UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
+// further trials. These are the cases whose figures are all within ±precision, and the cases
+// without figures. The base of a table needs further trials as long as any other cell of the
+// table does.
 //
-// The function judges all cases each time. If another driver has become the base of a table,
-// the ratios change, and a case that was settled before can continue.
+// The function judges all cases each time. If another driver becomes the base of a table, the
+// ratios change, and a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {

@@ -25,8 +25,8 @@ func newSettling(phases []string, drivers ...string) *settling {
 	return s
 }
 
-// until measures rounds until all cases are settled, but no more than most. It returns the
-// number of rounds of each case.
+// until measures rounds until all cases are settled, or until there are as many rounds as the
+// parameter most. It returns the number of rounds of each case.
 func (s *settling) until(most int, floor string, precision float64) map[int]int {
 	judge := stats.UntilSettled(floor, precision)
 	rounds := map[int]int{}
@@ -63,7 +63,7 @@ func TestUntilSettled(t *testing.T) {
 		phases  []string
 		drivers []string
 		time    func(id int, phase string, round int) float64
-		want    map[int]int // rounds of each case, of at most 20
+		want    map[int]int // expected number of rounds of each case, at most 20
 	}{
 		{"ratios, not medians", both, []string{"native", "b", "c"},
 			func(id int, _ string, round int) float64 { return float64(id) * swing(round) }, map[int]int{1: 6, 2: 6, 3: 6}},
@@ -100,8 +100,8 @@ func TestUntilSettled(t *testing.T) {
 	}
 }
 
-// TestUntilSettledAnew checks that a case that failed is no base any more. The other cases are
-// compared with another base, and settled ones continue if that needs more rounds.
+// TestUntilSettledAnew checks that a case that failed is no longer a base. The other cases are
+// compared with another base, and settled cases are measured further if that needs more rounds.
 func TestUntilSettledAnew(t *testing.T) {
 	s := newSettling([]string{"insert"}, "native", "b", "c")
 	s.time = func(id int, _ string, round int) float64 {
@@ -121,8 +121,8 @@ func TestUntilSettledAnew(t *testing.T) {
 	}
 }
 
-// TestUntilSettledSideBySide checks that cases with different settings are in one table, where
-// ratios to the fastest setting settle them.
+// TestUntilSettledSideBySide checks cases with different settings. They are in one table, and
+// are settled by their ratios to the fastest setting.
 func TestUntilSettledSideBySide(t *testing.T) {
 	s := newSettling([]string{"insert"}, "b", "b", "b")
 	for i, v := range []string{"wal", "delete", "truncate"} {

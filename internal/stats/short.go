@@ -6,10 +6,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TooShort is the least median time of a phase by which drivers are judged. In a shorter
-// phase, costs that occur only at its beginning, such as cold caches and page faults, are
-// about a tenth of the time, and one interruption by the system takes longer than the phase.
-// See docs/methodology.md.
+// TooShort is the least median time of a phase by which drivers are judged. In a shorter phase,
+// costs that occur only at its beginning, such as cold caches and page faults, are about a tenth
+// of the time. A single interruption by the system takes longer than the phase. See
+// docs/methodology.md.
 const TooShort = time.Millisecond
 
 // TooShort reports whether the phase is too short to judge a driver by. A phase at a fixed

@@ -34,8 +34,8 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// TestTooShortSide checks that a comparison by time is too short if one of its sides is, and
-// that a comparison by another metric never is.
+// TestTooShortSide checks that a comparison by time is marked as too short if one of its sides
+// is too short, and that a comparison by another metric never is.
 func TestTooShortSide(t *testing.T) {
 	for i, want := range []bool{true, true, false} {
 		times := [2]string{fmt.Sprint([]int{2, 20, 20}[i]), fmt.Sprint([]int{2, 0, 30}[i])}

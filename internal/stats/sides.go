@@ -10,14 +10,14 @@ import (
 )
 
 type keyed struct {
-	key  string // equal for the two cells that are compared; begins with the workload's hash
+	key  string // the same for the two cells that are compared; begins with the workload's hash
 	name TableName
 	cell *Cell
 }
 
-// cells returns the cells for which the factor that by names has the given value, or all cells
-// if value is "". Their keys contain everything in which two cells that are compared must
-// agree.
+// cells returns the cells in which a factor has the given value. The parameter by names the
+// factor. If value is "", all cells are returned. Two cells are compared if they agree in
+// everything that their keys contain.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)
@@ -61,9 +61,9 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 // number of clients unless it is set.
 const poolSize = "pool_size"
 
-// poolFollows reports whether everything else about a case, such as a parameter for the number
-// of clients, determines the size of the pool. If not, several sizes were requested, and the
-// size is a factor itself.
+// poolFollows reports whether the size of the pool is determined by the rest of a case, for
+// example by a parameter for the number of clients. If not, several sizes were requested, and
+// the size is a factor itself.
 func poolFollows(cases []result.Case) bool {
 	sizes := map[string]string{}
 	for i := range cases {

@@ -58,9 +58,9 @@ type Summary struct {
 	Warnings []string  `json:"warnings,omitempty"`
 }
 
-// Spread returns the interval's relative half-width: the distance from the median to the
+// Spread returns the interval's relative half-width. That is the distance from the median to the
 // farther end, divided by the median. ok is false if there is no interval, or if the median is
-// zero and the interval is not.
+// zero but an end of the interval is not.
 func (s Summary) Spread() (spread float64, ok bool) {
 	if s.Interval == nil {
 		return 0, false
@@ -75,9 +75,9 @@ func (s Summary) Spread() (spread float64, ok bool) {
 	return half / math.Abs(s.Median), true
 }
 
-// Inverse returns the summary of the samples' reciprocals: it turns seconds per row into rows
-// per second. Its median is 1 divided by the median. With an even number of samples, this
-// differs from the median of the reciprocals.
+// Inverse returns the summary of the samples' reciprocals. It converts, for example, seconds per
+// row into rows per second. Its median is 1 divided by the median. With an even number of
+// samples, this differs from the median of the reciprocals.
 func (s Summary) Inverse() Summary {
 	s.Median = reciprocal(s.Median)
 	if i := s.Interval; i != nil {

@@ -22,9 +22,9 @@ func TestSummarize(t *testing.T) {
 	}{
 		{"none", nil, 0, nil, 1},
 		{"five have no interval", []float64{5, 1, 4, 2, 3}, 3, nil, 1},
-		// P(min < median < max) = 1 - 2/2^6.
+		// With six values, P(min < median < max) = 1 - 2/2^6.
 		{"six have their range", []float64{6, 1, 5, 2, 4, 3}, 3.5, &stats.Interval{Low: 1, High: 6, Confidence: 1 - 2./64}, 0},
-		// Order statistics 2 and 8: 1 - 2(1+9)/2^9.
+		// With nine values, order statistics 2 and 8 have the level 1 - 2(1+9)/2^9.
 		{"nine", []float64{9, 8, 7, 6, 5, 4, 3, 2, 1}, 5, &stats.Interval{Low: 2, High: 8, Confidence: 1 - 2*10./512}, 0},
 		{"zeros", make([]float64, 6), 0, &stats.Interval{Confidence: 1 - 2./64}, 0},
 	} {
@@ -52,7 +52,7 @@ func points(values ...float64) []stats.Point {
 	return p
 }
 
-// TestRatiosCancelDrift checks that drift that affects both sides of a round does not widen
+// TestRatiosCancelDrift checks that a drift that affects both sides of a round does not widen
 // the ratio's interval.
 func TestRatiosCancelDrift(t *testing.T) {
 	var a, b []stats.Point
@@ -76,7 +76,7 @@ func TestRatiosLeaveOut(t *testing.T) {
 	}
 }
 
-// TestInverse checks that, with two samples in the middle, the median of the rates is not the
+// TestInverse checks that with an even number of samples, the median of the rates is not the
 // rate of the median.
 func TestInverse(t *testing.T) {
 	times := []float64{1, 1, 1, 3, 4, 4}

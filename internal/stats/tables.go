@@ -21,7 +21,7 @@ type Table struct {
 
 	PerOp bool // times are divided by the number of operations, because rows have different numbers
 
-	base       string  // the driver that ratios are relative to, if it has figures; "" for the fastest
+	base       string  // name of the driver that ratios are relative to, if it has figures; "": the fastest
 	floor      string  // the driver that is the floor; "" if the floor has no figures
 	confidence float64 // of the intervals
 }
@@ -35,7 +35,8 @@ type Cell struct {
 	Ratio   *Summary // the ratio to the table's base, from the ratio of each round
 	Skipped int      // number of rounds without a ratio, because the base's value was zero
 
-	// Unranked says why a cell that has figures is not compared; otherwise it is "".
+	// Unranked says why a cell with figures is not compared with others. It is "" if the cell is
+	// compared or has no figures.
 	Unranked string
 	Standing
 
@@ -51,7 +52,7 @@ type Sample struct {
 	*result.Sample
 }
 
-// Points returns the values that the phase is judged by, in seconds or in seconds per
+// Points returns the values by which the phase is judged, in seconds or in seconds per
 // operation. There is one for each round.
 func (c *Cell) Points() []Point {
 	if c.perOp {
@@ -87,8 +88,8 @@ func Against(pairs []Pair, i, j int) (test Test, ok bool) {
 	return Test{}, false
 }
 
-// Ratio returns the first cell's time of a pair divided by the second's, from the ratio of
-// each round.
+// Ratio returns the ratio for a pair of cells: the first cell's time divided by the second's. It
+// is computed from the ratio of each round.
 func (t *Table) Ratio(p Pair) Summary {
 	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
 	return SummarizeRatiosAt(Values(ratios), t.confidence)
@@ -209,9 +210,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the case whose driver is the floor: the driver of exactly that
-// name, or else the first case's of the drivers that are a version of it. It returns -1 if
-// there is none.
+// floorOf returns the index of the case whose driver is the floor. That is the driver of exactly
+// that name or, if there is none, the driver of the first case whose driver is a version of it.
+// It returns -1 if there is none.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

@@ -9,10 +9,10 @@ import (
 )
 
 // unpairedRatio returns the ratio of two sets of times that were not measured in the same
-// rounds, the p-value p of the test that they differ, and the least value that p can have. The
-// ratio is the Hodges-Lehmann estimate: the median of all ratios of one time of a to one time
-// of b. Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken, Nonparametric
-// Statistical Methods, chapter 4). Times of zero in b are ignored.
+// rounds. It also returns the p-value p of the test that they differ, and the least value that p
+// can have. The ratio is the Hodges-Lehmann estimate: the median of all ratios of a time of a to
+// a time of b. Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken,
+// Nonparametric Statistical Methods, chapter 4). Times of zero in b are ignored.
 func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least float64) {
 	b = slices.DeleteFunc(slices.Clone(b), func(v float64) bool { return v == 0 })
 	n := min(len(a), len(b))
@@ -55,9 +55,9 @@ func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least floa
 	return s, p, least
 }
 
-// exactMannWhitney is the greatest number of samples on a side for which the exact
-// distribution of the Mann-Whitney statistic is computed. Beyond it the normal distribution is
-// as good.
+// exactMannWhitney is the greatest number of samples on a side for which the exact distribution
+// of the Mann-Whitney statistic is computed. For more samples, the normal distribution is as
+// good.
 const exactMannWhitney = 50
 
 // mannWhitneyNull returns the distribution function of the Mann-Whitney statistic of n

@@ -25,7 +25,7 @@ func (v Variation) String() string {
 	return v.Name + "=" + v.Value
 }
 
-// Variant returns g.Varied in words, such as "rows=100 journal_mode=wal". It is "" if the
+// Variant returns g.Varied as text, such as "rows=100 journal_mode=wal". It is "" if the
 // workload has only one group.
 func (g *Group) Variant() string { return variant(g.Varied) }
 
@@ -37,7 +37,7 @@ func variant(varied []Variation) string {
 	return strings.Join(words, " ")
 }
 
-// own returns those of the variations that affect the driver of a case.
+// own returns the variations that affect the driver of a case.
 func own(c *result.Case, varied []Variation) []Variation {
 	has := result.OwnSettings(c.Info.Kind, c.Settings)
 	return slices.DeleteFunc(slices.Clone(varied), func(v Variation) bool {
@@ -47,21 +47,21 @@ func own(c *result.Case, varied []Variation) []Variation {
 	})
 }
 
-// ownKey returns a key that is equal for two cases of a driver that differ only in settings
-// that the driver does not have.
+// ownKey returns a key for a case. Two cases of a driver have the same key if they differ only
+// in settings that do not apply to the driver.
 func ownKey(c *result.Case) string { return c.Driver + " " + sharedKey(c, c.Info.Kind) }
 
-// sharedKey returns a key that is equal for two cases with the same work that differ only in
-// settings that drivers of a kind do not have.
+// sharedKey returns a key for a case. Two cases with the same work have the same key if they
+// differ only in settings that do not apply to drivers of the given kind.
 func sharedKey(c *result.Case, kind driver.Kind) string {
 	own := *c
 	own.Settings = result.OwnSettings(kind, c.Settings)
 	return groupKey(&own)
 }
 
-// shareOutcomes adds outcomes to further groups, if their drivers have none of the settings in
-// which these groups differ. Such a driver was measured in only one of the groups, and would
-// do the same in the others.
+// shareOutcomes adds outcomes to further groups. If a driver has none of the settings in which
+// two groups differ, it was measured in only one of them, and its results would be the same in
+// the other.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
 	for _, g := range a.Groups {
@@ -84,8 +84,8 @@ func (a *Analysis) shareOutcomes() {
 	}
 }
 
-// changes returns, in words, the parameters of group g and the settings in which it differs
-// from another group of its workload.
+// changes returns, as text, the parameters of group g and the settings in which it differs from
+// another group of its workload.
 func (g *Group) changes(first *Group) string {
 	var words []string
 	changed := false
@@ -97,7 +97,7 @@ func (g *Group) changes(first *Group) string {
 		}
 	}
 	if !changed {
-		words = append(words, "as today")
+		words = append(words, "as now")
 	}
 	return strings.Join(words, " ")
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// made returns a run with some tables, drivers and rounds. seconds returns the time of each
-// sample.
+// made returns a run with some tables, drivers and rounds. The function seconds returns the time
+// of each sample.
 func made(tables, drivers, rounds int, seconds func(table, driver, round int) float64) *result.Run {
 	run := &result.Run{}
 	for t := range tables {
@@ -34,9 +34,9 @@ func made(tables, drivers, rounds int, seconds func(table, driver, round int) fl
 	return run
 }
 
-// TestTwiceInEveryRound checks that a driver that takes twice the floor's time in every round
-// differs significantly from it after six rounds, in the tables and in the summary, even if
-// rounds vary.
+// TestTwiceInEveryRound checks a driver that takes twice the floor's time in every round. After
+// six rounds it must differ significantly from the floor, in the tables and in the summary, even
+// if rounds vary.
 func TestTwiceInEveryRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, drivers := range []int{2, 4, 10} {
@@ -115,7 +115,7 @@ func TestRunIsCorrected(t *testing.T) {
 			}
 			return v
 		}), "d0")
-		if want := differ; a.Reliability.Telling != want && a.Reliability.Telling != want+1 { // the summary may be one more
+		if want := differ; a.Reliability.Telling != want && a.Reliability.Telling != want+1 { // the summary over all tables may be one more
 			t.Errorf("%d tables tell drivers apart, want %d", a.Reliability.Telling, want)
 		}
 		if a.Reliability.Tables != 11 || a.Reliability.Comparisons != 11 {
@@ -133,8 +133,8 @@ func TestRunIsCorrected(t *testing.T) {
 }
 
 // TestOneDifferenceInFewRounds checks runs of two drivers with so few rounds that no table's
-// p-value could be significant after the correction for 15 tables. A very clear difference is
-// found nevertheless, and noise is not taken for one.
+// p-value could be significant after the correction for 15 tables. A very clear difference must
+// be found nevertheless, and noise must not be taken for a difference.
 func TestOneDifferenceInFewRounds(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 11))
 	for _, rounds := range []int{6, 7, 9} {
@@ -162,8 +162,8 @@ func TestOneDifferenceInFewRounds(t *testing.T) {
 	}
 }
 
-// failing returns a run in which the given shares of three drivers' operations failed. The
-// more operations fail, the faster the driver is.
+// failing returns a run of three drivers. The parameter shares has the share of each driver's
+// operations that failed. The more operations fail, the faster the driver is.
 func failing(shares ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(1, 9))
 	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })
@@ -185,12 +185,12 @@ func TestFailingIsNotRanked(t *testing.T) {
 		why    string
 	}{
 		{"none", []float64{0, 0, 0}, []string{"1", "2", "3"}, ""},
-		{"one", []float64{0, 0.5, 0}, []string{"1", "-", "2"}, "more of its operations failed (50.0 %) than of"},
+		{"one", []float64{0, 0.5, 0}, []string{"1", "-", "2"}, "more of its operations failed (50.0%) than of"},
 		{"less than matters", []float64{0, 0.0005, 0}, []string{"1", "2", "3"}, ""},
-		{"a little more than matters", []float64{0, 0.0015, 0}, []string{"1", "-", "2"}, "(0.2 %) than of"},
+		{"a little more than matters", []float64{0, 0.0015, 0}, []string{"1", "-", "2"}, "(0.2%) than of"},
 		{"all alike", []float64{0.1, 0.1, 0.1}, []string{"1", "2", "3"}, ""},
-		{"one more", []float64{0.1, 0.15, 0.1}, []string{"1", "-", "2"}, "(15.0 %) than of"},
-		{"the base", []float64{0.5, 0, 0}, []string{"-", "1", "2"}, "(50.0 %) than of"},
+		{"one more", []float64{0.1, 0.15, 0.1}, []string{"1", "-", "2"}, "(15.0%) than of"},
+		{"the base", []float64{0.5, 0, 0}, []string{"-", "1", "2"}, "(50.0%) than of"},
 	} {
 		a := failing(tc.shares...)
 		tab := a.Groups[0].Tables[0]
@@ -241,8 +241,8 @@ func BenchmarkAnalyze(b *testing.B) {
 	}
 }
 
-// TestCompareFamilies checks that figures computed from a run are compared as its tables are:
-// corrected for all of them, and for the looks at the run.
+// TestCompareFamilies checks that figures computed from a run are compared like its tables. The
+// p-values must be corrected for all of the figures, and for the looks at the run.
 func TestCompareFamilies(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 9))
 	family := func(rounds, sets int, slower float64) (list [][]stats.Point) {

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums sets the status wrong for cases whose answers differ from the other cases'.
-// The drivers did the same work, so their checksums must agree. A checksum that more than half
-// of the drivers have is assumed to be right. If there is none, all are wrong, because nobody
-// can tell which driver is at fault.
+// verifyChecksums sets the status wrong for cases whose answers differ from those of other
+// cases. The drivers did the same work, so their checksums must agree. A checksum that more than
+// half of the drivers have is assumed to be right. If there is no such checksum, all are wrong,
+// because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
@@ -55,8 +55,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame sets the status wrong for the outcomes whose checksum is not that of the majority, or
-// for all outcomes if there is no majority.
+// blame sets the status wrong for the outcomes whose checksum is not the majority's. If there is
+// no majority, it does so for all outcomes.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {
@@ -80,8 +80,8 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided returns the message for drivers with the checksum own if no checksum has a
-// majority: that any driver may be right, and how to find out.
+// undecided returns the message for drivers with the checksum own if no checksum has a majority.
+// It says that any driver may be right, and how to find out.
 func undecided(own string, sums []string, by map[string][]*Outcome) string {
 	var others []*Outcome
 	var present, theirs []string
@@ -113,8 +113,8 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another returns a driver that can decide who is right: the first one not present, of three
-// that share no code.
+// another returns a driver that can decide who is right: the first of three drivers that share
+// no code, except drivers in present.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {
@@ -137,8 +137,8 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// short returns the shortest prefix of a checksum, at least 8 digits, that none of the other
-// checksums has.
+// short returns the shortest prefix of a checksum, at least 8 digits, that differs from the
+// beginning of all other checksums.
 func short(checksum string, among []string) string {
 	for n := 8; n < len(checksum); n++ {
 		if !slices.ContainsFunc(among, func(s string) bool { return s != checksum && strings.HasPrefix(s, checksum[:n]) }) {

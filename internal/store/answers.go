@@ -22,8 +22,8 @@ const (
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
 
 // checkAnswer returns an error if an answer contradicts itself or is too large. runID is the
-// answer's run, and size the length of its record in bytes. The package of the question checks
-// the answer's value.
+// answer's run, and size is the length of its record in bytes. The answer's value is checked by
+// the package of the question.
 func checkAnswer(a *result.Answer, runID, size int64) error {
 	switch {
 	case size > maxAnswer:

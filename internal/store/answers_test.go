@@ -15,12 +15,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// answer returns an answer that names runs.
+// answer returns an answer that names the given runs.
 func answer(runs ...int64) *result.Answer {
 	return &result.Answer{Question: result.QuestionTune, Version: 1, Runs: runs, Value: json.RawMessage(`{"loss":1}`)}
 }
 
-// begun stores a run with another second for each, and returns its number.
+// begun stores a run that began at the given second, and returns its number.
 func begun(t *testing.T, path string, second int, a *result.Answer) int64 {
 	t.Helper()
 	r := smallRun()
@@ -31,7 +31,8 @@ func begun(t *testing.T, path string, second int, a *result.Answer) int64 {
 	return r.ID
 }
 
-// An answer is stored with a run that is there, and its run is listed with its question.
+// TestAnswer checks that an answer can be stored with an existing run, and that the list of runs
+// then shows the answer's question.
 func TestAnswer(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	begun(t, path, 0, nil)
@@ -56,7 +57,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// An answer that somebody has made, or changed, is refused before it can fill the memory.
+// TestHostileAnswers checks that an answer that somebody else has made or changed is refused
+// before it can fill the memory.
 func TestHostileAnswers(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	begun(t, path, 0, answer())
@@ -90,7 +92,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// An answer whose run is gone is left out, and its number is not given again.
+// TestOrphanAnswer checks that an answer whose run is gone is left out, and that the run's
+// number is not used again.
 func TestOrphanAnswer(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	begun(t, path, 0, answer())
@@ -104,7 +107,8 @@ func TestOrphanAnswer(t *testing.T) {
 	}
 }
 
-// A merge carries answers along. The runs that they name have other numbers then.
+// TestMergeAnswers checks that a merge also copies answers, and changes the numbers of the runs
+// that they name.
 func TestMergeAnswers(t *testing.T) {
 	from, to := newPath(t), newPath(t)
 	for second := range 3 {
@@ -124,7 +128,8 @@ func TestMergeAnswers(t *testing.T) {
 	}
 }
 
-// An answer comes in when its run was merged before it had one.
+// TestMergeAnswerLater checks that a merge adds an answer to a run that was merged before it had
+// one.
 func TestMergeAnswerLater(t *testing.T) {
 	from, to := newPath(t), newPath(t)
 	begun(t, from, 0, nil)
@@ -141,7 +146,8 @@ func TestMergeAnswerLater(t *testing.T) {
 	}
 }
 
-// A store of the version before answers is upgraded, and merged as it is.
+// TestBeforeAnswers checks that a store from before answers is upgraded when it is opened, and
+// can be merged without that.
 func TestBeforeAnswers(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:6], time.Second)

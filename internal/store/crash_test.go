@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// childVariable says what the test binary does instead of testing, when a test starts
-// it as a separate process.
+// childVariable is the name of an environment variable. A test that starts the test binary as a
+// separate process sets it to say what the process must do.
 const childVariable = "STORE_TEST_CHILD"
 
 var children = map[string]func(args []string) error{"record": record, "lock": lock, "merge": mergeAll}
@@ -64,16 +64,15 @@ func record(args []string) error {
 	}
 }
 
-// TestKilled checks that a process that is killed at any moment loses at most the
-// current trial.
+// TestKilled checks that a process that is killed at any moment loses at most the current trial.
 func TestKilled(t *testing.T) {
 	const kills = 20
 	ctx, path := context.Background(), newPath(t)
-	stored := map[int64]int{} // by run, how many trials were reported
+	stored := map[int64]int{} // number of trials that were reported, by run
 	journals := 0
 	for k := range kills {
 		if k%5 == 0 {
-			path, stored = newPath(t), map[int64]int{} // also kill while the store is created
+			path, stored = newPath(t), map[int64]int{} // a new store, so that processes are also killed while they create it
 		}
 		cmd := child(t, "record", path)
 		out, err := cmd.StdoutPipe()
@@ -86,7 +85,7 @@ func TestKilled(t *testing.T) {
 		// The process is killed after some reports, at a random moment.
 		reports, wait := rand.IntN(8), time.Duration(rand.IntN(20_000))*time.Microsecond
 		if reports == 0 {
-			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
+			time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // the child may have ended already
 		}
 		lines := bufio.NewScanner(out)
 		for n := 1; lines.Scan(); n++ {
@@ -98,7 +97,7 @@ func TestKilled(t *testing.T) {
 			}
 			stored[run] = last
 			if n == reports {
-				time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // it may have ended
+				time.AfterFunc(wait, func() { _ = cmd.Process.Kill() }) // the child may have ended already
 			}
 		}
 		if err := cmd.Wait(); cmd.ProcessState.ExitCode() >= 0 && err != nil {
@@ -174,7 +173,7 @@ func TestOpenKeepsLocks(t *testing.T) {
 			}
 			opened <- err
 		}()
-		// The store opens now or, as it should, after this transaction.
+		// The second Store opens now or, as it should, only after this transaction.
 		time.Sleep(50 * time.Millisecond)
 		out, err := child(t, "lock", path).Output()
 		if err != nil || !strings.Contains(string(out), "database is locked") {

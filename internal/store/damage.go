@@ -19,8 +19,8 @@ type Orphans struct {
 	Rows  int    `json:"rows"`
 }
 
-// orphans is a query that counts the rows of TABLE whose run is gone. It seeks from one run to
-// the next instead of reading all rows, because a store may have a million samples.
+// orphans is a query that counts the rows of TABLE whose run is gone. It searches the index from
+// one run to the next instead of reading all rows, because a store may have a million samples.
 const orphans = `
 WITH RECURSIVE ids(id) AS (
   SELECT min(run_id) FROM TABLE

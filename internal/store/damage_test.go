@@ -16,7 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// told returns a wall time that identifies the place where a sample belongs.
+// told returns a wall time from which the test can tell to which run, trial and phase a sample
+// belongs.
 func told(run int64, trial, phase int) int64 {
 	return run*1_000_000 + int64(trial)*1000 + int64(phase) + 1
 }
@@ -118,14 +119,14 @@ func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) 
 	return runs, errs
 }
 
-// TestOrphans checks rows that were deleted without the rows that belong to them. Those
-// are orphans: they are left out, reported, and never given to another run.
+// TestOrphans checks rows whose run, case or trial was deleted without them. Such rows must be
+// left out and reported, and must never be given to another run.
 func TestOrphans(t *testing.T) {
 	path := tellingStore(t)
 	for _, c := range []struct {
 		query string
 		want  []store.Orphans
-		of    map[int64]string // the warning, by run
+		of    map[int64]string // the expected warning, by run
 	}{
 		{"DELETE FROM runs WHERE run_id = 2", []store.Orphans{{"cases", 2}, {"trials", 6}, {"samples", 12}, {"warnings", 7}}, nil},
 		{"DELETE FROM runs", []store.Orphans{{"cases", 6}, {"trials", 18}, {"samples", 36}, {"warnings", 21}}, nil},
@@ -168,8 +169,8 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// TestOrphansAreNotAdopted checks that a number is not given again while there are
-// orphans of its run.
+// TestOrphansAreNotAdopted checks that the number of a run is not used again while there are
+// orphans of the run.
 func TestOrphansAreNotAdopted(t *testing.T) {
 	ctx, path := context.Background(), tellingStore(t)
 	hurt(t, path, "DELETE FROM runs WHERE run_id = 3; DELETE FROM cases WHERE run_id = 3; DELETE FROM sqlite_sequence")
@@ -229,8 +230,8 @@ func TestContradictions(t *testing.T) {
 	}
 }
 
-// TestHurtAtRandom checks that with any change of the rows nothing panics, and
-// everything that can be read is where it belongs.
+// TestHurtAtRandom changes rows at random. Nothing may panic, and everything that can be read
+// must belong to its run, trial and phase.
 func TestHurtAtRandom(t *testing.T) {
 	path := tellingStore(t)
 	tables := map[string][]string{
@@ -267,7 +268,7 @@ func TestHurtAtRandom(t *testing.T) {
 		}
 		db.SetMaxOpenConns(1)
 		for _, q := range append([]string{"PRAGMA foreign_keys = off", "PRAGMA ignore_check_constraints = on"}, script...) {
-			_, _ = db.Exec(q) // a value that does not fit its column
+			_, _ = db.Exec(q) // fails if a value does not fit its column
 		}
 		db.Close()
 		_, errs := look(t, hurtPath)
@@ -284,7 +285,7 @@ func TestHurtAtRandom(t *testing.T) {
 				t.Errorf("of several lines: %v", err)
 			}
 		}
-		if len(errs) == 1 { // there is no run 4
+		if len(errs) == 1 { // the only error is that there is no run 4
 			outcomes["whole"]++
 		}
 		if t.Failed() {

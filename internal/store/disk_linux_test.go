@@ -89,7 +89,7 @@ func smallDisk() error {
 		return fmt.Errorf("%d trials are left, %v; %d were stored", len(got.Trials), err, kept)
 	}
 
-	// Without any space left, no store can be made and none is begun.
+	// If no space is left, no store can be created, and nothing remains of the attempt.
 	if err := os.WriteFile(filepath.Join(dir, "ballast"), make([]byte, 1<<20), 0o644); !errors.Is(err, syscall.ENOSPC) {
 		return fmt.Errorf("the disk is not full: %v", err)
 	}
@@ -106,7 +106,7 @@ func smallDisk() error {
 		return fmt.Errorf("opening a store on a full disk to write: %w", e)
 	}
 
-	// With space again, the same store continues.
+	// When there is space again, the same store can be used.
 	if err := os.Remove(filepath.Join(dir, "ballast")); err != nil {
 		return err
 	}
@@ -176,8 +176,8 @@ func want(err error, parts ...string) error {
 	return nil
 }
 
-// TestTakenAway removes the file. SQLite would continue writing to a file that no
-// longer has a name.
+// TestTakenAway removes the store's file while it is open. SQLite would continue writing to a
+// file that no longer has a name.
 func TestTakenAway(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
 		"deleted":           os.Remove,

@@ -19,7 +19,8 @@ var (
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error about this file: with another file, the same operation may succeed.
+// UnusableError is an error that is caused by this file. With another file, the same operation
+// may succeed.
 type UnusableError struct {
 	Remedy bool  // the error's text also says what the user can do about this file
 	Why    error // if the file was refused, the error without the file's name; otherwise nil
@@ -37,8 +38,8 @@ func refuse(path string, err error) error {
 	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
-// explain adds to an error of SQLite the file's name, what the error means for a store, and a
-// remedy. It returns other errors unchanged.
+// explain adds three things to an error of SQLite: the file's name, what the error means for a
+// store, and a remedy. It returns other errors unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -15,7 +15,8 @@ const (
 	ListTrials = listTrials
 )
 
-// Ranges and DataDir are tested with input that a test cannot produce otherwise.
+// Ranges and DataDir are exported for tests with input that the exported functions cannot
+// produce.
 var (
 	Ranges  = ranges
 	DataDir = dataDir

@@ -13,12 +13,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. Errors call the copy name,
-// which is how the user knows it. The copy must not change while it is open, and must have no
-// journal or write-ahead log.
+// OpenForeign opens a copy of somebody else's store for reading. Errors call the file by name,
+// which is the name that the user knows. The copy must not change while it is open, and must
+// have no journal or write-ahead log.
 //
-// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades nor
-// writes the file.
+// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades nor writes
+// the file.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {
@@ -73,7 +73,7 @@ func limit(c *sql.Conn) error {
 	return nil
 }
 
-// object is a row of sqlite_schema: a table, index, view or trigger.
+// object is a row of sqlite_schema. It describes a table, index, view or trigger.
 type object struct {
 	typ, name, table, text string
 	virtual                bool

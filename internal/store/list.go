@@ -30,8 +30,8 @@ type Entry struct {
 	Trials    int                   `json:"trials"`
 	Statuses  map[result.Status]int `json:"statuses"` // how many trials have each status; failed trials that were repeated don't count
 	Cases     int                   `json:"cases"`
-	Bad       map[result.Status]int `json:"bad"`      // how many cases have each status other than OK as the worst status of their trials
-	Warnings  int                   `json:"warnings"` // number of distinct codes among the warnings about the run, its cases and its trials
+	Bad       map[result.Status]int `json:"bad"`      // number of cases by their status, without OK; a case has the worst status of its trials
+	Warnings  []string              `json:"warnings"` // distinct codes of the warnings about the run, its cases and its trials, sorted
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
@@ -52,7 +52,7 @@ const (
 	listTrials = `SELECT run_id, case_id, listed_status, count(*) FROM trials GROUP BY 1, 2, 3`
 	listAgain  = `SELECT run_id, case_id, listed_status, count(*) FROM trials INDEXED BY trials_by_case
 		WHERE listed_status <> 'ok' AND CASE WHEN json_valid(json) THEN json_extract(json, '$.repeated') END GROUP BY 1, 2, 3`
-	listWarnings = `SELECT run_id, count(DISTINCT CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END) FROM warnings GROUP BY 1`
+	listWarnings = `SELECT DISTINCT run_id, CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END FROM warnings ORDER BY 1, 2`
 )
 
 // List lists all runs, oldest first. If a run's record cannot be decoded, its entry says so in
@@ -154,21 +154,21 @@ func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(tria
 	})
 }
 
-// noteWarnings adds to each entry the number of distinct codes among the run's warnings.
+// noteWarnings adds to each entry the distinct codes of the run's warnings.
 func noteWarnings(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	return scan(ctx, c, listWarnings, func(rows *sql.Rows) error {
 		var run any
-		var n int
-		err := rows.Scan(&run, &n)
-		if e := at[number(run)]; e != nil {
-			e.Warnings = n
+		var code sql.NullString // NULL if the warning cannot be decoded
+		err := rows.Scan(&run, &code)
+		if e := at[number(run)]; e != nil && code.Valid {
+			e.Warnings = append(e.Warnings, code.String)
 		}
 		return err
 	})
 }
 
-// number returns a column's value as an ID. It returns 0, which no row has, if the value of a
-// damaged store is not an integer.
+// number converts a column's value to an ID. If the store is damaged, the value may not be an
+// integer. Then number returns 0, which is no row's ID.
 func number(id any) int64 {
 	n, _ := id.(int64)
 	return n

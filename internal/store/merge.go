@@ -41,17 +41,17 @@ type merge struct {
 	to, from *Store
 	list     []Merged
 	ids      map[string][]int64 // numbers of this store's runs, by key
-	numbers  map[int64]int64    // maps the run numbers of the other store to those of this store
+	numbers  map[int64]int64    // the run numbers in this store, by the run numbers in the other store
 
 	pending []*result.Run // runs to be written in one transaction
 	places  []int         // index in list of each run in pending
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. Before each run it calls told, unless told is nil,
+// Merge adds the runs of another store to s. Unless told is nil, Merge calls it before each run
 // with the number of runs that are done. A run that s already has is not added again, and a run
-// that cannot be read is left out. A run is added completely or not at all. If there is an
-// error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the rest.
+// that cannot be read is left out. A run is added completely or not at all. If there is an error
+// or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the rest.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -74,8 +74,8 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 	return m.list, err
 }
 
-// Mergeable reports whether the store has a run that can be read, and so can be merged into
-// another. If it has none, leftOut says for each run why.
+// Mergeable reports whether the store has any run that can be read, and so can be merged into
+// another store. If it has none, leftOut gives the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}
@@ -115,7 +115,7 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 				return err
 			}
 			r := &result.Run{}
-			if decode(record, &runRecord{Run: r}) == nil { // a damaged run gets no key, so no run equals it
+			if decode(record, &runRecord{Run: r}) == nil { // a damaged run gets no key, so that no other run matches it
 				k := key(r, seed.String)
 				m.ids[k] = append(m.ids[k], id)
 			}
@@ -145,7 +145,7 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		return nil
 	}
 	if r.Answer != nil && len(r.Answer.Runs) > 0 {
-		if err := m.flush(ctx); err != nil { // so that numbers has the runs that the answer names
+		if err := m.flush(ctx); err != nil { // makes sure that m.numbers has the runs that the answer names
 			return err
 		}
 		renumber(r.Answer, m.numbers)
@@ -208,9 +208,9 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare finds out whether theirs, a run of the other store, is run id of this store or
-// continues it. done is false if it is a different run. A run that was measured into this store
-// is never changed.
+// compare finds out whether theirs, a run of the other store, is the run with the number id in
+// this store or continues that run. done is false if it is a different run. A run that was
+// measured into this store is never changed.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -239,9 +239,9 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap reports in common whether two runs with the same key have the same cases, and the
-// same trials up to the end of the shorter list. whole reports that theirs has nothing that
-// ours lacks.
+// overlap compares two runs with the same key. common reports whether they have the same cases,
+// and the same trials up to the end of the shorter list. whole reports whether ours has
+// everything that theirs has.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -259,7 +259,7 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 			whole = false
 		}
 		if a.Status != result.OK {
-			a.Repeated, b.Repeated = false, false // ignore the mark, because resuming a run sets it later
+			a.Repeated, b.Repeated = false, false // ignores the mark, because it may have been set later, when the run was resumed
 		}
 		if !equal(a, b) {
 			return false, false, err
@@ -268,8 +268,8 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to ours, a run of this store, what only theirs has. theirs is a longer copy of
-// the same run.
+// extend adds to ours, a run of this store, the parts that only theirs has. theirs is a longer
+// copy of the same run.
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {
@@ -317,8 +317,8 @@ func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) erro
 	return err
 }
 
-// replaceRecord replaces the record of a run. Its cases, trials and warnings are in other
-// tables, and stay.
+// replaceRecord replaces the record of a run. The run's cases, trials and warnings are in other
+// tables, and remain.
 func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	record, err := encode(runRecord{Run: r})
 	if err != nil {

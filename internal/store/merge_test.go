@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// merge merges a store into another one, both named by their files.
+// merge merges a store into another one. Both are given as paths.
 func merge(t *testing.T, from, to string) []store.Merged {
 	t.Helper()
 	f, err := store.OpenForeign(t.Context(), from, "theirs.db")
@@ -49,7 +49,7 @@ func merge(t *testing.T, from, to string) []store.Merged {
 	return list
 }
 
-// became lists what became of runs, such as "2 new 1".
+// became describes the outcomes of a merge. Each is a text such as "2 new 1".
 func became(list []store.Merged) (words []string) {
 	for _, m := range list {
 		words = append(words, fmt.Sprintf("%d %s %d", m.Run, m.What, m.Is))
@@ -57,7 +57,7 @@ func became(list []store.Merged) (words []string) {
 	return words
 }
 
-// loaded reads a run, as it was before it was merged.
+// loaded reads a run and resets the fields that a merge changes.
 func loaded(t *testing.T, path string, id int64) *result.Run {
 	t.Helper()
 	s, err := store.OpenReadOnly(t.Context(), path)
@@ -103,8 +103,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Runs that began at the same time are told apart by their trials, and the same run twice
-// in one store comes in once.
+// TestMergeAlike checks that different runs that began at the same time are distinguished by
+// their trials, and that two copies of a run in one store are merged once.
 func TestMergeAlike(t *testing.T) {
 	a, to := tellingStore(t), newPath(t)
 	if got, want := became(merge(t, a, to)), []string{"1 new 1", "2 new 2", "3 new 3"}; !slices.Equal(got, want) {
@@ -144,7 +144,7 @@ func TestMergeEveryField(t *testing.T) {
 	}
 }
 
-// A damaged run is left out, and the others come in.
+// TestMergeDamaged checks that a damaged run is left out, and that the other runs are merged.
 func TestMergeDamaged(t *testing.T) {
 	whole := tellingStore(t)
 	apart(t, whole)
@@ -172,7 +172,7 @@ func TestMergeDamaged(t *testing.T) {
 	}
 }
 
-// Nothing that the schema of another store defines is run.
+// TestForeignSchema checks that no code in the schema of another store is run.
 func TestForeignSchema(t *testing.T) {
 	const endless = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)"
 	const noViews = "DROP VIEW workloads; DROP VIEW results; DROP VIEW latencies; DROP VIEW errors; DROP VIEW stacks; "
@@ -214,10 +214,10 @@ func TestForeignSchema(t *testing.T) {
 				return
 			}
 			wantError(t, err, "theirs.db", c.want)
-			// Whoever opens it with --store is not told anything else.
+			// Opening the store with --store gives the same error.
 			for _, open := range []func(context.Context, string) (*store.Store, error){store.OpenReadOnly, store.Open} {
 				s, err := open(t.Context(), a)
-				if err == nil { // only SQLite's reading of a record finds it
+				if err == nil { // only reading a record shows the damage
 					_, err = s.Load(t.Context(), 1)
 					s.Close()
 				}
@@ -227,7 +227,7 @@ func TestForeignSchema(t *testing.T) {
 	}
 }
 
-// A store that was made by an older version is read as it is.
+// TestMergeOlder checks that a store made by an older version is read without being upgraded.
 func TestMergeOlder(t *testing.T) {
 	for version := 1; version <= len(store.Migrations); version++ {
 		a := newPath(t)
@@ -257,8 +257,8 @@ func TestMergeOlder(t *testing.T) {
 	}
 }
 
-// Of a run that goes on after it was merged, the rest comes in later. A run that was
-// measured into the store is not changed by what others say of it.
+// TestMergeContinued checks a run that continues after it was merged: a later merge adds the
+// rest. A run that was measured into the store must not be changed by a merge.
 func TestMergeContinued(t *testing.T) {
 	ctx, a, to := t.Context(), newPath(t), newPath(t)
 	s := mustOpen(t, a)
@@ -288,7 +288,7 @@ func TestMergeContinued(t *testing.T) {
 	if d := cmp.Diff(loaded(t, a, 1), loaded(t, to, 1)); d != "" {
 		t.Errorf("-there +here:\n%s", d)
 	}
-	// It is resumed there: a trial that failed no longer counts.
+	// The run is resumed in its own store, so a trial that failed no longer counts.
 	whole := loaded(t, a, 1)
 	whole.ID = 1
 	whole.Trials[1].Repeated, whole.Resumed = true, []result.Resumption{{At: r.Ended, PauseNS: 5}}
@@ -335,8 +335,8 @@ func mergeAll(args []string) error {
 	return err
 }
 
-// TestSoakMergeKilled checks that each run is there whole or not at all if a merge is killed,
-// and that merging again adds the rest.
+// TestSoakMergeKilled checks that if a merge is killed, each run was added completely or not at
+// all, and that another merge adds the rest.
 func TestSoakMergeKilled(t *testing.T) {
 	a := tellingStore(t)
 	apart(t, a)
@@ -362,7 +362,7 @@ func TestSoakMergeKilled(t *testing.T) {
 		if _, err := out.Read(b); err != nil {
 			t.Fatal(err)
 		}
-		// It is killed when some runs are there, or at once.
+		// The merge is killed when some runs have been added, or at once.
 		for len(committed(t, to)) < 60*k {
 			time.Sleep(time.Millisecond)
 		}
@@ -392,7 +392,7 @@ func TestSoakMergeKilled(t *testing.T) {
 	t.Logf("%d merges were killed before their end, %d after it", partial, whole)
 }
 
-// committed returns the runs that are in a file.
+// committed returns the numbers of the runs in a file.
 func committed(t *testing.T, path string) (ids []int64) {
 	t.Helper()
 	db, err := sql.Open("sqlite", path+"?_pragma=busy_timeout(60000)")
@@ -427,8 +427,8 @@ func TestForeignRefusesEmpty(t *testing.T) {
 	wantError(t, err, "theirs.db", "it is empty")
 }
 
-// A store of which no run can be read says why of each, and one with a run that can be read
-// only that.
+// TestMergeable checks that the reason is given for each run if no run of a store can be read,
+// and that no reasons are given if one can be read.
 func TestMergeable(t *testing.T) {
 	whole := tellingStore(t)
 	for query, want := range map[string]struct {
@@ -461,7 +461,8 @@ func TestMergeable(t *testing.T) {
 	}
 }
 
-// Who has a damaged copy of somebody else's store needs another one.
+// TestForeignDamaged checks the advice about a damaged copy of somebody else's store: to get
+// another copy.
 func TestForeignDamaged(t *testing.T) {
 	a := copyOf(t, tellingStore(t))
 	info, err := os.Stat(a)

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// profiledRun returns a run of profiles, with one of its case.
+// profiledRun returns a run of profiles, with the profile of its only case.
 func profiledRun() *result.Run {
 	r := smallRun()
 	r.Profiles = &result.Profiles{Phase: "query", Cases: []result.Profile{{
@@ -23,7 +23,8 @@ func profiledRun() *result.Run {
 	return r
 }
 
-// A run of profiles is listed as one. Its stacks can be asked for by other programs.
+// TestProfiles checks that a run of profiles is listed as such, and that other programs can
+// query its stacks.
 func TestProfiles(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -47,7 +48,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// A profile that somebody has made, or changed, is refused before it can fill the memory.
+// TestHostileProfiles checks that a profile that somebody else has made or changed is refused
+// before it can fill the memory.
 func TestHostileProfiles(t *testing.T) {
 	ctx := context.Background()
 	many := func(n int, what string) string { return "[" + strings.Repeat(what+",", n-1) + what + "]" }
@@ -92,7 +94,7 @@ func TestHostileProfiles(t *testing.T) {
 			}
 		})
 	}
-	// What could not be read back is not written.
+	// A profile that could not be read back is not written.
 	r := profiledRun()
 	r.Profiles.Cases[0].CPU[0].Value = -1
 	if err := s.Begin(ctx, r); err == nil || !strings.Contains(err.Error(), "profile of case 1: a number is below 0") {
@@ -100,7 +102,7 @@ func TestHostileProfiles(t *testing.T) {
 	}
 }
 
-// Profiles whose case or run is gone are left out, and said to be.
+// TestOrphanProfiles checks that profiles whose case or run is gone are left out and reported.
 func TestOrphanProfiles(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -124,7 +126,7 @@ func TestOrphanProfiles(t *testing.T) {
 	}
 }
 
-// A store of the version before profiles is upgraded, with its runs.
+// TestBeforeProfiles checks that a store from before profiles is upgraded, and keeps its runs.
 func TestBeforeProfiles(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:5], time.Second)

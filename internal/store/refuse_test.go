@@ -105,8 +105,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// interrupted copies a foreign database in the middle of its owner's work, with the
-// journal or log, which only its owner should resolve.
+// interrupted copies a foreign database while its owner is writing. The copy has a journal or
+// log, which only the owner should apply or remove.
 func interrupted(t *testing.T, dir, pragmas string) string {
 	t.Helper()
 	from := t.TempDir()
@@ -195,7 +195,7 @@ func TestLocked(t *testing.T) {
 	if _, err := other.Exec(`ROLLBACK; BEGIN; SELECT * FROM runs`); err != nil {
 		t.Fatal(err)
 	}
-	// A reader lets a writer get as far as its commit.
+	// A reader lets a writer continue up to its commit, which must then wait.
 	wantError(t, s.Begin(ctx, smallRun()), path, "is locked by another process")
 	if _, err := other.Exec(`ROLLBACK`); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func TestResultsView(t *testing.T) {
 	}
 }
 
-// TestColumns checks that every computed column finds its value and has it unchanged.
+// TestColumns checks that every computed column has the value from the record, unchanged.
 func TestColumns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -145,8 +145,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// TestFirstVersion checks that a store of the first version is completed, and that its
-// runs have no texts.
+// TestFirstVersion checks that a store of the first version is upgraded, and that its runs have
+// no workload texts.
 func TestFirstVersion(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:1], time.Second)

@@ -59,9 +59,9 @@ type Store struct {
 }
 
 // Open opens the store at path for adding runs. If there is none, Open creates it and its
-// directories. Open upgrades a store made by an older sqlite3perf. It refuses a file that is
-// not a store, and leaves that file unchanged. If another process has locked the file, Open
-// waits until ctx ends at most.
+// directories. Open upgrades a store made by an older sqlite3perf. It refuses a file that is not
+// a store, and leaves that file unchanged. If another process has locked the file, Open waits,
+// but not after ctx has ended.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, false, migrations, busyTimeout)
 }
@@ -101,8 +101,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 		"_pragma": {
 			fmt.Sprintf("busy_timeout(%d)", busy.Milliseconds()),
 			"foreign_keys(1)",
-			// Like FULL, but SQLite also syncs the directory after it has removed the rollback
-			// journal.
+			// This is like FULL, but SQLite also syncs the directory after it has removed the
+			// rollback journal.
 			"synchronous(extra)",
 			"trusted_schema(0)", "cell_size_check(1)", // for stores that somebody else made
 		},
@@ -196,8 +196,8 @@ func ours(id, version int64, newest int) error {
 	return nil
 }
 
-// connect opens the file at path with SQLite. query has the parameters of the file's URI.
-// Errors call the file name.
+// connect opens the file at path with SQLite. query has the parameters of the file's URI. Errors
+// call the file by the parameter name.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -311,8 +311,8 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 var errRollback = errors.New("rollback")
 
 // write calls do in a transaction. The transaction is durable when write returns without an
-// error. write waits for other processes only at the beginning, and not much longer than ctx
-// lasts. If it does not have to wait, it writes even if ctx has ended.
+// error. write waits for other processes only at the beginning, and not much longer than until
+// ctx ends. If it does not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)

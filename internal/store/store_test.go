@@ -235,12 +235,12 @@ func TestList(t *testing.T) {
 			ID: 1, Version: "test", Started: full.Started, Ended: ended, Stopped: "settled", Command: full.Command,
 			Drivers: []string{"mattn", "modernc"}, Workloads: []string{"simple", "real"},
 			Trials: 3, Statuses: map[result.Status]int{result.OK: 2, result.Wrong: 1},
-			Cases: 3, Bad: map[result.Status]int{result.Wrong: 1}, Warnings: len(full.Warnings),
+			Cases: 3, Bad: map[result.Status]int{result.Wrong: 1}, Warnings: codesOf(full.Warnings),
 		},
 		{
 			ID: 2, Version: "test", Started: full.Started, Command: full.Command,
 			Drivers: []string{"mattn"}, Workloads: []string{"simple"}, Statuses: map[result.Status]int{},
-			Cases: 1, Bad: map[result.Status]int{}, Warnings: len(full.Warnings),
+			Cases: 1, Bad: map[result.Status]int{}, Warnings: codesOf(full.Warnings),
 		},
 	}
 	got, err := s.List(ctx)
@@ -265,7 +265,7 @@ func TestResolve(t *testing.T) {
 	}
 	_, err = s.Resolve(ctx, "last")
 	wantError(t, err, path, "none has ended: give the number 3 of the newest", "it has 1 to 3")
-	for id := range int64(2) { // the third is being measured
+	for id := range int64(2) { // the third run is still being measured
 		if err := s.Finish(ctx, &result.Run{ID: id + 1, Ended: time.Date(2026, 11, 21, 11, 0, 0, 0, time.UTC), Rounds: 6, Stopped: result.StoppedRounds}); err != nil {
 			t.Fatal(err)
 		}
@@ -305,8 +305,8 @@ func TestRanges(t *testing.T) {
 	}
 }
 
-// TestDeletedRun checks that a number is never given twice, because users refer to runs
-// by their numbers.
+// TestDeletedRun checks that no number is used for two runs, because users refer to runs by
+// their numbers.
 func TestDeletedRun(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -372,7 +372,7 @@ func TestPragmas(t *testing.T) {
 	}
 }
 
-// TestCancelled checks that what was measured before the user interrupts the run is
+// TestCancelled checks that trials that were measured before the user interrupted the run are
 // still stored.
 func TestCancelled(t *testing.T) {
 	s := mustOpen(t, newPath(t))
@@ -390,7 +390,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledAtCommit checks that a transaction ends, one way or the other, even if it
+// TestCancelledAtCommit checks that a transaction is either committed or rolled back, even if it
 // is canceled at the last moment.
 func TestCancelledAtCommit(t *testing.T) {
 	s := mustOpen(t, newPath(t))
@@ -414,7 +414,7 @@ func TestConcurrentWriters(t *testing.T) {
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
-			// Each has its own Store; all create the file at the same time.
+			// Each goroutine has its own Store. All create the file at the same time.
 			s, err := store.Open(context.Background(), path)
 			if err != nil {
 				t.Error(err)
@@ -551,8 +551,9 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// TestListReadsIndexes checks that a list finds cases and trials in the indexes that have
-// all of what it shows. The records would take minutes in a large store.
+// TestListReadsIndexes checks that a list reads cases and trials from indexes alone, which
+// contain everything that the list shows. Reading the records would take minutes in a large
+// store.
 func TestListReadsIndexes(t *testing.T) {
 	path := newPath(t)
 	mustOpen(t, path)
@@ -579,8 +580,8 @@ func TestListReadsIndexes(t *testing.T) {
 	}
 }
 
-// Of two who resume a run at the same time, the second is refused even before the first has
-// measured anything.
+// TestResumeTwice lets two processes resume a run at the same time. The second must be refused,
+// even if the first has not measured anything yet.
 func TestResumeTwice(t *testing.T) {
 	ctx := t.Context()
 	s := mustOpen(t, newPath(t))
@@ -608,8 +609,8 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// TestOverwrittenStore checks that the end of a run says that it is not in the store, if
-// somebody has put another file in the store's place while the run was measured.
+// TestOverwrittenStore puts another file in the store's place while a run is measured. At the
+// end of the run, an error must say that the run is not in the store.
 func TestOverwrittenStore(t *testing.T) {
 	for _, how := range []string{"replaced", "overwritten", "removed", "before the last trial", "in part"} {
 		t.Run(how, func(t *testing.T) {
@@ -669,8 +670,8 @@ func writeAt(path string, data []byte, offset int64) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestFinishInterrupted checks that a run whose context has ended is stored all the same,
-// without an error that would hide that it was interrupted.
+// TestFinishInterrupted checks that a run whose context has ended is still stored. There must be
+// no error that would hide the interruption.
 func TestFinishInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s, r := mustOpen(t, newPath(t)), smallRun()
@@ -685,4 +686,13 @@ func TestFinishInterrupted(t *testing.T) {
 	if id, err := s.Resolve(context.Background(), "last"); err != nil || id != r.ID {
 		t.Errorf("the last run is %d, %v", id, err)
 	}
+}
+
+// codesOf returns the codes of warnings, sorted, without duplicates.
+func codesOf(ws []result.Warning) (codes []string) {
+	for _, w := range ws {
+		codes = append(codes, w.Code)
+	}
+	slices.Sort(codes)
+	return slices.Compact(codes)
 }

@@ -118,8 +118,8 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID is a query for the greatest number that a run ever had, even if only orphans of that
-// run are left, because a new run must not adopt them.
+// freeID is a query for the greatest number that any run has had. It includes the numbers of
+// runs of which only orphans are left, because a new run must not adopt these.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
@@ -164,9 +164,9 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	return s.kept(ctx, run)
 }
 
-// kept returns an error unless the file that now has the store's name has the run. It may not
-// be the file that was opened. If ctx has ended, kept hardly waits, and a file that cannot be
-// read is no error.
+// kept returns an error unless the run is in the file that now has the store's name. That may be
+// another file than the one that was opened. If ctx has ended, kept hardly waits, and does not
+// return an error if the file cannot be read.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()
@@ -178,7 +178,7 @@ func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	var trials int
 	var ended sql.NullString
 	err = now.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		// If somebody overwrote the file while it was being written, it has pages of both
+		// If somebody overwrote the file while it was being written, it contains pages of both
 		// versions.
 		if err := now.quickCheck(ctx, c); err != nil {
 			return err
@@ -266,9 +266,9 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run is resumed. The trials whose numbers are in again no longer count.
-// If another process has resumed the run or added trials after it was loaded, Resume returns an
-// error and changes nothing.
+// Resume records that a run is resumed. The parameter again has the numbers of trials that no
+// longer count. If another process has resumed the run or added trials after the run was loaded,
+// Resume returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials, resumed int

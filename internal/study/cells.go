@@ -14,15 +14,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// key identifies a cell of a run: a phase of a workload on a driver, with these parameters and
-// settings. Parameters and settings that it does not have may have any value.
+// key identifies a cell of a run: a phase of a workload on a driver, with certain parameters and
+// settings. Parameters and settings that are not in the key may have any value.
 type key struct {
 	workload, phase, driver string
 
 	parameters map[string]int64
-	nth        map[string]int    // index of a parameter's value among its ascending values, for values that depend on the scale; -1: the last
+	nth        map[string]int    // index of a parameter's value among its ascending values, for parameters whose values depend on the scale; -1: the last
 	settings   map[string]string // a value of "" means that the setting is not set
-	once       bool              // the cell whose case has a single long trial; see the function [once]
+	once       bool              // the case of the cell has a single long trial; see the function [once]
 }
 
 func (k key) on(driver string) key {
@@ -30,8 +30,8 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events are counted: the one with a single
-// long trial, if the run was to have one, otherwise k itself.
+// counted returns the key of the cell in which rare events are counted. If the run was to have a
+// case with a single long trial, that is its cell. Otherwise it is k itself.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)
@@ -55,8 +55,8 @@ type measure struct {
 	of         func(*result.Sample) float64
 }
 
-// summarize returns the median of values with its interval. The median of a rate is the
-// reciprocal of the median time, so that the two never contradict each other in a table.
+// summarize returns the median of values with its interval. The median of a rate is computed as
+// the reciprocal of the median time, so that the two never contradict each other in a table.
 func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
 	values := stats.Values(p)
 	if m.name != rateName {
@@ -120,8 +120,8 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile returns a measure of a percentile of a sample's latencies, in milliseconds. If
-// the sample has several kinds of operations, it is that of the slowest kind.
+// percentile returns a measure for a percentile of a sample's latencies, in milliseconds. If the
+// sample has several kinds of operations, the slowest kind counts.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -177,9 +177,9 @@ func newCells(a *stats.Analysis, share float64) *cells {
 	return c
 }
 
-// driversOf returns the drivers on which the workload was to be measured. The drivers in first
-// come first; their names become those used in the run. The others follow in the order of the
-// run.
+// driversOf returns the drivers on which the workload was to be measured. The drivers in the
+// parameter first come first, under the names that the run uses for them. The others follow in
+// the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
@@ -240,8 +240,8 @@ func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	return v[n], true
 }
 
-// one returns the least value of a parameter in the cases of a workload, or 0 if there is
-// none.
+// one returns the least value of a parameter in the cases of a workload, or 0 if there is no
+// value.
 func (c *cells) one(workload, parameter string) int64 {
 	v, _ := c.nth(workload, parameter, 0)
 	return v

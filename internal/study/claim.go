@@ -17,35 +17,35 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison is a comparison that is to be evaluated on a run: the median over the rounds of x
-// / y, or of x alone, must be between atLeast and atMost.
+// comparison is evaluated on a run. It holds if the median over the rounds of x / y, or of x
+// alone, is between atLeast and atMost.
 type comparison struct {
 	what    string
 	m       measure
-	x, y    operand // y is nil if x is not divided
+	x, y    operand // y is nil if x is not divided by anything
 	atLeast float64 // 0 means no bound
 	atMost  float64 // 0 means no bound
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is not computed from a measure of cells. Then value is the
-	// figure. why says why there is no figure, or why it cannot be judged. In the latter case
-	// needs says which further rounds may decide it.
+	// If x is nil, the figure is not computed from samples of cells but is in value. The field
+	// why says why there is no figure, or why the figure cannot be judged. In the latter case,
+	// needs says which further rounds may decide the comparison.
 	value *float64
 	why   string
 	needs need
 }
 
-// operand has one figure for each round: the geometric mean of its quotients.
+// operand has one figure for each round, which is the geometric mean of its quotients.
 type operand []quotient
 
-// quotient has one figure for each round: that of the cell over, divided by that of the cell
-// under, if under is not nil.
+// quotient has one figure for each round. It is the figure of the cell over, divided by that of
+// the cell under. If under is nil, it is not divided.
 type quotient struct {
 	over  key
 	under *key
 }
 
-// each returns the comparison that of makes for each of some values.
+// each calls the function of for each of the values, and returns the resulting comparisons.
 func each[T any](values []T, of func(T) comparison) (list []comparison) {
 	for _, v := range values {
 		list = append(list, of(v))
@@ -57,22 +57,22 @@ func figureOf(k key) operand { return operand{{over: k}} }
 
 func per(over, under key) operand { return operand{{over, &under}} }
 
-// The margins of claims that do not name a bound.
+// The margins of claims that do not state a bound.
 const (
 	margin = 0.25 // for "about twice"
 	equal  = 0.10 // for "equal"
-	same   = 0.05 // two figures that differ by less are not "faster" or "slower"
+	same   = 0.05 // figures that differ by less than this are not "faster" or "slower"
 )
 
-// alike reports whether the interval of a ratio is so close to 1 that nobody would call either
-// side faster.
+// alike reports whether the interval of a ratio is so close to 1 that neither side would be
+// called faster.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If it has none, why says the reason.
+// points returns the operand's figures by round. If there are none, why is the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -211,10 +211,10 @@ func (c *cells) tooShort(k key) string {
 }
 
 // decide sets the verdict of a comparison. The comparison holds if the interval is within the
-// range. If 1 is not inside the range, the two sides must also differ significantly. It does
-// not hold if the interval is outside the range. If the bound on that side is 1, the two sides
-// must also differ significantly. It does not hold either if a bound is 1 and the two sides do
-// not differ significantly but are [alike]. Otherwise it cannot be told.
+// range. If 1 is not inside the range, the two sides must also differ significantly. It does not
+// hold if the interval is outside the range. If the bound on that side is 1, the two sides must
+// also differ significantly. It also does not hold if a bound is 1 and the two sides are [alike]
+// without a significant difference. In all other cases it is undecided.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -268,13 +268,14 @@ type ruling struct {
 }
 
 // rule evaluates the comparisons of all claims together, because their p-values are corrected
-// together. A comparison that was decided in before keeps its ruling.
+// together. The parameter before has earlier rulings. A comparison that was decided there keeps
+// its ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		in.found = map[int]bool{} // the function over may find cells itself
+		in.found = map[int]bool{} // the function over may call find itself
 		made := claims[i].over(in)
 		for j := range made {
 			if before != nil && before[i][j].Verdict != report.CannotBeTold {
@@ -307,8 +308,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict returns the verdict of a comparison that by itself decides a claim with
-// several comparisons, and the verdict of the claim if all comparisons have the other one.
+// decisiveVerdict is for a claim with several comparisons. The result one is the verdict of a
+// comparison that by itself decides the claim. The result otherwise is the verdict of the claim
+// if all comparisons have the opposite verdict.
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

@@ -16,8 +16,8 @@ import (
 // rows, and whether some operations failed because of a lock.
 type world func(c *result.Case, phase string) (ms float64, locked bool)
 
-// claimed has, for each study, a function that returns a world in which every claim is true,
-// or one in which none is.
+// claimed has, for each study, a function that returns a world. If its argument is true, every
+// claim is true in that world. Otherwise, no claim is.
 var claimed = map[string]func(is bool) world{
 	"cgo-or-not": func(is bool) world {
 		return func(c *result.Case, phase string) (float64, bool) {
@@ -134,7 +134,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 		switch s.Name {
 		case "sqlite3perf":
 			drivers = refs("mattn", "python-fetchall")
-		case "driver-comparison", "http-server": // their claims are not about sizes
+		case "driver-comparison", "http-server": // the claims of these studies are not about sizes
 			scale = "quick"
 		}
 		for _, want := range []report.Verdict{holds, fails} {
@@ -164,7 +164,7 @@ func TestEveryClaimBothWays(t *testing.T) {
 	}
 }
 
-// TestClaimsOfWhatFailed checks that a report says so if compared cells have different
+// TestClaimsOfWhatFailed checks that a report says so if the compared cells differ in their
 // failures.
 func TestClaimsOfWhatFailed(t *testing.T) {
 	of := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
@@ -191,7 +191,7 @@ func TestClaimsOfWhatFailed(t *testing.T) {
 	if found == 0 {
 		t.Error("no claim says that shares of failed operations differ")
 	}
-	// The report must say in words what no figure next to the verdict shows.
+	// If no figure next to the verdict shows the reason, the report must say it in words.
 	var b strings.Builder
 	a := stats.Analyze(of, "")
 	if err := report.Write(&b, "markdown", a, report.Options{Study: study.Evaluate(a, "--scale full")}); err != nil {

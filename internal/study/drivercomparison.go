@@ -75,7 +75,7 @@ var driverComparison = &Study{
 // in the study.
 type comparisonPart struct {
 	workload, phase, published string
-	n                          int64 // the parameter n; 0 if the workload has none
+	n                          int64 // value of the parameter n; 0 if the workload has no such parameter
 }
 
 func (p comparisonPart) key(driver string) key {
@@ -122,10 +122,10 @@ func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
 	return o
 }
 
-// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a
-// phase if it is significantly faster than all others. If no driver wins enough phases, but
-// one is tied for first place in so many further phases that it could, the run cannot decide.
-// A phase has no winner if the fastest driver and another one are [alike].
+// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase
+// if it is significantly faster than all others. A phase has no winner if the fastest driver and
+// another one are [alike]. If no driver wins enough phases, but some driver could because it is
+// tied for first place in enough further phases, the run cannot decide.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -135,7 +135,7 @@ func comparisonNoWinner(c *cells) []comparison {
 		}
 	}
 	wins, judged := map[string]int{}, 0
-	ties := map[string][]need{} // by driver: which further rounds may decide each phase in which it is tied
+	ties := map[string][]need{} // for each driver, and each phase in which it is tied: the further rounds that may decide the phase
 	for _, p := range comparisonPhases {
 		var sets [][]stats.Point
 		var of []string
@@ -204,9 +204,9 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie returns which further rounds may decide a phase in which a set is tied with others. The
-// likely verdict Holds means that the set will probably become the fastest. ok is false if the
-// phase has no winner, because the set and another one are [alike].
+// tie finds which further rounds may decide a phase in which a set is tied with others. If the
+// likely verdict is Holds, the set will probably become the fastest. ok is false if the phase
+// has no winner, because the set and another one are [alike].
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -220,7 +220,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 		pair.cases = map[int]bool{ids[first]: true, ids[j]: true}
 		switch {
 		case pair.likely == report.DoesNotHold && (n.likely == report.Holds || pair.rounds < n.rounds):
-			n = pair // one other that is not slower is enough
+			n = pair // one set that is not slower is enough
 		case pair.likely == report.Holds && n.likely == report.Holds:
 			n.rounds = max(n.rounds, pair.rounds)
 			n.cases[ids[j]] = true
@@ -229,8 +229,8 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority returns which further rounds may decide whether a driver wins more than most of the
-// phases in which it is tied.
+// majority finds which further rounds may decide whether a driver wins more than the parameter
+// most of the phases in which it is tied.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

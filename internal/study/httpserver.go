@@ -20,7 +20,7 @@ var (
 )
 
 // corePool returns the published size of the pool that is nearest, by ratio, to the machine's
-// number of cores. If two are equally near, it returns the larger one.
+// number of cores. If two sizes are equally near, it returns the larger one.
 func (c *cells) corePool() int64 {
 	cores := float64(max(c.run.Machine.Cores, 1))
 	off := func(n int64) float64 { return max(float64(n)/cores, cores/float64(n)) }
@@ -107,8 +107,8 @@ func httpKey(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
 }
 
-// httpNearCeiling is the share, in percent, of the load generator's greatest rate above which
-// a figure says as much about the load generator as about the server.
+// httpNearCeiling is a percentage of the load generator's greatest rate. A rate above it depends
+// on the load generator as much as on the server.
 const httpNearCeiling = 80
 
 func (c *cells) closedLoopTable() report.StudyTable {

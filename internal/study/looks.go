@@ -15,10 +15,11 @@ import (
 
 // A run with a limited time spends it on the claims. First, each case is measured for
 // [lab.MinRounds] rounds. Then only cases on which claims depend are measured. After the first
-// look, only cases of claims that are still open and will probably be decided in the time left
-// are measured. The claims are evaluated at two looks and at the end. These three share the
-// level, so that the probability that a comparison errs is at most the level (Bonferroni). A
-// look gets only a fifth of it, because most comparisons are far from their bounds.
+// look, only cases of claims that are still open and will probably be decided in the remaining
+// time are measured. The claims are evaluated at two looks and at the end. These three
+// evaluations share the level, so that the probability that a comparison errs is at most the
+// level (Bonferroni). A look gets only a fifth of the level, because most comparisons are far
+// from their bounds.
 const (
 	// Look is the number of rounds before the first look. At its level, fewer than 8 rounds
 	// have no interval.
@@ -29,9 +30,9 @@ const (
 	endShare   = 1 - 2*lookShare
 )
 
-// Settled returns a function for [lab.Schedule] that says which cases of a run of the study
-// need no further trials. The run ends when the limit is over. Looks must be true in its
-// [result.Study].
+// Settled returns a function for [lab.Schedule] that reports which cases of a run of the study
+// need no further trials. The run ends when the limit is over. The field Looks of the run's
+// [result.Study] must be true.
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		var open map[int]bool
@@ -62,8 +63,8 @@ func rests(list [][]*ruling) map[int]bool {
 	return ids
 }
 
-// plans reports whether [Study.plan] is called after a round: after the first look, and each
-// time the number of rounds has doubled.
+// plans reports whether [Study.plan] is called after a round. That is so after the first look,
+// and each time the number of rounds has doubled.
 func plans(round int) bool {
 	for round > Look && round%2 == 0 {
 		round /= 2
@@ -71,12 +72,12 @@ func plans(round int) bool {
 	return round == Look
 }
 
-// plan returns the IDs of the cases to be measured in the time left: those of the open claims
-// that it will probably suffice for, the cheapest claims first. At least one claim is
-// included.
+// plan returns the IDs of the cases to be measured in the remaining time. These are the cases of
+// open claims for which the time will probably suffice. The cheapest claims come first, and at
+// least one claim is included.
 //
-// A claim that is clear only by the intervals for the end is still open. To end it because it
-// is clear would be another look.
+// A claim that would be clear if the run ended now is still open. Ending it for that reason
+// would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
@@ -118,8 +119,9 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at the looks that the run has had, and also by all samples, as
-// at its end. look has the rulings of the last look; it is nil if there was none.
+// rulings evaluates the claims at the looks that the run has had, and also with all samples, as
+// at the run's end. The result look has the rulings of the last look; it is nil if there was
+// none.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {

@@ -18,8 +18,8 @@ import (
 const forever = math.MaxInt64
 
 // looking simulates a run of a study that spends its time on the claims, with made-up figures.
-// It ends after the given number of rounds, or when every case is settled. Each trial takes a
-// second.
+// The run ends after the given number of rounds, or when every case is settled. Each trial takes
+// a second.
 func looking(t *testing.T, name string, drivers []build.Ref, rounds int, limit time.Duration, took wall) *result.Run {
 	t.Helper()
 	s, err := study.Find(name)
@@ -63,7 +63,8 @@ func open(c *result.Case, phase string, round int) int64 {
 }
 
 // TestTimeGoesToClaims checks that after the first rounds only cases on which a claim depends
-// are measured, and that with enough time every open claim has a comparison with all rounds.
+// are measured. If there is enough time, every open claim must have a comparison that uses all
+// rounds.
 func TestTimeGoesToClaims(t *testing.T) {
 	for _, s := range study.All() {
 		run := looking(t, s.Name, everyone, 14, forever, open)
@@ -183,8 +184,8 @@ func TestQuickLeavesOut(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look: with
-// little time only the claim that needs few rounds, with more time both.
+// TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look. With
+// little time, that is only the claim that needs few rounds. With more time, it is both.
 func TestTimeGoesToWhatItDecides(t *testing.T) {
 	near := func(c *result.Case, phase string, round int) int64 {
 		noise := math.Exp(0.1 * rand.New(rand.NewPCG(uint64(c.ID), uint64(round))).NormFloat64())
@@ -196,7 +197,7 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 		}
 		return 1e6 + int64(c.ID*round)
 	}
-	const look = 1000 * time.Second // the first look is later than this, since each trial takes a second
+	const look = 1000 * time.Second // later than the first look, because each trial takes a second
 	for limit, want := range map[time.Duration][]string{look: {"writers-sizes"}, 1000 * time.Hour: {"writers-concurrent-mutex", "writers-read-write", "writers-sizes"}} {
 		run := looking(t, "writers", refs("mattn", "modernc"), study.Look+2, limit, near)
 		var got []string
@@ -213,7 +214,8 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 }
 
 // TestTimeGoesToTies checks which phases are measured further if a tied driver might still win
-// most phases: as many as needed, those that are decided soonest.
+// most phases. There must be as many as needed, and they must be those that can be decided
+// soonest.
 func TestTimeGoesToTies(t *testing.T) {
 	won := []string{"simple query", "many query 10", "many query 100", "many query 1000", "concurrent query 2", "concurrent query 4"}
 	tied := map[string]struct {
@@ -243,9 +245,9 @@ func TestTimeGoesToTies(t *testing.T) {
 	}
 }
 
-// TestSoakErrorsAtBounds checks that comparisons whose true figure is exactly at a bound, so
-// that any decision is wrong, are decided in at most 5 % of runs. Planning by the samples so
-// far, and looking, must not increase that.
+// TestSoakErrorsAtBounds checks comparisons whose true figure is exactly at a bound, so that any
+// decision is wrong. They must be decided in at most 5 % of runs. Looks, and planning by the
+// samples so far, must not increase that share.
 func TestSoakErrorsAtBounds(t *testing.T) {
 	runs := cmp.Or(*simulated, 40)
 	bounds := func(c *result.Case, phase string) float64 {

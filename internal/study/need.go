@@ -10,11 +10,11 @@ import (
 
 type need struct {
 	rounds int
-	cases  map[int]bool   // IDs of the cases to measure; nil: further rounds do not decide it
+	cases  map[int]bool   // IDs of the cases to measure; nil: further rounds cannot decide it
 	likely report.Verdict // the probable verdict
 }
 
-// outlook estimates how many further rounds it takes until an interval lies within the bounds,
+// outlook estimates how many further rounds are needed until an interval lies within the bounds,
 // outside of them, or so closely around 1 that the two sides are [alike]. It assumes that the
 // median stays the same.
 func outlook(s *stats.Summary, atLeast, atMost *float64) need {
@@ -44,9 +44,9 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	return n
 }
 
-// needs returns which further rounds may decide a claim. look has the rulings on the claim's
-// comparisons at the last look, and now the rulings by all samples. A comparison that is clear
-// only now needs no further rounds, but its cases are still measured.
+// needs finds which further rounds may decide a claim. look has the rulings on the claim's
+// comparisons at the last look, and now has the rulings with all samples. A comparison that is
+// clear only with all samples needs no further rounds, but its cases are still measured.
 func (c *claim) needs(look, now []*ruling) need {
 	decisive, _ := decisiveVerdict(c.anyOf)
 	all, one, never := need{cases: map[int]bool{}}, need{}, false

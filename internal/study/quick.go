@@ -16,20 +16,21 @@ const duration = "time"
 // documentation promises five minutes on two cores, including the report.
 const Time = 285 * time.Second
 
-// budget is the time planned for the rounds of the quick form in which every case is measured.
-// They take longer if the machine is not idle. The rest of [Time] is spent on the claims.
+// budget is the planned time for the first rounds of the quick form, in which every case is
+// measured. They take longer if the machine is not idle. The rest of [Time] is spent on the
+// claims.
 const budget = 100 * time.Second
 
-// The time that a trial takes in addition to its work, measured on two cores in 2026.
-// trialTakes is for starting a process with a new database. connectionTakes is for opening one
-// connection of the pool, applying its settings and reading them back.
+// The time that a trial takes in addition to its work, measured on two cores in 2026. trialTakes
+// is the time to start a process with a new database. connectionTakes is the time to open one
+// connection of the pool, apply its settings and read them back.
 const (
 	trialTakes      = 30 * time.Millisecond
 	connectionTakes = time.Millisecond
 )
 
-// The shortest and the longest phase of fixed duration in the quick form. Only phases in which
-// rare events are counted are longer.
+// The shortest and the longest duration of a phase of fixed duration in the quick form. Only
+// phases in which rare events are counted are longer.
 const (
 	shortest = 50 * time.Millisecond
 	longest  = 500 * time.Millisecond
@@ -41,7 +42,7 @@ func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }
 
-// Least returns the least time that rounds of these cases take: for starting processes,
+// Least returns the least time that rounds of these cases take. It includes starting processes,
 // opening connections, and phases of fixed duration. Work of a fixed amount, such as inserting
 // rows, takes additional time.
 func Least(cases []*lab.Case, rounds int) time.Duration {

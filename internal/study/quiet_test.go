@@ -18,10 +18,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
 
-// typical has, for each study, the time of a phase of a case in ms, for all of its work or for
-// 1000 operations of a mix. The times are those of the real run of 2026-11-22 that
-// docs/studies.md had. sqinn was not in that run; its ratio to crawshaw is that of the
-// published figures of 2026.
+// typical has, for each study, a function that returns the time in ms of a phase of a case, for
+// all of its work or for 1000 operations of a mix. The times are those of the real run of
+// 2026-11-22 that docs/studies.md showed. sqinn was not in that run, so its ratio to crawshaw is
+// taken from the published figures of 2026.
 var typical = map[string]func(c *result.Case, phase string) float64{
 	"sqlite3perf": func(c *result.Case, phase string) float64 {
 		rows, s := float64(c.Parameters["rows"]), c.Settings
@@ -141,9 +141,9 @@ func quick(t *testing.T, s *study.Study, drivers []build.Ref) []*lab.Case {
 	return cases
 }
 
-// quietly simulates the quick form of a study on a machine whose trials vary by varies, and
-// whose rounds vary by a tenth. takes returns the time of a phase in ms. A round takes as long
-// as its trials.
+// quietly simulates the quick form of a study on a machine. Trials vary by the parameter varies,
+// and rounds vary by a tenth. The function takes returns the time of a phase in ms. A round
+// takes as long as its trials together.
 func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase string) float64, varies float64, seed uint64) *result.Run {
 	run := &result.Run{ID: 1, Scale: "quick", Machine: result.Machine{Cores: 2}, Study: &result.Study{Name: s.Name, Looks: true}}
 	for _, c := range cases {

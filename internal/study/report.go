@@ -47,8 +47,8 @@ func median(m measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
-// justMedian returns the median without its interval, for a figure that only explains another
-// one.
+// justMedian returns the median without its interval. It is used for a figure that only explains
+// another one.
 func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil
@@ -76,9 +76,9 @@ func total(_ measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
-// lockCodes returns a text with the number of operations that failed because of a lock, for
-// each of SQLite's extended error codes, over all trials, and with the share of operations
-// that succeeded. It returns "" if no operation failed.
+// lockCodes returns a text with the number of operations that failed because of a lock, by
+// SQLite's extended error code, over all trials. The text also has the share of operations that
+// succeeded. It returns "" if no operation failed.
 func (c *cells) lockCodes(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -100,12 +100,12 @@ func (c *cells) lockCodes(k key) string {
 	if len(names) == 0 {
 		return ""
 	}
-	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it never becomes 100% by rounding
+	permille := (operations - failed) * 1000 / max(operations, 1) // rounded down, so that it never becomes 100% although operations failed
 	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
 }
 
-// lockNote adds a note to a table with the lock errors of each of its rows. keys has one key
-// for each row.
+// lockNote adds to a table a note about the lock errors of its rows. keys has one key for each
+// row.
 func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	var list []string
 	for i, k := range keys {

@@ -85,8 +85,8 @@ type insertOption struct {
 	meant, did     map[string]string
 }
 
-// Connect strings that the claims name. A database in memory has no WAL, so insertNoWAL has
-// the same effect as without "_journal=wal".
+// Connection strings that the claims name. As its author meant it, insertNoWAL opens a database
+// in memory, which has no WAL, so "_journal=wal" would change nothing.
 const (
 	insertFastest = "a.db?_journal=wal&sync=0"
 	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"
@@ -138,7 +138,7 @@ func insertLegs() []leg {
 			corrected, published := insertLeg(w, 12_000, 50_000, 100), insertLeg(w, 12_000, 50_000, 100)
 			corrected.form, corrected.settings = correctedOnly, o.meant
 			published.form, published.settings = publishedOnly, o.did
-			if w == adHoc { // no claim depends on these
+			if w == adHoc { // no claim depends on the ad hoc workload
 				corrected.fewer, published.fewer = map[string][]int64{"rows": {}}, map[string][]int64{"rows": {}}
 			}
 			legs = append(legs, corrected, published)
@@ -147,8 +147,8 @@ func insertLegs() []leg {
 	return legs
 }
 
-// insertLeg returns a leg that inserts the given numbers of rows: quick at the scale quick,
-// and full at the scale full.
+// insertLeg returns a leg that inserts rows. The parameter quick is the number of rows at the
+// scale quick, and full the number at the scale full.
 func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 	return leg{workload: workload + ".yaml", published: workload + "-as-published.yaml", on: library,
 		parameters: map[string][]int64{"rows": {full}, "batch": batches},
@@ -294,8 +294,8 @@ func (c *cells) hereRows(k key) []string {
 	return []string{"here: " + document.Thousands(n) + " rows"}
 }
 
-// insertRow is a row of a table of rates. table and published name the published table and
-// case.
+// insertRow is a row of a table of rates. The fields table and published have the names of the
+// published table and case.
 type insertRow struct {
 	table, published string
 	labels           []string

@@ -39,10 +39,10 @@ type Study struct {
 	// installed.
 	Extra []string
 
-	had   []string // the drivers for which the study published figures
+	had   []string // drivers for which the study published figures
 	timed bool     // the study's phases have a fixed duration, which the quick form must plan
 
-	// trial is how long a trial of the quick form takes. It is set if the study is not timed
+	// trial is how long a trial of the quick form takes. It is set only if the study is not timed
 	// and has so many cases that the quick form may have to leave some out.
 	trial time.Duration
 
@@ -63,9 +63,9 @@ type leg struct {
 	quick      map[string][]int64 // values at the scale quick, which replace parameters
 	settings   map[string]string
 
-	// fewer replaces values of quick for drivers for which the study has no figures, if the
-	// quick form would take too long. If a parameter has no values here, these drivers are not
-	// measured in the leg.
+	// fewer has values that replace those of quick if the quick form would take too long. They
+	// apply only to drivers for which the study has no figures. If a parameter has no values
+	// here, these drivers are not measured in the leg.
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command bench does; "" for none
@@ -118,8 +118,9 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	return workload.Parse(s.Name+"/"+name, data, dir)
 }
 
-// Cases returns the cases that the study measures at a scale on these drivers, in its
-// corrected form or as it was published. At the scale quick they are chosen to end in time.
+// Cases returns the cases that the study measures at a scale on these drivers, in its corrected
+// form or as it was published. At the scale quick, it chooses cases that can be measured in
+// time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []build.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale == workload.Quick && s.timed {
@@ -251,7 +252,7 @@ func had(driver string) func(build.Ref) bool {
 
 func serves(r build.Ref) bool {
 	if r.Known == nil {
-		return true // the worker of an unknown driver reports by itself whether it can serve
+		return true // the worker of an unknown driver reports by itself whether it can serve HTTP
 	}
 	_, limited := r.Known.Limit("http", "")
 	return !limited

@@ -76,7 +76,8 @@ func evaluate(t *testing.T, run *result.Run) *report.Study {
 	return r
 }
 
-// scaleOf has, for each study, a small scale at which different sizes remain different.
+// scaleOf has, for each study, a scale that is small but at which different sizes remain
+// different.
 var scaleOf = map[string]string{"cgo-or-not": "0.001", "driver-comparison": "0.001", "http-server": "0.01", "sqlite3perf": "0.001", "writers": "0.01"}
 
 // TestPublishedFiguresAreMeasured checks that every published figure is in a table of its
@@ -133,9 +134,9 @@ func TestPublishedFiguresAreMeasured(t *testing.T) {
 	}
 }
 
-// TestClaimsFindTheirCells checks that every comparison of every claim finds its cells at
-// every scale if the drivers that it names are measured, except for claims that say why they
-// don't.
+// TestClaimsFindTheirCells checks that every comparison of every claim finds its cells at every
+// scale if the drivers that it names are measured. A claim may be an exception if it gives the
+// reason.
 func TestClaimsFindTheirCells(t *testing.T) {
 	for _, s := range study.All() {
 		for _, scale := range []string{"quick", scaleOf[s.Name]} {
@@ -252,8 +253,8 @@ func TestLeast(t *testing.T) {
 	}
 }
 
-// groups returns times. Inserting takes exactly twice as long with modernc. Grouping takes
-// 1.6, 1.3 and 1.15 times as long, for tables of increasing size.
+// groups returns made-up times. Inserting takes exactly twice as long with modernc. Grouping
+// takes 1.6, 1.3 and 1.15 times as long, for tables of increasing size.
 func groups(c *result.Case, phase string, round int) int64 {
 	size := slices.Index([]int64{10, 480, 4798}, c.Parameters["people"])
 	base := 1_000_000 * math.Pow(10, float64(size)) * (1 + float64(round)/1000)
@@ -366,8 +367,8 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestPublishedBesideVersions checks that the published figures are shown beside any
-// version of their driver.
+// TestPublishedBesideVersions checks that the published figures of a driver are shown next to
+// any version of the driver.
 func TestPublishedBesideVersions(t *testing.T) {
 	for _, name := range []string{"cgo-or-not", "http-server", "driver-comparison", "writers", "sqlite3perf"} {
 		drivers := refs("mattn")
@@ -386,8 +387,8 @@ func TestPublishedBesideVersions(t *testing.T) {
 	}
 }
 
-// TestPoolOfCores checks that the pool that is about as large as the number of cores has one
-// of the published sizes.
+// TestPoolOfCores checks that the pool for the number of cores has the nearest of the published
+// sizes.
 func TestPoolOfCores(t *testing.T) {
 	for cores, want := range map[int]string{1: "pool 1:", 2: "pool 4:", 6: "pool 8:", 16: "pool 8:", 64: "pool 50:"} {
 		run := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc", "zombiezen"), 6, func(*result.Case, string, int) int64 { return 1e6 })
@@ -405,8 +406,8 @@ func groups2(c *result.Case, phase string, round int) int64 {
 	return groups(&d, phase, round)
 }
 
-// TestCountsOfLockErrors checks that lock errors are counted over all trials. Seeing
-// none proves nothing if the phase was shorter than SQLite waits for a lock.
+// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are none,
+// that must prove nothing if the phase was shorter than the time that SQLite waits for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]report.Verdict) {
@@ -444,7 +445,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the phases that the most frequent winner wins are counted.
+// TestNoClearWinner checks how the phases are counted that the most frequent winner wins.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
@@ -495,8 +496,8 @@ func unsteady(c *result.Case, _ string, round int) int64 {
 	return 1e6 + int64(h.Sum32()%1e6)
 }
 
-// TestNoClearWinnerAmongWhom checks that only drivers of the study count when the winner is
-// determined, and that a single driver wins nothing.
+// TestNoClearWinnerAmongWhom checks that only drivers of the study can be winners, and that a
+// single driver wins nothing.
 func TestNoClearWinnerAmongWhom(t *testing.T) {
 	for _, test := range []struct{ drivers, want string }{
 		{"mattn", "no phase has figures of two drivers of the study"},
@@ -557,8 +558,8 @@ func TestEvaluateNone(t *testing.T) {
 	}
 }
 
-// TestRateIsOfTheMedianTime checks that the time and the rate of one cell agree even if
-// half of the rounds were slow.
+// TestRateIsOfTheMedianTime checks that the time and the rate of a cell agree even if half of
+// the rounds were slow.
 func TestRateIsOfTheMedianTime(t *testing.T) {
 	run := made(t, "writers", "quick", false, refs("mattn"), 6, func(_ *result.Case, _ string, round int) int64 {
 		return int64(1+round/4) * 1e6

@@ -68,8 +68,8 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs returns the legs of the study, each also in the published form. That form keeps
-// two idle connections in the pool, on drivers that have such a pool.
+// writersLegs returns the legs of the study, each also in the published form. In the published
+// form the pool keeps two idle connections, on drivers that have such a pool.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -182,7 +182,7 @@ func (c *cells) writersFigures(k key) []report.StudyFigure {
 }
 
 func writersTables(c *cells) []report.StudyTable {
-	kept := either(c, "", "2") // value of the setting pool_idle
+	kept := either(c, "", "2") // value of the setting pool_idle: "", or "2" in the published form
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
 		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
@@ -218,7 +218,7 @@ func writersTables(c *cells) []report.StudyTable {
 			k.nth = map[string]int{duration: -1}
 			if row["benchtime"] == "1s" {
 				k.nth, name = map[string]int{duration: 0}, name+" (1s)"
-				if len(c.values(k.workload, duration)) == 1 { // only the longer phase was measured, so this index finds no cell
+				if len(c.values(k.workload, duration)) == 1 { // only the longer phase was measured, so an index of 1 finds no cell
 					k.nth = map[string]int{duration: 1}
 				}
 			}

@@ -39,8 +39,8 @@ func (s *Search) grid() int {
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
 }
 
-// normal returns changes without the ones that have no effect: values that are in force anyway, and
-// settings that need another setting.
+// normal returns changes without settings that have no effect: those whose value is in force
+// anyway, and those that depend on another setting that is missing.
 func (s *Search) normal(changes driver.Settings) driver.Settings {
 	c := driver.Settings{}.With(changes)
 	for name, v := range changes {
@@ -63,8 +63,9 @@ func words(changes driver.Settings) string {
 	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
-// oneMore returns the name of the only setting that c changes and without doesn't. It returns "" if
-// they differ in anything else.
+// oneMore compares two changes of settings. If c changes the same settings as the parameter
+// without in the same way, and only one more, oneMore returns the name of that one. Otherwise it
+// returns "".
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

@@ -14,7 +14,7 @@ import (
 
 const (
 	mostRounds   = 60  // greatest number of rounds in a confirmation
-	mostConfirms = 2   // greatest number of confirmations; the second one omits what the first one showed to be worthless
+	mostConfirms = 2   // greatest number of confirmations; the second one leaves out settings that the first one showed to be worthless
 	firstShare   = 0.5 // share of the time left that the first confirmation may take
 	costlyMemory = 1.05
 )
@@ -91,8 +91,9 @@ func (s *Search) prune(steps []*Step) {
 	}
 }
 
-// steps returns the steps from today's settings to the best candidates. First come steps that can
-// lose no more data than today, then those that can lose more, then those that can lose less.
+// steps returns the steps from today's settings to the best candidates. Steps that can lose no
+// more data than today come first. Steps that can lose more follow, and then steps that can lose
+// less.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -110,8 +111,8 @@ func (s *Search) steps() []*Step {
 	return steps
 }
 
-// extend appends the steps from the last one to a candidate. If possible, each step changes one
-// setting; those that take memory come last.
+// extend appends the steps from the last one to a candidate, which is the parameter to. If
+// possible, each step changes one setting. Settings that take memory come last.
 func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
@@ -152,8 +153,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference returns the values in to that differ from those in from. The value is "" for a setting
-// that only from changes.
+// difference compares the settings from and to. It returns the values of to that are different.
+// The value is "" for a setting that only from has.
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {
@@ -164,13 +165,13 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge evaluates the confirming run of steps. It returns how many steps are not worth setting.
+// judge evaluates the run that confirms steps. It returns how many steps are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)
 	ratio := func(i, j int) stats.Summary { return stats.SummarizeRatiosAt(stats.Values(m.Ratios(i, j)), level) }
 	last := 0                           // index of the last step that is worth setting
-	luck := make([]float64, len(steps)) // for each step: factor by which its ratio is too small because the same trials chose the steps
+	luck := make([]float64, len(steps)) // for each step: factor by which its ratio is too small because the same trials led to the choice of the steps
 	for i, x := range steps {
 		x.Memory = m.Memory(i)
 		if i == 0 {

@@ -24,7 +24,7 @@ type Race struct {
 type Tried struct {
 	Name       string          `json:"setting"`
 	Value      string          `json:"value"`
-	With       driver.Settings `json:"with,omitempty"` // what else was changed in both candidates of the ratio
+	With       driver.Settings `json:"with,omitempty"` // other changes that both candidates of the ratio have
 	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
@@ -37,8 +37,8 @@ type Tried struct {
 // String returns the setting as name=value.
 func (t *Tried) String() string { return t.Name + "=" + t.Value }
 
-// Step is a choice of settings that the search offers. It is worth setting if it is significantly
-// faster than the step before, by more than the margin.
+// Step is a choice of settings that the search offers. It is worth setting if it is
+// significantly faster than the step before it, by more than the margin.
 type Step struct {
 	Changes driver.Settings    `json:"changes"`           // changes of the workloads' own settings; empty in the first step
 	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step before; a value is "" if the workload's own value is back
@@ -52,7 +52,7 @@ type Step struct {
 	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by those of the first step
 
 	Loss       int  `json:"-"` // the worst loss that the step can cause
-	Level      int  `json:"-"` // the loss that may be risked for the choice that this step is, or leads to
+	Level      int  `json:"-"` // the loss that may be risked for the choice to which this step belongs
 	MoreFailed bool `json:"-"` // more operations failed than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
@@ -75,7 +75,7 @@ type Finding struct {
 	Took      time.Duration   `json:"took_ns"`             // time of the whole search
 	Grid      int             `json:"grid"`                // number of combinations of all values that do not risk too much
 	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
-	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search needs to try one value and confirm it; 0 if there was time
+	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search would need to try one value and confirm it; 0 if there was enough time
 }
 
 // Trials returns the number of trials in all races of the search.
@@ -86,8 +86,8 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the last step to the choice of a level, if that step and all before
-// it are worth setting. It is 0 if nothing is worth setting.
+// Choice returns the index of the last step on the way to the choice of a level, provided that
+// this step and all before it are worth setting. It is 0 if nothing is worth setting.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

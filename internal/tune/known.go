@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the ratio of candidate i to candidate without. Only candidate i has value for the
-// setting x.
+// note stores the ratio of candidate i to the candidate with the index without. The two differ
+// only in that candidate i has the value for the setting x.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {
@@ -31,7 +31,8 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update chooses the best candidate for each loss. It reports whether any of them is new.
+// update chooses the best candidate for each loss. It reports whether any of the chosen
+// candidates is new.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {

@@ -62,7 +62,7 @@ func (s *Search) gains() (list []*Tried) {
 }
 
 // stacks measures the values of gains together: the best two, the best three, and so on. Values
-// that could not be tried before are added to each of these candidates.
+// that could not be tried before are also added to each of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {
@@ -106,7 +106,8 @@ func (s *Search) untried(c driver.Settings) (list []driver.Settings) {
 // hopeless is the ratio of times above which a value is not tried together with others.
 const hopeless = 1.1
 
-// mostNeighbors is how many neighbors a race has at most. More would leave no time for later races.
+// mostNeighbors is the greatest number of neighbors in a race. More would leave no time for
+// later races.
 const mostNeighbors = 24
 
 // neighbors measures candidates that differ from the best ones in one setting.
@@ -141,8 +142,8 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "what differs from the best in one setting", list)
 }
 
-// exchange is a candidate in which one value was replaced. ratio is that of the new value by
-// itself.
+// exchange is a candidate in which one value was replaced. ratio is the ratio that the new value
+// has by itself.
 type exchange struct {
 	to    driver.Settings
 	ratio float64

@@ -70,7 +70,8 @@ func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Ti
 // confirm it.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
-// least returns how long a search must be so that races can go on until the time until.
+// least returns how long a search must be so that races can continue until the time in the
+// parameter until.
 func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
@@ -89,9 +90,9 @@ type field struct {
 	out  map[int]bool // indexes of candidates that were left out before the race ended
 }
 
-// race measures candidates until few are left. The first candidate, which changes nothing, and the
-// best ones so far stay to the end. f is nil if there is nothing to measure or no time. rest has
-// the candidates for which there was no time.
+// race measures candidates until few are left. The first candidate, which changes nothing, and
+// the best candidates so far stay to the end. f is nil if there is nothing to measure or no
+// time. rest has the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
@@ -137,7 +138,8 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	return f, rest, nil
 }
 
-// ids returns the IDs of the cases of those among n candidates that which selects.
+// ids returns the IDs of the cases of some candidates. There are n candidates, and the function
+// which selects them by index.
 func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	each := len(run.Cases) / n
 	for i := range run.Cases {
@@ -179,15 +181,15 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the ratio of the times of two candidates per successful operation. A candidate
-// whose operations fail fast must not become the best only because there are too few rounds to show
-// that more fail.
+// perSuccess returns the ratio of the times of two candidates per successful operation.
+// Operations that fail fast must not make a candidate the best just because there are too few
+// rounds to show that more of them fail.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }
 
-// failed reports whether more operations failed with a candidate than with today's settings. Weak
-// evidence is enough, because it only decides what is measured next.
+// failed reports whether more operations failed with a candidate than with today's settings.
+// Weak evidence is enough, because the result only decides what is measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)
 	return told || seems

@@ -73,11 +73,11 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 	return space, skipped
 }
 
-// worst is the greatest loss, that of the whole database.
+// worst is the greatest loss, which is the loss of the whole database.
 const worst = 3
 
-// usual has the values that a search tries. risky has further values, which are tried only if
-// losing the database is allowed.
+// usual has the values that a search tries. risky has additional values, which are tried only if
+// the loss of the database may be risked.
 var usual, risky = map[string][]string{
 	"journal_mode": {"wal", "truncate", "delete"}, "synchronous": {"normal", "full"}, "page_size": {"4096", "8192", "16384"},
 	"wal_autocheckpoint": {"4000", "250"}, "temp_store": {"memory"},

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Spelled says how a driver is given certain settings.
+// Spelled says how to give a driver certain settings.
 type Spelled struct {
 	Settings driver.Settings `json:"settings"`
 	Call     string          `json:"call,omitempty"` // function that opens a database
@@ -26,8 +26,8 @@ type Spelled struct {
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Spell says how a driver is given settings. told is how its library treats a data source name with
-// these settings. It is nil if the driver takes no data source name.
+// Spell says how to give settings to a driver. told says how the driver's library treats a data
+// source name with these settings. It is nil if the driver takes no data source name.
 func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	_, rest := dsn.Of("", set)
 	s := Spelled{Settings: set}
@@ -55,7 +55,7 @@ func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	return s
 }
 
-// String describes how the driver is given the settings.
+// String describes how to give the settings to the driver.
 func (s *Spelled) String() string {
 	var list []string
 	if x := s.Spelling; x != nil {
@@ -68,7 +68,7 @@ func (s *Spelled) String() string {
 	return document.Line(strings.Join(append(list, s.Calls...), "; "))
 }
 
-// spelled describes how the driver is given settings. It returns "" if that is unknown.
+// spelled describes how to give settings to the driver. It returns "" if that is unknown.
 func (t Tuning) spelled(set driver.Settings) string {
 	i := slices.IndexFunc(t.Spelled, func(s Spelled) bool { return maps.Equal(s.Settings, set) })
 	if i < 0 {

@@ -15,8 +15,8 @@ import (
 // keptVersion is the version of the JSON form of [kept].
 const keptVersion = 1
 
-// kept is what the last run of a search stores of the answer. The figures of the steps are not
-// stored, because they follow from the run that confirms the steps.
+// kept is the part of the answer that the last run of a search stores. It has no figures of the
+// steps, because they are computed from the run that confirms the steps.
 type kept struct {
 	*Finding
 	Driver    string     `json:"driver"`

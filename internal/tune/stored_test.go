@@ -27,7 +27,7 @@ func written(t *testing.T, format string, x tune.Tuning) string {
 	return b.String()
 }
 
-// A stored answer is printed exactly as before it was stored.
+// TestStored checks that a stored answer is printed exactly as it was before it was stored.
 func TestStored(t *testing.T) {
 	for name, change := range map[string]func(*landscape){
 		"steps":         func(l *landscape) { l.worth = hills },
@@ -81,7 +81,8 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// An answer that contradicts itself is refused, because somebody else may have made it.
+// TestStoredByOthers checks that an answer that contradicts itself is refused, because somebody
+// else may have made it.
 func TestStoredByOthers(t *testing.T) {
 	l := newLandscape(11)
 	l.worth = hills

@@ -33,8 +33,8 @@ type Search struct {
 	// allowed.
 	Most int
 
-	// Space returns the settings to try, and those that are left out. It is called after today's
-	// settings have been read back.
+	// Space returns the settings to try, and the settings that are left out. It is called after
+	// today's settings have been read back.
 	Space func(Situation) ([]Setting, []Skipped)
 
 	// Measure measures the candidates of a plan in one run. The cases of the first candidate come
@@ -74,8 +74,8 @@ type Plan struct {
 	Settled func(*result.Run, int) ([]int, bool)
 }
 
-// Need says how long a search takes that tries each value by itself, tries the faster ones
-// together, and confirms the best.
+// Need says how long a search must be to try each value by itself, try the faster values
+// together, and confirm the best settings.
 type Need struct {
 	Trial  time.Duration // time of one trial of each workload
 	Values int
@@ -97,11 +97,11 @@ func (e *BaseError) Error() string {
 	return fmt.Sprintf("%s is %s with its own settings already: %s", where, e.Status, e.Reason.Message)
 }
 
-// probeRounds is the number of rounds that show which settings are in force today, and how long
-// trials take.
+// probeRounds is the number of rounds for finding out which settings are in force today, and how
+// long trials take.
 const probeRounds = 3
 
-// mostNeighborRaces is how many races among neighbors there are at most. There are fewer if a race
+// mostNeighborRaces is the greatest number of races among neighbors. There are fewer if a race
 // finds nothing better.
 const mostNeighborRaces = 4
 
@@ -165,7 +165,7 @@ func (s *Search) skip() {
 }
 
 func (s *Search) probe(ctx context.Context) error {
-	r, err := s.measure(ctx, Plan{What: "the settings of today", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
+	r, err := s.measure(ctx, Plan{What: "the present settings", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
 	if err != nil {
 		return err
 	}

@@ -158,8 +158,8 @@ func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
 	return l.today.With(f.Steps[f.Choice(level)].Changes)
 }
 
-// hills has gains that depend on each other: a larger cache makes mapping the file worthless, and
-// synchronous and wal_autocheckpoint have an effect only with a WAL.
+// hills has gains that depend on each other: a larger cache makes mapping the file worthless,
+// and synchronous and wal_autocheckpoint have an effect only with a WAL.
 func hills(s driver.Settings) float64 {
 	t := 0.15
 	wal := s["journal_mode"] == "wal"
@@ -234,9 +234,8 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found runs searches on hills, with trials that vary by the share noise. It returns how far the
-// choices are from the best ones, for each loss, and how many steps are wrongly called worth
-// setting.
+// found runs searches on hills. Trials vary by the share noise. It returns how far the choices
+// are from the best ones, for each loss, and how many steps are wrongly called worth setting.
 func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	t.Helper()
 	for seed := range uint64(*searches) {
@@ -279,8 +278,8 @@ func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	return levels, wrong
 }
 
-// The choice is within 10 % of the best combination, for each loss. No choice loses more than
-// allowed.
+// TestFindsTheBest checks that for each loss, the choice is within 10 % of the best combination,
+// and that no choice loses more than allowed.
 func TestFindsTheBest(t *testing.T) {
 	levels, wrong := found(t, 0.03)
 	for level, o := range levels {
@@ -295,8 +294,8 @@ func TestFindsTheBest(t *testing.T) {
 	}
 }
 
-// If trials vary by 10 %, smaller gains are found. Each step that is called worth setting is faster
-// than the step that it was compared with.
+// TestNoise checks that smaller gains are also found if trials vary by 10 %, and that each step
+// that is called worth setting is faster than the step with which it was compared.
 func TestNoise(t *testing.T) {
 	levels, wrong := found(t, 0.1)
 	for _, o := range levels {
@@ -309,7 +308,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// If no setting is worth anything, none is recommended.
+// TestFlat checks that no setting is recommended if none is worth anything.
 func TestFlat(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*searches) {
@@ -329,8 +328,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// A setting that is worth something only together with a worthless one is found. The setting that
-// loses commits is a separate step.
+// TestSteps checks that a setting is found that gains something only together with another,
+// worthless one. The setting that loses commits must be a separate step.
 func TestSteps(t *testing.T) {
 	l := newLandscape(1)
 	l.names = []string{"journal_mode", "synchronous"}
@@ -353,7 +352,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// With --durability same, settings that lose more are not even measured.
+// TestSame checks that with --durability same, settings that lose more are not even measured.
 func TestSame(t *testing.T) {
 	l := newLandscape(2)
 	l.worth, l.most = hills, 0
@@ -369,7 +368,7 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// Settings that lose less than today's are offered with their price.
+// TestSafer checks that settings that lose less than today's are offered with their price.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}
@@ -387,8 +386,32 @@ func TestSafer(t *testing.T) {
 	}
 }
 
-// A value that is refused, or with which more operations fail, is never chosen, even if it seems
-// fast.
+// TestHalves checks that a race leaves out slow candidates before it ends.
+func TestHalves(t *testing.T) {
+	l := newLandscape(1)
+	l.worth = hills
+	if _, err := l.search(); err != nil {
+		t.Fatal(err)
+	}
+	halved := 0
+	for _, a := range l.analyses {
+		trials := map[int]int{}
+		for _, x := range a.Run.Trials {
+			trials[x.Case]++
+		}
+		for _, n := range trials {
+			if n < trials[1] { // the first candidate stays to the end
+				halved++
+			}
+		}
+	}
+	if halved == 0 {
+		t.Error("each candidate of each race was measured to the end")
+	}
+}
+
+// TestOut checks that a value is never chosen if it is refused, or if more operations fail with
+// it, even if it seems fast.
 func TestOut(t *testing.T) {
 	l := newLandscape(4)
 	l.worth = func(s driver.Settings) float64 {
@@ -441,8 +464,8 @@ func TestOut(t *testing.T) {
 	}
 }
 
-// If trials take long, there is no time for all values. The most promising ones are tried first,
-// and the time limit is kept.
+// TestLongTrials checks a search whose trials take so long that there is no time for all values.
+// The most promising values must be tried first, and the time limit must be kept.
 func TestLongTrials(t *testing.T) {
 	l := newLandscape(5)
 	l.overhead = 1500 * time.Millisecond
@@ -459,8 +482,8 @@ func TestLongTrials(t *testing.T) {
 	}
 }
 
-// TestTooShort expects a search without time to try anything to say how much time is enough, and a
-// search with that time to try something.
+// TestTooShort checks a search that has no time to try anything: it must say how much time is
+// enough. A search with that much time must try something.
 func TestTooShort(t *testing.T) {
 	within := func(d time.Duration) *tune.Finding {
 		l := newLandscape(5)
@@ -480,8 +503,8 @@ func TestTooShort(t *testing.T) {
 	}
 }
 
-// TestNeeds expects a search to say at its beginning how much time it takes to try each value and
-// to confirm. With less time, some values are not tried.
+// TestNeeds checks that a search says at its beginning how much time it needs to try each value
+// and to confirm the best settings. With less time, some values must not be tried.
 func TestNeeds(t *testing.T) {
 	within := func(d time.Duration) (f *tune.Finding, need tune.Need) {
 		l := newLandscape(5)
@@ -526,7 +549,8 @@ func TestBaseFails(t *testing.T) {
 	}
 }
 
-// An interrupted search keeps its measurements, and confirms nothing.
+// TestInterrupted checks that an interrupted search keeps its measurements, and confirms
+// nothing.
 func TestInterrupted(t *testing.T) {
 	for stop := 1; stop <= 3; stop++ {
 		l := newLandscape(7)
@@ -538,7 +562,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// If no value can be tried, today's settings are the only step.
+// TestNothingToTry checks that if no value can be tried, today's settings are the only step.
 func TestNothingToTry(t *testing.T) {
 	l := newLandscape(8)
 	l.names = []string{"txlock", "pool_size", "pool_readers"}

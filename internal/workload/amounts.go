@@ -36,8 +36,7 @@ func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, si
 	return list[0], list[len(list)-1], list
 }
 
-// weights reads a mapping whose keys are values, read by value, and whose values are their
-// weights.
+// weights reads a mapping from values to their weights. The function value reads a key.
 func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
 	what := c.full + ": " + c.Generator.Kind
 	f, ok := l.mapping(n, what, example)

@@ -9,17 +9,17 @@ import (
 // Limits of a workload file.
 const (
 	maxDataSets   = 1000
-	maxColumns    = 2000 // of a data set, SQLite's default limit for a table
-	maxDepth      = 20   // of data sets nested in each other
+	maxColumns    = 2000 // columns of a data set: SQLite's default limit for a table
+	maxDepth      = 20   // data sets nested in each other
 	maxPhases     = 200
 	maxStatements = 1000 // statements of an operation
 	maxParameters = 1000 // parameters of an operation, of a query, or of the workload
-	maxMade       = 1000 // values that one value is made from
+	maxMade       = 1000 // values from which one value is made
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is greater than most. what names the
-// things counted.
+// countWithin reports a problem and returns false if count is above the parameter most. The
+// parameter what names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
@@ -106,8 +106,8 @@ func (l *resolver) rowWithin(s *setInfo) {
 	}
 }
 
-// numberWithin reads an integer expression from least to most. It returns missing
-// if there is none or if it is out of range.
+// numberWithin reads an integer expression whose value must be between the parameters least and
+// most. If there is none, or if its value is out of range, it returns the parameter missing.
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing
@@ -120,7 +120,7 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// insertWithin checks how much is inserted at once. at has the nodes of the
+// insertWithin checks how much is inserted at once. The parameter at has the nodes of the
 // phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)

@@ -18,8 +18,8 @@ func each(bytes int, format string) string {
 	return b.String()
 }
 
-// large returns files that each contain very many of something, with what must be
-// reported for each.
+// large returns files that each contain very many of something. For each file it returns the
+// problem that must be reported.
 func large() map[string][2]string {
 	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"
@@ -69,8 +69,8 @@ func nested(n int) string {
 	return b.String()
 }
 
-// TestLargeFiles checks that large files are read to the end, and that what is
-// reported is at most a line for each problem, and not too many lines.
+// TestLargeFiles checks that large files are read to the end, that each problem is reported in
+// at most one line, and that there are not too many lines.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range large() {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +97,8 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestVisitsAreLinear counts the nodes that are visited: a file four times as large
-// must have four times as many visits.
+// TestVisitsAreLinear counts the nodes that are visited. A file four times as large must have
+// four times as many visits.
 func TestVisitsAreLinear(t *testing.T) {
 	for name, file := range map[string]func(n int) string{
 		"columns": func(n int) string {

@@ -26,7 +26,7 @@ type columnInfo struct {
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
 	broken   bool  // a problem has been noted; the type can't be relied on
-	made     int   // number of values generated to make one value, itself included
+	made     int   // number of values that are generated to make one value, including that value
 	bytes    int64 // greatest length of a value, in bytes
 }
 
@@ -47,8 +47,8 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how a column is made. The type of ref and pick is that of
-// their source, which checkColumn finds.
+// generator reads how a column is made. For ref and pick, checkColumn finds the type later,
+// because it is the type of their source.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int
@@ -128,7 +128,7 @@ func (l *resolver) shorthand(c *columnInfo) {
 	}
 }
 
-// constant reads one value for all rows. The column's type is that of the YAML.
+// constant reads one value for all rows. The column gets the type that the value has in YAML.
 func (l *resolver) constant(c *columnInfo, n *yaml.Node) {
 	gen := &c.Generator
 	gen.Kind = plan.GenConst

@@ -65,15 +65,15 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is the state of FirstEvents. Its maps have the new numbers in to, by the old ones in
-// from.
+// cutting is the state of FirstEvents. Each map translates the old numbers of one kind of thing
+// to the new ones.
 type cutting struct {
 	from, to                            *plan.Replay
 	statements, operations, connections map[int]int
 }
 
-// number returns the new number for an old one. It assigns the next free number if old has
-// none.
+// number returns the new number for an old one. If the old number has no new one yet, it assigns
+// the next free number.
 func number(of map[int]int, old int) int {
 	n, known := of[old]
 	if !known {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestReplayEvents expects a replay to be cut between transactions, with the values, errors and
-// numbers of what is left.
+// TestReplayEvents expects a replay to be cut between transactions. The remaining part must keep
+// its values, errors and numbers.
 func TestReplayEvents(t *testing.T) {
 	text := recordingHeader + `{"sql":1,"text":"SELECT ?"}` + "\n" + `{"sql":2,"text":"INSERT INTO t VALUES (?)"}` + "\n" +
 		`{"at":0,"took":1,"conn":7,"tx":1,"do":"begin"}` + "\n" +
@@ -22,7 +22,7 @@ func TestReplayEvents(t *testing.T) {
 		`{"at":8,"took":1,"conn":8,"sql":2,"args":[null],"error":{"code":19}}` + "\n" +
 		`{"at":9,"took":1,"conn":8,"sql":1,"args":["b"],"rows":1}` + "\n"
 	for events, want := range map[string]string{
-		// The transaction wrote after the statement that ran while it was open.
+		// The SELECT ran while the transaction was open, before the transaction wrote.
 		"1": "1 connections 1 clients [SELECT] | SELECT ? [a] [] | 0/0/0",
 		"2": "1 connections 1 clients [SELECT INSERT t] | SELECT ? [a] []; INSERT INTO t VALUES (?) [5] [] | 0/0/0 1/0/1 inserted 1 57",
 		"3": "2 connections 1 clients [BEGIN SELECT INSERT t COMMIT] |  [] []; SELECT ? [a] []; INSERT INTO t VALUES (?) [5 6] [];  [] [] | 0/0/2 1/1/0 2/1/1 2/0/2 3/0/2 inserted 2 57",
@@ -45,7 +45,7 @@ func TestReplayEvents(t *testing.T) {
 	}
 }
 
-// told is a replay in a line.
+// told describes a replay in one line.
 func told(r *plan.Replay) string {
 	var statements, events []string
 	for _, s := range r.Statements {

@@ -2,7 +2,7 @@ package workload
 
 import "slices"
 
-// Words lists every key and generator of the language.
+// Words lists all keys and generators of the language.
 func Words() []string {
 	list := generatorKinds()
 	for _, k := range keys {
@@ -15,8 +15,8 @@ func Words() []string {
 	return slices.Compact(list)
 }
 
-// Keys returns the keys of each kind of mapping, which the definitions in the JSON
-// Schema must have too.
+// Keys returns the keys of each kind of mapping. The definitions in the JSON Schema must have
+// the same keys.
 func Keys() map[string][]string {
 	m := map[string][]string{}
 	for name, k := range keys {

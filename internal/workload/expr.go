@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dollar replaces the "$" of a parameter's name in what Go's parser reads.
+// dollar replaces the "$" of a parameter's name in an expression, because Go's parser does not
+// accept "$".
 const dollar = "ǂ"
 
 // evaluate computes an integer expression: whole numbers, $names, + - * / and
@@ -101,7 +102,8 @@ func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 	return nil, nil
 }
 
-// number reads an integer expression, and reports a problem if its value is less than least.
+// number reads an integer expression, and reports a problem if its value is below the parameter
+// least.
 func (l *resolver) number(n *yaml.Node, what string, least int64) (int64, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		l.errorf(n, "%s is %s: want a whole number or an expression such as $n * 2", what, describe(n))

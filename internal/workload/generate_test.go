@@ -96,8 +96,8 @@ const everyKind = `
       long: users.long
 `
 
-// TestStream pins every generator's values. They are defined by
-// docs/generated-values.md. A change here changes what every stored run has measured.
+// TestStream pins the values of every generator, which docs/generated-values.md defines. A
+// change of these values would change the measurements of all stored runs.
 func TestStream(t *testing.T) {
 	want := map[string][3]string{}
 	got := map[string][3]string{}
@@ -240,7 +240,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestNesting checks the values of ref against the rows they must come from.
+// TestNesting compares the values of ref with the rows that they must come from.
 func TestNesting(t *testing.T) {
 	g, p := generate(t, 7, `
   c: {per: b, count: 3, columns: {id: serial, b: b.id, a: a.id, mail: a.mail}}
@@ -468,8 +468,7 @@ func TestRowsFitting(t *testing.T) {
 	}
 }
 
-// TestBadPlans checks plans that the loader would never let through but that a lab
-// might send.
+// TestBadPlans checks plans that the loader never makes but that another lab might send.
 func TestBadPlans(t *testing.T) {
 	pl := func(typ driver.Type, g plan.Generator) *plan.Plan {
 		return &plan.Plan{DataSets: []plan.DataSet{{Name: "t", Count: 1, Total: 1, Columns: []plan.Column{{Name: "c", Type: typ, Generator: g}}}}}

@@ -14,7 +14,7 @@ func (l *resolver) http(f *fields, phase string) *plan.HTTP {
 	h.Clients = l.clients(f.get("clients"), false)
 	h.Count, h.DurationMS, h.Rate = l.extent(f, "http phase")
 	p := l.parameters(f.get("parameters"), phase, nil)
-	call := *f // without columns and expect, which differ from those of other calls
+	call := *f // without columns and expect, which have another meaning here than in other calls
 	call.index = maps.Clone(f.index)
 	delete(call.index, "columns")
 	delete(call.index, "expect")

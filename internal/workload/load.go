@@ -27,8 +27,8 @@ type Option func(*Workload)
 // AllowFiles lets the workload's SQL reach files other than its own database.
 func AllowFiles(w *Workload) { w.files = true }
 
-// Including gives the workload the .sql files that it names, as [Workload.Includes] of the
-// same text returned them.
+// Including gives the workload the contents of the .sql files that it names. They are the files
+// that [Workload.Includes] returned for the same text.
 func Including(files ...File) Option {
 	return func(w *Workload) { w.includes = slices.Clone(files) }
 }
@@ -101,7 +101,7 @@ func readBounded(r io.Reader, limit int64) ([]byte, error) {
 	return data, err
 }
 
-// script is SQL of a workload as it was read, or the reason why it is refused.
+// script is SQL of a workload, or the reason why it is refused.
 type script struct {
 	text     string
 	problem  string

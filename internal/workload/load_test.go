@@ -26,8 +26,9 @@ func load(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// TestPlansAreSound generates rows from every plan that the built-in and the good
-// workloads resolve to, after the plan has passed through the JSON in which it travels.
+// TestPlansAreSound generates rows from every plan that the built-in and the good workloads
+// resolve to. Before that, it encodes and decodes each plan as JSON, as the lab and the worker
+// do.
 func TestPlansAreSound(t *testing.T) {
 	names := workload.Builtins()
 	want := []string{"analytics", "complex", "concurrent", "group-by", "http-server", "large", "locks", "locks-nested", "many", "point-read", "read-write", "real", "simple"}
@@ -118,8 +119,8 @@ func makeRows(t *testing.T, w *workload.Workload, scale string, c workload.Case)
 	}
 }
 
-// TestWarnings checks which PRAGMAs are warned of: those that leave a setting with a
-// value that is neither asked for nor declared.
+// TestWarnings checks that there is a warning for each PRAGMA that leaves a setting with a value
+// that is neither requested nor declared, and for no other PRAGMA.
 func TestWarnings(t *testing.T) {
 	const file = `name: mine
 settings: {synchronous: full}
@@ -161,8 +162,7 @@ phases:
 	}
 }
 
-// TestBuiltinsVerify checks that every query of a built-in workload has its own
-// check.
+// TestBuiltinsVerify checks that the result of every query of a built-in workload is verified.
 func TestBuiltinsVerify(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		p, err := load(t, name).Plan("full", nil)
@@ -187,7 +187,7 @@ func TestBuiltinsVerify(t *testing.T) {
 	}
 }
 
-// TestEverything compares the parts of the plan that result from every spelling.
+// TestEverything compares the parts of a plan that result from different spellings.
 func TestEverything(t *testing.T) {
 	w := load(t, "testdata/good/everything.yaml")
 	wantSettings := driver.Settings{
@@ -428,7 +428,7 @@ func TestSQLFileThatIsALink(t *testing.T) {
 	}
 }
 
-// TestUnset checks which settings are said to be left to the drivers.
+// TestUnset checks which settings are reported as left to the drivers.
 func TestUnset(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w := load(t, name)
@@ -457,8 +457,8 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-// TestNeedsFound checks that a workload needs what it declares, and what its SQL and its
-// recording create virtual tables with.
+// TestNeedsFound checks that a workload needs the features that it declares, and the modules of
+// the virtual tables that its SQL and its recording create.
 func TestNeedsFound(t *testing.T) {
 	const file = `name: mine
 needs: [math]

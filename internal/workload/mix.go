@@ -273,7 +273,7 @@ func (l *resolver) resultCode(n *yaml.Node) (code int, ok bool) {
 	switch {
 	case !ok:
 		instead := "want one of SQLite's, such as SQLITE_CONSTRAINT_UNIQUE or 2067"
-		const prefix = "SQLITE_" // not compared, since names that share it look similar
+		const prefix = "SQLITE_" // the prefix is not compared, because otherwise all names would look similar
 		var names []string
 		for _, known := range driver.CodeNames() {
 			names = append(names, strings.TrimPrefix(known, prefix))

@@ -32,10 +32,10 @@ func (u *unit) add(e *record.Event, writes, controls bool) {
 
 // inOrder returns the place of each transaction in the order in which SQLite ran them.
 //
-// Writers are ordered by the end of their first write, because only one at a time has the lock.
-// Its beginning would not do, because the statement may have waited for the lock, nor would
-// BEGIN, because a deferred transaction gets its place with its first statement. A reader comes
-// after the writers whose writes it could see.
+// Writers are ordered by the end of their first write, because only one writer at a time has the
+// lock. The beginning of the write cannot be used, because the statement may have waited for the
+// lock. BEGIN cannot be used either, because a deferred transaction gets its place with its
+// first statement. A reader comes after the writers whose writes it could see.
 func inOrder(units []unit) []int {
 	var writers []int
 	for i := range units {
@@ -46,7 +46,8 @@ func inOrder(units []unit) []int {
 		}
 	}
 	slices.SortStableFunc(writers, func(a, b int) int { return cmp.Compare(units[a].write, units[b].write) })
-	// A write is visible when the next writer has ended, however late COMMIT returned.
+	// A write is visible at the latest when the next writer has ended, however late COMMIT
+	// returned.
 	next := time.Duration(1<<63 - 1)
 	for _, i := range slices.Backward(writers) {
 		next = min(next, units[i].end)

@@ -10,15 +10,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestReplayOrder expects a recording's transactions in the order in which SQLite ran them,
-// and at a pace in that of their times.
+// TestReplayOrder expects a recording's transactions in the order in which SQLite ran them. With
+// a speed, it expects them in the order of their recorded times.
 func TestReplayOrder(t *testing.T) {
 	const texts = `{"sql":1,"text":"INSERT INTO t VALUES (1)"}` + "\n" + `{"sql":2,"text":"SELECT * FROM t"}` + "\n" +
 		`{"sql":3,"text":"BEGIN"}` + "\n" + `{"sql":4,"text":"COMMIT"}` + "\n" + `{"sql":5,"text":"INSERT INTO t VALUES (2) RETURNING a"}` + "\n"
 	for name, c := range map[string]struct {
-		events string // at took connection transaction what
-		want   string // transactions by what is first run in them, in order
-		begun  string // the same at a pace
+		events string // lines of the recording: at, took, connection, transaction and what
+		want   string // expected order of the transactions, each named by the statement that runs first in it
+		begun  string // expected order with a speed
 	}{
 		"a deferred one that writes late": {
 			"0 1 1 1 begin; 5 1 2 2 begin; 7 1 2 2 1; 9 1 2 2 commit; 20 1 1 1 1; 22 1 1 1 commit", "5 0", "0 5"},
@@ -71,9 +71,9 @@ func TestReplayOrder(t *testing.T) {
 	}
 }
 
-// TestReplayForeignKeys expects a replay to have the same foreign_keys with every driver: what
-// the workload says, what the recording shows, or SQLite's default; and that to be said where it
-// matters.
+// TestReplayForeignKeys expects a replay to have the same foreign_keys with every driver: the
+// workload's value, or else the value that the recording shows, or else SQLite's default. If the
+// value matters, a message must say so.
 func TestReplayForeignKeys(t *testing.T) {
 	create := "CREATE TABLE a (b REFERENCES c)"
 	failed := `{"at":90,"took":1,"conn":1,"sql":1,"error":{"code":787}}` + "\n"

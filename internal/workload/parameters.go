@@ -17,8 +17,8 @@ type parameterSet struct {
 	used    map[string]bool
 }
 
-// parameters reads where the values of ":name" come from. The query runs once for
-// each row of the data set each, which may be nil.
+// parameters reads where the values of ":name" come from. The query runs once for each row of
+// the data set in the parameter each, which may be nil.
 func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {
@@ -62,9 +62,9 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	}
 }
 
-// bind finds where the value of parameter ":name" comes from. The query runs for each row of
-// the data set each. broken says that this data set has a problem; then bind reports no problem
-// about an unknown name.
+// bind finds where the value of parameter ":name" comes from. The query runs for each row of the
+// data set in the parameter each. If broken is true, that data set has a problem, and bind does
+// not report unknown names.
 func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]
@@ -87,8 +87,8 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 	return plan.Parameter{Name: name, Type: c.Type, Generator: &gen}, true
 }
 
-// together reports each parameter that is generated from another one, if the statement does
-// not use both.
+// together checks parameters that are generated from another parameter. It reports a problem if
+// a statement uses only one of the two.
 func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 	have := map[string]bool{}
 	for _, name := range names {

@@ -19,7 +19,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the expectations at the top of testdata/bad/*.yaml")
 
-// TestBad checks what is reported for each kind of mistake. Every file begins with
+// TestBad checks the problems that are reported for each kind of mistake. Every file begins with
 // the problems that must be found in it, and says whether the JSON Schema finds one too.
 func TestBad(t *testing.T) {
 	files, err := filepath.Glob("testdata/bad/*.yaml")
@@ -102,13 +102,13 @@ func validate(t *testing.T, data []byte) error {
 		return err
 	}
 	var decoded any
-	if err := n.Decode(&decoded); err != nil { // a duplicate key, an alias of itself
+	if err := n.Decode(&decoded); err != nil { // for example a duplicate key, or an alias that refers to itself
 		return err
 	}
 	return compiled.Validate(plain(&n))
 }
 
-// plain converts YAML to the types of JSON. Times stay text.
+// plain converts YAML to the types of JSON. Times remain text.
 func plain(n *yaml.Node) any {
 	switch n.Kind {
 	case yaml.DocumentNode:

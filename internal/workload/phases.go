@@ -95,8 +95,8 @@ func (l *resolver) name(f *fields, what, example string) (name string, ok bool) 
 	return name, true
 }
 
-// dataSetAt returns the data set that a node names. Errors about an unknown name begin with
-// before. It returns nil if the name is unknown.
+// dataSetAt returns the data set that a node names. It returns nil if the name is unknown. The
+// error then begins with the parameter before.
 func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) *setInfo {
 	s := l.sets[name]
 	if s == nil {
@@ -215,7 +215,7 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	return q
 }
 
-// clients reads a number of clients. With own, each has its own connection.
+// clients reads a number of clients. If own is set, each client has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if own {
@@ -224,8 +224,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// held reports a problem if a process's pool has fewer connections than share, its number of
-// clients. Each client keeps one connection.
+// held reports a problem if the pool of a process has fewer connections than the process has
+// clients. The parameter share is that number of clients. Each client keeps one connection.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {
@@ -233,7 +233,7 @@ func (l *resolver) held(n *yaml.Node, clients, share int) {
 	}
 	want := strconv.Itoa(share)
 	if share == clients {
-		want = n.Value // which may have parameters
+		want = n.Value // the text may contain parameters
 	}
 	l.errorf(n, "%d clients with a connection each, but pool_size is %d: write pool_size: %s under settings", share, pool, want)
 }

@@ -50,7 +50,7 @@ type reader struct {
 	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
 	found    int              // how many problems were noted, repeated ones included
 	note     string           // appended to a new problem
-	outside  bool             // the Outside of problems noted now
+	outside  bool             // Outside has this value in problems noted from now on
 }
 
 // err returns the problems as an error, or nil if there are none.
@@ -111,7 +111,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened truncates a text that is longer than most bytes.
+// shortened truncates a text to the number of bytes in the parameter most.
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -126,7 +126,7 @@ func shortened(s string, most int) string {
 // or a case leads to one. Files written for people have fewer.
 const maxVisits = 5_000_000
 
-// visit counts the nodes about to be visited. It reports whether the count is still
+// visit counts the nodes that are about to be visited. It reports whether the count is still
 // within bounds.
 func (r *reader) visit(n *yaml.Node) bool {
 	if r.visited > maxVisits {
@@ -145,7 +145,7 @@ var (
 	// The YAML package counts lines from 0 in these messages.
 	yamlGrammar = regexp.MustCompile(`^did not find expected (node content|key|',' or |'-' |<)`)
 
-	// These messages often name the line where the block begins, not that of the mistake.
+	// These messages often have the line where the block begins, not the line of the mistake.
 	yamlBlock = regexp.MustCompile(`^did not find expected (key|'-' )`)
 )
 
@@ -314,7 +314,8 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of a few words and reports whether it is word. It returns false for a nil node.
+// is reads one of a few words and reports whether it is the parameter word. It returns false for
+// a nil node.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	w, _ := r.oneOf(n, what, words...)
 	return w == word
@@ -336,8 +337,8 @@ func (r *reader) identifier(n *yaml.Node, what string) bool {
 	return false
 }
 
-// columnName reads the name of a column of a data set, which may be any that a table has
-// and that can follow the data set's name and a dot.
+// columnName reads the name of a column of a data set. It accepts any name that a table's column
+// can have and that can follow the data set's name and a dot.
 func (r *reader) columnName(n *yaml.Node) bool {
 	if n.Value != "" && utf8.ValidString(n.Value) && !strings.ContainsFunc(n.Value, func(c rune) bool { return c == '.' || unicode.IsControl(c) }) {
 		return true

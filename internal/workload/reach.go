@@ -22,15 +22,15 @@ var (
 	insideModules = []string{"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0"}
 )
 
-// outside finds the first thing in a script that reaches files other than the
-// trial's own database, and its line, counted from 0. If there is none, what is "".
+// outside finds the first place in a script that reaches files other than the trial's own
+// database, and its line, counted from 0. If there is no such place, the result what is "".
 //
-// It only tells the user in advance: workers make SQLite itself refuse ATTACH and VACUUM
-// INTO. If versions of SQLite read different tokens, outside assumes that the statement
-// reaches out.
+// It only warns the user before the run: workers make SQLite itself refuse ATTACH and VACUUM
+// INTO. If versions of SQLite read different tokens, outside assumes that the statement reaches
+// out.
 func outside(sql string) (what string, line int) {
 	var statement []sqltext.Token
-	at := 0 // where the statement begins
+	at := 0 // index at which the statement begins
 	for token := range sqltext.Tokens(sql) {
 		if token.Text == ";" {
 			if what = statementOutside(statement); what != "" {
@@ -40,7 +40,7 @@ func outside(sql string) (what string, line int) {
 			continue
 		}
 		if token.Kind == sqltext.Illegal && token.Text[0] != 0 {
-			continue // no statement with this token runs, unless a library skips the token
+			continue // SQLite runs no statement with this token, unless a library skips the token
 		}
 		if statement = append(statement, token); len(statement) == 1 {
 			at = token.At
@@ -51,7 +51,7 @@ func outside(sql string) (what string, line int) {
 		if n := len(statement); n > 1 && token.Text == "(" && statement[n-2].Named(outsideFunctions...) {
 			return statement[n-2].Text + "()", strings.Count(sql[:token.At], "\n")
 		}
-		if len(statement) > longestHead { // the beginning or the last token decides
+		if len(statement) > longestHead { // the first tokens or the last one decide
 			statement = append(statement[:longestHead-1], token)
 		}
 	}
@@ -66,8 +66,8 @@ func outside(sql string) (what string, line int) {
 	return what, strings.Count(sql[:at], "\n")
 }
 
-// longestHead exceeds the number of tokens that decide about a statement, of which
-// the longest is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
+// longestHead is greater than the number of tokens that decide whether a statement reaches out.
+// The longest such beginning is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
 const longestHead = 16
 
 // statementOutside returns how a statement reaches out, given its first tokens.

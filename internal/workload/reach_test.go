@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// reaching are scripts that reach files other than their own database, with the
-// part that must be reported.
+// reaching has scripts that reach files other than their own database. The value is the part of
+// the script that must be reported.
 var reaching = map[string]string{
 	"ATTACH '/home/me/app.db' AS a":                       "line 1 of x.sql has ATTACH: it reaches",
 	"attach database 'a.db' as a":                         "ATTACH",
@@ -66,8 +66,8 @@ var within = []string{
 	"",
 }
 
-// parameters are scripts in which SQLite reads a parameter, of which some hide what follows
-// from those that read other tokens.
+// parameters has scripts in which SQLite reads a parameter. Some of them hide the SQL after the
+// parameter from readers whose tokens differ from SQLite's.
 var parameters = map[string]string{
 	"SELECT :a, 1":                                   "line 1 has the parameter :a, and nothing binds it",
 	"SELECT 1;\nSELECT ?1":                           "line 2 has the parameter ?1",
@@ -79,7 +79,8 @@ var parameters = map[string]string{
 	"SELECT 1, $a::b::(\"), 1; VACUUM INTO 'x' --\"": "$a::b::(\"), which",
 }
 
-// TestParametersInScripts has the file with which a workload wrote to another database.
+// TestParametersInScripts parses a file with which a workload once wrote to another database. It
+// must be refused.
 func TestParametersInScripts(t *testing.T) {
 	for sql, want := range parameters {
 		if err := parseScript(sql); err == nil || !strings.Contains(err.Error(), want) {

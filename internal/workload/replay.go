@@ -178,13 +178,13 @@ type replayer struct {
 	plan     *plan.Replay
 	shapes   map[*record.Statement]*shape
 	variants map[string]int // index of a statement in the plan, by its key
-	units    map[int64]int  // number of a transaction in the plan, by its recorded number
+	units    map[int64]int  // number of a transaction in the plan, by the number in the recording
 	begun    []unit         // when each transaction of the plan read and wrote
 	lanes    map[int64]int  // connection in the plan, by the recorded connection
 	names    []string       // name of the operation of each statement in the plan
 	bytes    int            // size of the SQL and the values
 	left     map[string]int // how many events are left out, by reason
-	features []string       // features that statements needed which succeeded when recorded
+	features []string       // features that were needed by statements that succeeded when recorded
 	reaches  bool           // as in replayed
 
 	foreignKeys string // as in replayed
@@ -273,7 +273,8 @@ func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 	return e.Affected
 }
 
-// leave counts an event that is left out, and returns the results of [replayer.statement] for it.
+// leave counts an event that is left out. It returns the results that [replayer.statement] must
+// return for it.
 func (r *replayer) leave(why string) (int, bool, error) {
 	r.left[why]++
 	return 0, false, nil
@@ -459,9 +460,9 @@ func (r *replayer) name() {
 	}
 }
 
-// lanes maps each recorded connection to one of the plan's. The plan has as many connections as
-// were open at once. A pool may close a connection and open another; then both share one of the
-// plan's.
+// lanes maps each recorded connection to a connection of the plan. The plan has as many
+// connections as were open at once. If a pool closed a connection and later opened another one,
+// both may have the same connection of the plan.
 func lanes(events []record.Event) map[int64]int {
 	type life struct {
 		connection int64

@@ -14,7 +14,7 @@ import (
 
 const recordingHeader = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}` + "\n"
 
-// statements is a recording of texts that one connection runs, one after the other.
+// statements returns a recording of SQL texts that one connection runs, one after the other.
 func statements(texts ...string) string {
 	var b strings.Builder
 	b.WriteString(recordingHeader)
@@ -89,7 +89,8 @@ func TestReplayLeftOut(t *testing.T) {
 	}
 }
 
-// TestReplayUnexpanded expects to be told how the shell's trace has the values of parameters.
+// TestReplayUnexpanded expects a message that says how the shell's trace can include the values
+// of parameters.
 func TestReplayUnexpanded(t *testing.T) {
 	_, w := replayPlan(t, "{name: r, replay: trace.sql}", "trace.sql", "SELECT 1;\nSELECT * FROM sqlite_schema WHERE name = :name;\n")
 	want := "1 of 2 events are left out: they lack a parameter: its value is in what .trace FILE --expanded prints"
@@ -98,7 +99,7 @@ func TestReplayUnexpanded(t *testing.T) {
 	}
 }
 
-// TestReplayNumbers expects parameters to be numbered as SQLite does it.
+// TestReplayNumbers expects parameters to be numbered as in SQLite.
 func TestReplayNumbers(t *testing.T) {
 	text := recordingHeader +
 		`{"sql":1,"text":"SELECT ?2, :a, ?, @b, ':a', :a -- :c"}` + "\n" +
@@ -108,7 +109,8 @@ func TestReplayNumbers(t *testing.T) {
 	if got, want := r.Statements[0].SQL, "SELECT ?, ?, ?, ?, ':a', ? -- :c"; got != want {
 		t.Errorf("SQL %s, want %s", got, want)
 	}
-	// The second parameter is an int once and a text once: they are two statements.
+	// The second parameter is an int in one execution and a text in another, so there are two
+	// statements.
 	if len(r.Statements) != 2 {
 		t.Fatalf("%d statements, want 2", len(r.Statements))
 	}
@@ -124,9 +126,7 @@ func TestReplayNumbers(t *testing.T) {
 	}
 }
 
-// TestReplayConnections expects connections that a pool has opened one after the other to
-// be one, and those that were open at once to be two.
-// TestReplayTimes expects recorded times to be marked, with values and without.
+// TestReplayTimes expects recorded times to be marked, with and without values.
 func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"
@@ -187,8 +187,8 @@ func TestReplayConnections(t *testing.T) {
 	}
 }
 
-// TestReplayAffected expects the rows affected to be compared of what changes rows and
-// returns none.
+// TestReplayAffected expects the numbers of rows affected to be compared only for statements
+// that change rows and return none.
 func TestReplayAffected(t *testing.T) {
 	text := recordingHeader
 	for i, sql := range []string{
@@ -198,7 +198,7 @@ func TestReplayAffected(t *testing.T) {
 		text += fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n"+`{"at":%d,"took":1,"conn":1,"sql":%d,"affected":%d}`+"\n", i+1, sql, 10*i, i+1, i)
 	}
 	text += `{"at":99,"took":1,"conn":1,"sql":2,"error":{"code":5}}` + "\n"
-	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // of a table, it means nothing
+	text += `{"at":10,"conn":1,"id":57}` + "\n" + `{"at":50,"conn":1,"id":57}` + "\n" // after any statement but an INSERT the ID has no meaning
 	r, _ := replayPlan(t, "{name: r, replay: app.jsonl}", "app.jsonl", text)
 	if got := fmt.Sprint(r.Events.Inserted); got != "[{1 57}]" {
 		t.Errorf("inserted %s", got)
@@ -225,7 +225,7 @@ func TestReplayNames(t *testing.T) {
 	}
 }
 
-// TestReplayHash expects another recording to make another workload.
+// TestReplayHash expects a change of the recording to change the workload's hash.
 func TestReplayHash(t *testing.T) {
 	_, a := replayPlan(t, "{name: r, replay: app.sql}", "app.sql", "SELECT 1")
 	_, b := replayPlan(t, "{name: r, replay: app.sql}", "app.sql", "SELECT 2")

@@ -22,7 +22,7 @@ type resolver struct {
 	settings driver.Settings
 	infos    []PhaseInfo
 	sets     map[string]*setInfo
-	pragmas  []pragmaSetting // of the schema or phase being read
+	pragmas  []pragmaSetting // settings that PRAGMAs of the current schema or phase change
 	declared driver.Settings // the requested settings, with the changes declared so far
 	warnings []Problem
 	leftOut  []string // PhaseInfo.LeftOut of the phase being read

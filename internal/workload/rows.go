@@ -88,8 +88,8 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	return s
 }
 
-// columnsOf calls read for each column of a data set, and adds it to the set's columns.
-// example and more say in errors how columns are written.
+// columnsOf calls read for each column of a data set, and adds the column to the set. The
+// parameters example and more are used in errors that say how columns are written.
 func (l *resolver) columnsOf(s *setInfo, f *fields, what, example, more string, read func(c *columnInfo, name *yaml.Node)) {
 	n := f.get("columns")
 	if n == nil {
@@ -151,7 +151,7 @@ func others[T any](m map[string]T, name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(s string) bool { return s == name })
 }
 
-// within reports whether data set s is set, or is nested in set.
+// within reports whether data set s is the parameter set, or is nested in it.
 func (l *resolver) within(s, set *setInfo) bool {
 	for s != nil {
 		if s == set {

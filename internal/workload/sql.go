@@ -49,7 +49,7 @@ func positional(sql string) (rewritten string, names []string, err error) {
 	return strings.TrimSpace(out.String()), names, nil
 }
 
-// endless returns an error for a token without an end, which would hide all that follows.
+// endless returns an error for a token without an end, which would hide all SQL after it.
 func endless(word string, kind sqltext.Kind) error {
 	switch {
 	case kind == sqltext.Comment && strings.HasPrefix(word, "/*") && (len(word) < 4 || !strings.HasSuffix(word, "*/")):
@@ -64,9 +64,9 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// reads reports whether a statement only reads. It looks at words: the statement must be a
-// SELECT or VALUES, possibly after WITH, and no word may be that of a writing statement.
-// Columns with such a name have to be quoted.
+// reads reports whether a statement only reads. It examines words: the statement must be a
+// SELECT or VALUES, possibly after WITH, and must not contain a word that begins a writing
+// statement. Columns with such a name have to be quoted.
 func reads(sql string) bool {
 	var first, last sqltext.Token
 	for token := range sqltext.Tokens(sql) {

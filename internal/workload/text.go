@@ -69,9 +69,9 @@ func blankLines(text string) int {
 	return strings.Count(strings.TrimSuffix(text, strings.TrimLeftFunc(text, unicode.IsSpace)), "\n")
 }
 
-// Unset returns settings, each with a usual value, whose defaults differ between drivers and
-// that are neither in s nor changed by the schema. Without them, one driver may do more work
-// than another. A timeout matters only if connections compete for locks.
+// Unset returns settings, each with a usual value. Their defaults differ between drivers, and
+// they are neither in s nor changed by the schema. Without these settings, one driver may do
+// more work than another. A timeout is included only if connections compete for locks.
 func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	s = s.With(w.Changes)
 	usual := driver.Settings{}
@@ -102,12 +102,12 @@ func under(n *yaml.Node, names ...string) *yaml.Node {
 	return n
 }
 
-// SHA256 returns the hash, in hexadecimal, of the workload file followed by each
-// included file as a zero byte, its name, a zero byte, and its text, and by the hash of
-// its database as a zero byte, the word database, a zero byte, and that hash. So
-// workloads on different databases are different ones. A recording is added like an
-// included file, with the hash of its text instead of the text. Without any of these it is
-// the hash of the file alone.
+// SHA256 returns a hash, in hexadecimal, of the workload file and everything that it names.
+// After the file's text, each included file adds a zero byte, its name, a zero byte, and its
+// text. A recording is added like an included file, with the hash of its text instead of the
+// text. A database adds a zero byte, the word database, a zero byte, and its hash. So workloads
+// on different databases have different hashes. If the workload names nothing, the result is the
+// hash of the file alone.
 func (w *Workload) SHA256() string {
 	h := sha256.New()
 	h.Write(w.source) // writing to a hash never fails

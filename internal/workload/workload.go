@@ -72,11 +72,11 @@ type Workload struct {
 // Values are the values of a parameter. Each value makes a case.
 type Values struct {
 	Name   string
-	Values []int64 // empty if the parameter has a value only if one is given
+	Values []int64 // empty: the parameter has a value only if the user gives one
 }
 
-// EventsParameter is the name of the parameter that limits how many events a workload replays
-// of its recordings. By default it replays all. A workload has this parameter if any of its
+// EventsParameter is the name of the parameter that limits how many events of its recordings a
+// workload replays. By default it replays all. A workload has this parameter if any of its
 // replay phases has no key "events".
 const EventsParameter = "events"
 
@@ -413,8 +413,8 @@ func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]
 	return cases, nil
 }
 
-// Cases lists every combination of the parameters' values at a scale: "full",
-// "quick" or a number. Values given in params replace the scale's.
+// Cases lists every combination of the parameters' values at a scale: "full", "quick" or a
+// number. Values in params replace the values at that scale.
 func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error) {
 	all, err := w.expand(scale, params)
 	if err != nil {
@@ -431,8 +431,9 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 	return cases, nil
 }
 
-// Plan resolves the workload at a scale. Values in params replace the scale's. If the
-// scale has a list for a parameter that is not in params, its first value is used.
+// Plan resolves the workload at a scale. Values in params replace the values at that scale. If
+// the scale has a list for a parameter that is not in params, the first value of the list is
+// used.
 func (w *Workload) Plan(scale string, params map[string]int64) (*plan.Plan, error) {
 	given := map[string][]int64{}
 	for name, v := range params {

@@ -251,7 +251,8 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies one direction of a connection until its end, and then ends that direction of to.
+// pump copies one direction of a connection until that direction ends. Then it ends the
+// direction of the connection to, too.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue(gone)
 	var readErr error
@@ -269,7 +270,8 @@ func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error
 	return errors.Join(err, readErr)
 }
 
-// fill puts the bytes it reads into the queue, until from ends or the queue is closed.
+// fill puts the bytes that it reads into the queue. It stops when the reader ends or the queue
+// is closed.
 func (p *Proxy) fill(q *queue, from io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {

@@ -103,7 +103,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// eventually waits until is returns true. After a minute it fails the test.
+// eventually waits until the function is returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -171,8 +171,8 @@ func TestDelay(t *testing.T) {
 	}
 }
 
-// TestBytes checks that the bytes stay the same if both directions at once have more than the
-// window.
+// TestBytes sends more bytes than the window in both directions at once, and checks that they
+// arrive unchanged.
 func TestBytes(t *testing.T) {
 	_, client, server := pair(t, Config{Delay: time.Millisecond}, realClock{})
 	data := make([]byte, 2*Window+12345)
@@ -195,7 +195,7 @@ func TestBytes(t *testing.T) {
 			}
 		})
 		wg.Go(func() {
-			got, err := io.ReadAll(way[1]) // until the proxy passes on the end
+			got, err := io.ReadAll(way[1]) // returns when the proxy passes on the end of the stream
 			if err != nil || !bytes.Equal(got, data) {
 				t.Errorf("%d of %d bytes have come, or others, %v", len(got), len(data), err)
 			}

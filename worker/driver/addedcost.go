@@ -12,7 +12,7 @@ type AddedCost struct {
 	Measured string       `json:"measured"` // day of the measurement
 	Machine  string       `json:"machine"`
 	Runtime  string       `json:"runtime"` // version of Go, such as go1.26.8
-	Pairs    int          `json:"pairs"`   // how often engine and handwritten program were measured in turn
+	Pairs    int          `json:"pairs"`   // how many times the engine and the handwritten program were measured, taking turns
 	Phases   []AddedPhase `json:"phases"`
 
 	// Causes explains, by phase, why more time is added than the aim allows. A person writes it,

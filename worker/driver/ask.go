@@ -7,12 +7,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// Asker is a [Conn] that can run a statement with columns of unknown types, and return what the
-// library's users see of it. Its time is not measured.
+// Asker is a [Conn] that can run a statement with columns of unknown types, and return what
+// users of the library get. Its time is not measured.
 type Asker interface {
-	// Ask runs one statement and passes every row to visit, in the Go types in which the
-	// library returns the values. The row is valid only during the call. After an error, the
-	// Reply has what is known so far. The error is an [*Error] if SQLite gave a code, and a
+	// Ask runs one statement and passes every row to visit, in the Go types in which the library
+	// returns the values. The row is valid only during the call. After an error, the Reply has
+	// the information known so far. The error is an [*Error] if SQLite gave a code, and a
 	// [*CannotAsk] if the adapter cannot run the statement.
 	Ask(ctx context.Context, q Question, visit func(row []any) error) (Reply, error)
 }

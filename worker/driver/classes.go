@@ -40,8 +40,8 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("column %d is declared %s and holds %s%s: declare it %s, or convert it in the SQL", e.Column, declared, got, where, instead)
 }
 
-// Classes returns the types in SQLite that a value of the declared type may have. A real number
-// may be an integer, as the sum of no rows is.
+// Classes returns the types in SQLite that a value of the declared type may have. A value
+// declared as Real may be an integer, for example the sum of no rows.
 func (c ColumnType) Classes() []string {
 	var list []string
 	switch c.Type {
@@ -115,8 +115,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 	}
 }
 
-// Check checks the result of the query with row r of b, within tx unless tx is nil. Its error
-// is a [*TypeError] if a value has a wrong type.
+// Check runs the query with the parameters in row r of b and checks its result. It does so
+// within tx unless tx is nil. Its error is a [*TypeError] if a value has a wrong type.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	for _, p := range c.parts {
 		var found *TypeError
@@ -188,8 +188,8 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 	return s.Query(ctx, b, r, visit)
 }
 
-// unasked reports whether err means that a query cannot be inside another query: it writes, for
-// example.
+// unasked reports whether err means that the query cannot be inside another query, for example
+// because it writes.
 func unasked(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Primary() == CodeError

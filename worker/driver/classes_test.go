@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// asked is a connection that prepares nothing.
+// asked is a connection whose Prepare returns errAsked.
 type asked struct{ driver.Runner }
 
 var errAsked = errors.New("asked")

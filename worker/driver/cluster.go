@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// ClusterDB is a [DB] that several processes on this machine keep together, each with its own
-// copy. A job harms it to see which data is lost then. Its members are numbered from 0.
+// ClusterDB is a [DB] that several processes on this machine keep together. Each process, called
+// a member, has its own copy of the data. A job kills or isolates members to see whether data is
+// lost. Members are numbered from 0.
 type ClusterDB interface {
 	DB
 
@@ -36,9 +37,9 @@ type ClusterDB interface {
 // Member is a member of a [ClusterDB].
 type Member struct {
 	ID      string
-	Address string        // address at which the other members reach it
-	Delay   time.Duration // delay of each byte between it and another member
-	Dir     string        // directory of all its data
+	Address string        // address where the other members reach this member
+	Delay   time.Duration // how long each byte between this member and another one is delayed
+	Dir     string        // directory with all data of the member
 	Version string        // version of the member's program
 }
 

@@ -140,13 +140,14 @@ func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, er
 type Leaver interface {
 	Driver
 
-	// Leave removes all data that open databases have created there, before the process exits
-	// without closing them. After that they cannot create more.
+	// Leave removes all data that the open databases have created in such a place. It is called
+	// before the process exits without closing the databases. After Leave they cannot create more
+	// data.
 	Leave() error
 }
 
-// LeftError is the error that some data could not be removed, and stays after the end of the
-// process.
+// LeftError reports that some data could not be removed. The data stays after the process has
+// ended.
 type LeftError struct{ Err error }
 
 func (e *LeftError) Error() string { return e.Err.Error() }
@@ -159,7 +160,8 @@ type SettingError struct{ Err error }
 func (e *SettingError) Error() string { return e.Err.Error() }
 func (e *SettingError) Unwrap() error { return e.Err }
 
-// Runner runs statements: a [DB] on any connection of its pool, a [Conn] on itself.
+// Runner runs statements. A [DB] runs them on any connection of its pool, and a [Conn] on
+// itself.
 type Runner interface {
 	// Script runs the statements of sql in order, and discards rows.
 	Script(ctx context.Context, sql string) error
@@ -249,7 +251,7 @@ type Tx interface {
 // Statement is one SQL statement with the types of its parameters and result.
 type Statement struct {
 	SQL     string       // its parameters are plain "?"
-	Params  []Type       // types of the parameters, in order ("?1" refers to the first again); if an execution binds many rows, of all its rows
+	Params  []Type       // types of the parameters, in order; if an execution binds many rows, the types for all its rows. "?1" refers to the first parameter again
 	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
 	// AnyColumns is set if the statement returns rows with columns of unknown types. Columns is
@@ -279,8 +281,9 @@ type Stmt interface {
 	// parameters. Exec stops at the first error, which is an [*Error] if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
-	// ExecResult is Exec for one execution, whose rows begin at r. The Result is valid until the
-	// connection runs another statement. It is nil if the library returns no result.
+	// ExecResult is like Exec for a single execution, whose parameters begin at row r. The Result
+	// is valid until the connection runs another statement. It is nil if the library returns no
+	// result.
 	ExecResult(ctx context.Context, b *Batch, r int) (Result, error)
 
 	// Query runs the statement with row r of b (nil if there are no parameters) and passes every
@@ -305,7 +308,7 @@ type Result interface {
 	LastInsertId() (int64, error)
 }
 
-// Boxer is a [Stmt] whose library takes values in another form than that of a Batch.
+// Boxer is a [Stmt] whose library takes values in another form than a Batch.
 type Boxer interface {
 	// Box converts all rows of b to the library's form and stores them in b.Ready, so that Exec
 	// need not convert them. It may run while Exec runs with another batch.

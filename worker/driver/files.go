@@ -64,10 +64,10 @@ func hasWord(sql, word string) bool {
 	return false
 }
 
-// PlainVacuum reports whether a statement is a VACUUM without INTO, and returns its text
-// without comments. SQLite attaches a database for a VACUUM, so it runs while
-// SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run then, because of sql it has
-// nothing but the name of a schema.
+// PlainVacuum reports whether a statement is a VACUUM without INTO, and returns its text without
+// comments. SQLite attaches a database for a VACUUM, so the VACUUM runs while
+// SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run during that time, because it
+// contains nothing of sql except the name of a schema.
 func PlainVacuum(sql string) (text string, ok bool) {
 	var words []string
 	for token := range sqltext.Tokens(sql) {

@@ -36,8 +36,8 @@ func (l *Limits) covering(key string) string {
 	return ""
 }
 
-// Judge returns what is wrong with the driver, given the error that a check found, or nil. The
-// error says which limit to declare, or that none can be declared.
+// Judge returns what is wrong with the driver, or nil. found is the error of the check with this
+// key, or nil. Judge's error says which limit to declare, or that none can be declared.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {

@@ -124,7 +124,7 @@ func DidYouMean(name string, candidates []string) string {
 	return ""
 }
 
-// Meant returns the question: did you mean what?
+// Meant returns the question "did you mean X?", where X is the parameter what, in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
 // Suggest returns the end of an error about an unknown name: the nearest candidate, or up to
@@ -234,8 +234,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. It returns otherwise unless the setting is a number
-// that is not less than least.
+// number returns a setting as a number. If the setting is not a number, or is less than the
+// parameter least, number returns the parameter otherwise.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n
@@ -309,9 +309,9 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences lists the settings that are not as wanted on the first connection with such a
-// setting, or returns "". Unless why is nil, it returns the reason why a driver cannot have a
-// value, as [Info.Limit] does.
+// Differences describes the settings that differ from the wanted ones on the first connection
+// that has such a setting. It returns "" if there is none. The function why, which may be nil,
+// returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string

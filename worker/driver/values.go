@@ -134,15 +134,15 @@ func (c *Column) Any(r int) any {
 // Batch has rows of parameters, stored by column.
 type Batch struct {
 	Columns []Column
-	PerExec int // rows that one execution binds: 1, or the rows of a VALUES of many rows
+	PerExec int // rows that one execution binds: 1, or the number of rows in its VALUES
 
 	// Ready has the rows in the form that a [Boxer] has converted them to. Code that changes the
 	// rows must box them again, or set Ready to nil.
 	Ready any
 }
 
-// Key returns the value of row r if it is a single integer and no value of the batch is NULL.
-// That is the case in most queries, and spares them the general code.
+// Key returns the value of row r if the row is a single integer and no value of the batch is
+// NULL. Most queries have such a key, so they need not run the general code.
 func (b *Batch) Key(r int) (key int64, ok bool) {
 	if c := b.Columns; len(c) == 1 && c[0].Type == Int && c[0].Nulls == nil {
 		return c[0].Ints[r], true

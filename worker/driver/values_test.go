@@ -31,7 +31,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// The server of a cluster is C, however its client is built.
+// A cluster's server contains C, so a cluster needs a C compiler even if its client needs none.
 func TestWithoutC(t *testing.T) {
 	for kind, want := range map[driver.Kind]bool{
 		driver.Cgo: false, driver.Transpiled: true, driver.Wasm: true, driver.Subprocess: true, driver.Cluster: false, driver.OtherLanguage: false,

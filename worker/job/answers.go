@@ -70,7 +70,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// asking is a job answers in progress.
+// asking is a running job of kind answers.
 type asking struct {
 	answers
 	conn  driver.Conn
@@ -360,7 +360,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if err := tx.Commit(ctx); err == nil {
 			return nil
 		}
-		// A failed commit shows in later answers, which lack its rows.
+		// The error of a failed commit is not returned: later answers differ, because they lack
+		// the rows of the transaction.
 	}
 	return tx.Rollback(ctx)
 }
@@ -405,7 +406,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set, starting with row number from, in one transaction.
+// load inserts the rows of a data set in one transaction. It starts with the row whose number is
+// the parameter from.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

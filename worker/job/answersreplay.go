@@ -147,7 +147,8 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		if commit && ended.Commit(ctx) == nil {
 			return nil
 		}
-		// A failed commit shows in later answers, which lack its rows.
+		// The error of a failed commit is not returned: later answers differ, because they lack
+		// the rows of the transaction.
 		_ = ended.Rollback(context.WithoutCancel(ctx))
 		return ctx.Err()
 	}

@@ -218,7 +218,7 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 // an empty text.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
-// scan reads range number at and verifies its rows.
+// scan reads the range with the index at and verifies its rows.
 func (r *reader) scan(ctx context.Context, p *reading, at int, stmt driver.Stmt, b *driver.Batch) error {
 	if p.stop.Load() {
 		return nil
@@ -298,14 +298,15 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note records a row that does not match. The row is number n, from 0, of range number at.
+// note records a row that does not match. It is row n, counted from 0, of the range with the
+// index at.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})
 	}
 }
 
-// why returns what is wrong with a row that does not match.
+// why says in which way a row does not match.
 func why(row driver.Row) string {
 	rand, hash := row[1].Text, row[2].Text
 	value, err := hex.DecodeString(rand)

@@ -25,7 +25,7 @@ const clusterTable = "sqlite3perf_cluster"
 // body is the value of the second column in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// writing is a job cluster in progress.
+// writing is a running job of kind cluster.
 type writing struct {
 	cluster
 	*Database
@@ -123,7 +123,7 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has what clients measured while they wrote. wall, cpu and members are times in ns.
+// written has the measurements of clients that wrote. wall, cpu and members are times in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -237,8 +237,8 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// within returns the time limit of a write. The same limit applies again until every member
-// shows the row.
+// within returns the time limit of a write. After the write, the same limit applies to the wait
+// until every member shows the row.
 func (c cluster) within() time.Duration {
 	if c.Patience == 0 {
 		return time.Minute

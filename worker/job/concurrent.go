@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// group counts what the readers, or the writers, have done.
+// group counts the operations of the readers, or of the writers.
 type group struct {
 	shards []*shard
 	total  tally
@@ -217,8 +217,8 @@ func (c concurrent) table() generate {
 	return generate{&protocol.Generate{Table: c.Table, Force: c.Force}}
 }
 
-// kept reports whether the table exists and is not to be cleared. It returns an error if the
-// job may not use that table.
+// kept reports whether the job keeps an existing table: the table exists, and Clear is not set.
+// It returns an error if the job may not use that table.
 func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	if c.Clear {
 		return false, nil
@@ -230,8 +230,8 @@ func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	return true, c.mayUse(ctx, r)
 }
 
-// mayUse returns an error if an existing table lacks a column. It also does if the job would
-// write and sqlite3perf did not create the database.
+// mayUse returns an error if an existing table lacks a column, or if the job would write to a
+// database that sqlite3perf did not create.
 func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	if err := ready(ctx, r, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err

@@ -29,7 +29,7 @@ type harming struct {
 	window       window
 }
 
-// window is what was seen since the cluster was harmed last.
+// window has the observations since the cluster was last harmed.
 type window struct {
 	begin     time.Time
 	silent    time.Duration // the longest time without an acknowledged write
@@ -96,8 +96,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes is a client that writes. After an error, the row may have been written or not, and the
-// client goes on with the next row at the next member.
+// writes is a client that writes. After an error it is not known whether the row was written, so
+// the client continues with the next row, at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)

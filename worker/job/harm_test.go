@@ -28,7 +28,7 @@ type fakeCluster struct {
 	harmed  []string
 	written int
 	rows    map[int64]bool
-	own     []map[int64]bool // for each member, the IDs in its own copy, as of its last update from the others
+	own     []map[int64]bool // for each member, the IDs in its own copy when it was last updated from the others
 }
 
 func newFakeCluster(members int) *fakeCluster {

@@ -21,12 +21,13 @@ type Database struct {
 	Seed     uint64          // the seed from which values are generated
 	Proof    *protocol.Proof // the settings that the worker has read back
 
-	// Open opens the database again, with the same settings changed by over.
+	// Open opens the database again, with the same settings, except that the settings in over
+	// replace those of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
 	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS
-	// returns the peak memory in bytes of this process, or of its living children. Both return
-	// 0 where the system does not report it.
+	// returns the peak memory in bytes of this process or, if its parameter is true, of its
+	// living children. Both return 0 where the system does not report it.
 	CPU     func() (own, children int64)
 	PeakRSS func(children bool) int64
 }
@@ -44,8 +45,8 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error that the user can avoid by other values in the named fields of the
-// job.
+// refuse returns an error about a request. The user can avoid it by other values in the named
+// fields of the job.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {

@@ -139,8 +139,7 @@ func settings() (names []string) {
 	return names
 }
 
-// same reports whether a pragma that was set to the value set returned that value, in any
-// notation.
+// same reports whether got is the value to which the pragma was set. The notations may differ.
 func same(name, set string, got []string) bool {
 	if len(got) != 1 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// column makes the values of one generated column or parameter. The comments of its fields
-// begin with the kinds of generators that use them.
+// column makes the values of one generated column or parameter. Each field's comment begins with
+// the kinds of generators that use the field.
 type column struct {
 	name string
 	typ  driver.Type

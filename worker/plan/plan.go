@@ -77,8 +77,8 @@ func (s *DataSet) Inserted() []Column {
 }
 
 // Bound returns the columns whose values are the parameters of an INSERT, in order. These are
-// the inserted columns. In place of a coalesced column there are the columns that it is made
-// from.
+// the inserted columns, except that a coalesced column is replaced by the columns that it is
+// made from.
 func (s *DataSet) Bound() []Column {
 	var list []Column
 	for _, c := range s.Inserted() {
@@ -129,7 +129,7 @@ type Column struct {
 type Generator struct {
 	Kind string `json:"kind" jsonschema:"constants=Gen"`
 
-	// NullPermille of 1000 values are NULL, with any kind.
+	// NullPermille says how many of 1000 values are NULL, on average. It may be set for any kind.
 	NullPermille int64 `json:"null_permille,omitempty" jsonschema:"maximum=1000"`
 
 	Low  int64   `json:"low,omitempty" jsonschema:"signed"`                   // serial: first value; int, zipf, shuffle: least value; text, blob, hex: least bytes; words: least words; time: start in ms
@@ -182,7 +182,7 @@ const (
 	GenList   = "list" // List[i % len(List)] in row i
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
-	GenRef    = "ref"  // the value in the row that the generated row is nested in
+	GenRef    = "ref"  // the value in the row of the parent, or its parent, in which the generated row is nested
 	GenPick   = "pick" // the value in a row of another set, drawn at random or numbered by At
 
 	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
@@ -211,9 +211,9 @@ type Phase struct {
 type Insert struct {
 	Sets []string `json:"sets" jsonschema:"minItems=1,uniqueItems=true"`
 
-	// Transaction says what one transaction inserts: "one" the whole phase, "set" a data set,
-	// "each" a single statement, "every" a number of rows (Every), or "per" a row of the set
-	// Per with all rows nested in it. With "per", Sets starts with Per and continues with its
+	// Transaction says what one transaction inserts. "one": the whole phase. "set": a data set.
+	// "each": a single statement. "every": a number of rows (Every). "per": a row of the set Per
+	// with all rows nested in it. With "per", Sets starts with Per and continues with its
 	// descendants, which are inserted depth first.
 	Transaction string `json:"transaction" jsonschema:"enum=one,enum=set,enum=each,enum=every,enum=per"`
 	Every       int64  `json:"every,omitempty" jsonschema:"maximum=16777216"`
@@ -228,9 +228,9 @@ type Insert struct {
 	Verify []Stored `json:"verify,omitempty"`
 }
 
-// Parameter says where the value of one "?" comes from. It is either a Column ("set.column") of
-// the current row of a query's ForEach, or a Generator, which makes the value of the row with
-// the execution's number.
+// Parameter says where the value of one "?" comes from. It has either a Column ("set.column"),
+// whose value in the current row of a query's ForEach is used, or a Generator, which makes the
+// value of the row with the execution's number.
 type Parameter struct {
 	Name      string      `json:"name"`
 	Type      driver.Type `json:"type"`
@@ -259,12 +259,12 @@ type MixCall struct {
 	// EmptyStop.
 	IfEmpty string `json:"if_empty,omitempty" jsonschema:"constants=Empty"`
 
-	// Mutex holds the mix's mutex around the statement.
+	// Mutex means that the mix's mutex is locked while the statement runs.
 	Mutex bool `json:"mutex,omitempty"`
 
-	// Another runs the statement of a transaction outside of it, on another connection of the
-	// pool, as a program does by mistake. If the pool has only one connection, the statement
-	// waits forever.
+	// Another runs a statement of a transaction outside of the transaction, on another connection
+	// of the pool, as a program does by mistake. If the pool has only one connection, the
+	// statement waits forever.
 	Another bool `json:"another,omitempty"`
 }
 
@@ -278,7 +278,7 @@ const (
 // Query runs one statement and reads its result to the end.
 type Query struct {
 	Call
-	ForEach string `json:"for_each,omitempty"`             // the data set for each row of which the statement runs once; "": it runs once
+	ForEach string `json:"for_each,omitempty"`             // the statement runs once for each row of this data set; "": it runs once
 	Repeat  int64  `json:"repeat" jsonschema:"minimum=1"`  // how many times the executions for ForEach are run
 	Clients int    `json:"clients" jsonschema:"minimum=1"` // goroutines; each runs the whole phase on its own connection
 
@@ -287,8 +287,9 @@ type Query struct {
 	Returns *Returns `json:"returns,omitempty"`
 }
 
-// Returns says that the rows of a result are the rows of a data set, in order, with these
-// columns. Their names are "set.column", of Set itself or of a set in which Set is nested.
+// Returns says that the rows of a result are the rows of the data set Set, in order, with these
+// columns. The columns' names are "set.column". They belong to Set itself or to a set in which
+// Set is nested.
 type Returns struct {
 	Set     string   `json:"set"`
 	Columns []string `json:"columns"`
@@ -339,9 +340,8 @@ type Operation struct {
 	Transaction bool      `json:"transaction,omitempty"`
 	Calls       []MixCall `json:"calls" jsonschema:"minItems=1"`
 
-	// Results are the result codes of SQLite, extended or primary, with which the
-	// operation may end and still count as successful. A transaction is then rolled
-	// back.
+	// Results are result codes of SQLite, extended or primary. An operation that ends with one of
+	// them still counts as successful. If it is a transaction, the transaction is rolled back.
 	Results []int `json:"results,omitempty" jsonschema:"minimum=1"`
 
 	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may
@@ -367,11 +367,11 @@ func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 	})
 }
 
-// HTTP serves one statement to clients in another process. The worker is the server,
-// and the lab puts the load on it. A request GET /?name=value&… runs the statement on
-// a connection of the pool, with a value for each parameter. The answer is the
-// statement's one row as a JSON object. The parameters of request number i of the load
-// are made like those of execution i of a query.
+// HTTP serves one statement to clients in another process. The worker is the server, and the lab
+// puts the load on it. A request GET /?name=value&… runs the statement on a connection of the
+// pool, with a value for each parameter. The answer is the statement's one row as a JSON object.
+// The parameters of request number i of the load are made like the parameters of execution i of
+// a query.
 type HTTP struct {
 	Call // without SQL the server does nothing and answers each request with {}
 

@@ -53,8 +53,9 @@ const (
 )
 
 // Recorded is one parameter in all executions of its statement. Its values are in the field for
-// its type. If only sizes were recorded, they are in Lengths instead: how many bytes a text or
-// blob has, or an integer is stored in. The values are then made from the seed.
+// its type. If only sizes were recorded, Lengths has them instead: the number of bytes of a text
+// or blob, or the number of bytes in which SQLite stores an integer. The values are then made
+// from the seed.
 type Recorded struct {
 	Type    driver.Type `json:"type"` // int, real, text or blob
 	Ints    []int64     `json:"ints,omitempty" jsonschema:"signed"`
@@ -67,12 +68,12 @@ type Recorded struct {
 	// [TimeFormat].
 	Times []int `json:"times,omitempty"`
 
-	// Zones has the abbreviation of the time zone of each of Times, such as "CET". "" means
-	// UTC, or an offset without a name. If Zones is nil, all are "".
+	// Zones has the abbreviation of the time zone for each entry of Times, such as "CET". ""
+	// means UTC, or an offset without a name. If Zones is nil, all are "".
 	Zones []string `json:"zones,omitempty"`
 
-	// Monotonic are the executions in Times whose time.Time had a reading of the monotonic
-	// clock, like the result of time.Now.
+	// Monotonic has the entries of Times whose time.Time had a reading of the monotonic clock,
+	// like the result of time.Now.
 	Monotonic []int `json:"monotonic,omitempty"`
 }
 
@@ -100,9 +101,9 @@ type Events struct {
 	Transaction []int   `json:"transaction"`                                // number of the transaction, from 0, in the order in which clients take them; a statement outside of transactions has its own number
 	AtNS        []int64 `json:"at_ns,omitempty"`                            // time in ns when the event began; only needed with a Speed
 	Rows        []int64 `json:"rows" jsonschema:"minimum=-1"`               // how many rows were read; -1: not known
-	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // how many rows a statement that does not read has changed; -1: not known; nil: not known for any event
+	Affected    []int64 `json:"affected,omitempty" jsonschema:"minimum=-1"` // how many rows each statement that does not read has changed; -1: not known; nil: not known for any event
 	Failed      []int   `json:"failed,omitempty"`                           // indexes of the events that ended with an error
-	Codes       []int   `json:"codes,omitempty"`                            // the result code of each event in Failed; 0: not known; nil: none is known
+	Codes       []int   `json:"codes,omitempty"`                            // the result code of each event in Failed; 0: not known; nil: no code is known
 
 	// Inserted are the last insert IDs that the application asked for. Affected must be known
 	// for their events.
@@ -314,8 +315,8 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 	return t, true, nil
 }
 
-// fillLengths appends to c a value of each length. times are the indexes of values that are
-// times.
+// fillLengths appends to c one value for each entry of lengths, which is the value's length. The
+// parameter times has the indexes of the values that are times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))
 	for _, r := range times {
@@ -354,9 +355,9 @@ func madeTime(random uint64) time.Time {
 	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }
 
-// intBefore returns the next smaller size than n bytes in which SQLite stores integers. It
-// returns 0 for 0, and -1 if SQLite never stores an integer in n bytes. The integers 0 and 1
-// take 0 bytes.
+// intBefore returns the next smaller of the sizes in which SQLite stores integers, given the
+// size n in bytes. It returns 0 for 0, and -1 if SQLite never stores an integer in n bytes. The
+// integers 0 and 1 take 0 bytes.
 func intBefore(n int64) int64 {
 	sizes := []int64{0, 1, 2, 3, 4, 6, 8}
 	switch i := slices.Index(sizes, n); i {

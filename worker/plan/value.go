@@ -34,7 +34,7 @@ func (c *column) null(i int64) bool {
 	return false
 }
 
-// sourceRow returns the number of the row of the sources that the value of row i is made from.
+// sourceRow returns a row number of the sources. The value of row i is made from that row.
 func (c *column) sourceRow(i int64) int64 {
 	switch {
 	case c.gen.Kind == GenRef:
@@ -60,7 +60,7 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns the number of the row of c.base that row i takes its value from.
+// row returns a row number of c.base. Row i takes its value from that row.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]
@@ -124,8 +124,8 @@ func (c *column) real(i int64) float64 {
 	return x
 }
 
-// interval returns the bounds between which the value, or length, of row i lies. Draw k of the
-// stream decides where between them.
+// interval returns the bounds of the value, or of its length, in row i. Draw k of the stream
+// then decides where between them the value lies.
 func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	b := c.gen.Bounds
 	if len(b) == 0 {
@@ -234,7 +234,7 @@ func (c *column) append(b []byte, i int64) []byte {
 	return b
 }
 
-// wordBits is how many of the low bits of a draw's number hold the number of the word in its
+// wordBits is the number of low bits in a draw's number that hold the index of a word within its
 // value.
 const wordBits = 16
 

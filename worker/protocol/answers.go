@@ -63,9 +63,9 @@ type Answered struct {
 	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// If the plan replays times, Times has the texts that the library stores for the two
-	// results of the function [Times]. TimesAsText says that the library binds no time.Time, so
-	// that recorded times were bound as texts.
+	// Times is set if the plan replays times. It has the texts that the library stores for the
+	// two results of the function [Times]. TimesAsText says that the library binds no time.Time,
+	// so that recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
 }
@@ -79,7 +79,7 @@ func Times() []time.Time {
 	}
 }
 
-// Answer is what a library returned for one execution of a statement.
+// Answer has the values that a library returned for one execution of a statement.
 type Answer struct {
 	Part      string `json:"part" jsonschema:"constants=Part"` // where the statement comes from: schema, phase or statements
 	Phase     string `json:"phase,omitempty"`
@@ -87,8 +87,8 @@ type Answer struct {
 	Number    int    `json:"number"`              // index of the statement in its script, operation or list
 	Execution int    `json:"execution"`           // number of the execution, from 0
 
-	// Transaction is the number, from 1, of the transaction of a mix or a replay that has the
-	// statement; 0: none. If a statement fails, its whole transaction is rolled back.
+	// Transaction is the number, from 1, of the transaction of a mix or a replay in which the
+	// statement ran; 0: none. If a statement fails, its whole transaction is rolled back.
 	Transaction int `json:"transaction,omitempty"`
 
 	SQL       string  `json:"sql"`
@@ -224,7 +224,8 @@ func (v Value) Any() (any, error) {
 	return nil, fmt.Errorf("type %q of an argument: want nil, int64, float64, string, []byte, bool or time.Time", v.Type)
 }
 
-// Bytes returns the bytes of a string or []byte: all bytes, or only the first if SHA256 is set.
+// Bytes returns the bytes of a string or []byte. If SHA256 is set, these are only its first
+// bytes.
 func (v Value) Bytes() string {
 	s, _ := v.bytes()
 	return s

@@ -15,7 +15,7 @@ import (
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
-	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and again until every member has its rows; 0: a minute
+	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and again for the wait until every member has its rows; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }
 
@@ -31,10 +31,10 @@ type ClusterHarm struct {
 	Clients  int      `json:"clients" jsonschema:"minimum=1"`
 	Kills    int      `json:"kills,omitempty"`                                                                         // how often the leader is killed; it is restarted with its data
 	Cuts     int      `json:"cuts,omitempty"`                                                                          // how often the leader's connections to the other members are cut; they are restored
-	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long the load runs before each kill or cut, and after the recovery until the kill or cut is undone
+	LoadMS   int64    `json:"load_ms" jsonschema:"minimum=1"`                                                          // how long the load runs before each kill or cut, and again between the recovery and the undoing of the kill or cut
 	LimitMS  int64    `json:"limit_ms" jsonschema:"minimum=1"`                                                         // longest time for an operation of a client
 	Patience int64    `json:"patience_ms" jsonschema:"minimum=1"`                                                      // longest time for the cluster to recover
-	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // levels of consistency of reads
+	Levels   []string `json:"levels" jsonschema:"optional,nullable,enum=none,enum=weak,enum=linearizable,enum=strong"` // levels of consistency with which clients read
 }
 
 // Clustered is the result of Cluster.

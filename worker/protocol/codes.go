@@ -7,7 +7,7 @@ const (
 	CodeRows      = "rows"      // the number of rows is wrong
 	CodeChecksum  = "checksum"  // the values are wrong
 	CodeIntegrity = "integrity" // quick_check finds a fault
-	CodeAnswer    = "answer"    // an HTTP answer, or a row that a job verified, is not the expected one
+	CodeAnswer    = "answer"    // an HTTP answer, or a row that a job verified, is wrong
 
 	// A setting did not take effect, or was changed.
 	CodeSetting = "setting"
@@ -20,15 +20,15 @@ const (
 	CodePlan        = "plan"         // the plan cannot be run
 	CodePath        = "path"         // the database exists already, or a loaded one does not
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
-	CodeType        = "type"         // the class of a value is not the one declared for its column
+	CodeType        = "type"         // a value's class in SQLite is not the one declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
 	CodeDiskFull    = "disk-full"    // the disk is full: SQLITE_FULL
-	CodeFeature     = "feature"      // the driver's SQLite lacks what the workload needs
+	CodeFeature     = "feature"      // the driver's SQLite lacks a feature that the workload needs
 	CodeCheckpoint  = "checkpoint"   // the checkpoint was blocked
 	CodeListen      = "listen"       // the server cannot listen at the address
 	CodeHTTP        = "http"         // the server failed, or requests failed
 	CodeNoOperation = "no-operation" // no operation succeeded
-	CodeEndless     = "endless"      // for a long time no operation has ended, and clients wait
+	CodeEndless     = "endless"      // clients wait, and no operation has ended for a long time
 	CodeCheck       = "check"        // one of the worker's own checks did not end
 	CodeClose       = "close"        // the database could not be closed
 	CodeTimeout     = "timeout"      // the worker took longer than allowed

@@ -27,8 +27,8 @@ type Job struct {
 
 // JobResult is the result of a job. It is in the field with the job's name.
 type JobResult struct {
-	// Interrupted says that the job was stopped before its end. The result has
-	// what the job had done by then.
+	// Interrupted says that the job was stopped before its end. The result covers only the work
+	// until then.
 	Interrupted bool `json:"interrupted,omitempty"`
 
 	Generate   *Generated   `json:"generate,omitempty"`
@@ -55,7 +55,7 @@ type Progress struct {
 // Field is a field of a job, by its name in JSON.
 type Field struct {
 	Name  string `json:"name" jsonschema:"minLength=1"`
-	Value string `json:"value,omitempty"` // the value that cannot be used; "": the value is valid, but another one would avoid the problem
+	Value string `json:"value,omitempty"` // the value that cannot be used; "": the value is valid, but another value would avoid the problem
 }
 
 // FieldError is a problem that other values in a job's fields would avoid.
@@ -186,7 +186,7 @@ type Concurrent struct {
 	KeepOpen bool `json:"keep_open,omitempty"`
 }
 
-// Concurred is what readers and writers have done during the whole job.
+// Concurred has the counts of readers and writers for the whole job.
 type Concurred struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
@@ -194,14 +194,14 @@ type Concurred struct {
 	LastID  int64 `json:"last_id" jsonschema:"signed"` // greatest ID that a writer has tried to insert
 }
 
-// Activity is what readers and writers have done in an interval of WallNS.
+// Activity has the counts of readers and writers in an interval of WallNS.
 type Activity struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
 	Writers Group `json:"writers"`
 }
 
-// Group counts what all readers, or all writers, have done.
+// Group has the counts of all readers, or of all writers.
 type Group struct {
 	Operations int64           `json:"operations"` // all operations, including those that failed
 	Failed     int64           `json:"failed,omitempty"`
@@ -288,7 +288,7 @@ type PragmaArgument struct {
 	Value *string `json:"value,omitempty"`
 }
 
-// PragmaRead is the result for one pragma. Before, Got and Later have an entry for each row
+// PragmaRead is the result for one pragma. Before, Got and Later have one entry for each row
 // that the pragma returned. Most pragmas return one row.
 type PragmaRead struct {
 	Name   string   `json:"name"`
@@ -297,8 +297,8 @@ type PragmaRead struct {
 	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // value read back on the connection that set it
 	Later  []string `json:"later,omitempty" jsonschema:"nullable"`
 
-	// Took says that the pragma has the requested value. Outlives says that it has that value
-	// also on a connection opened later.
+	// Took says that the pragma has the requested value on the connection that set it. Outlives
+	// says that it also has that value on a connection opened later.
 	Took     bool `json:"took,omitempty"`
 	Outlives bool `json:"outlives,omitempty"`
 }
@@ -354,7 +354,7 @@ type DSN struct {
 	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }
 
-// Opening is a database to open, and the statements to run after that.
+// Opening is a database to open, with the statements to run when it is open.
 type Opening struct {
 	DSN     string   `json:"dsn"`               // the data source name, which is passed to the library unchanged
 	File    string   `json:"file,omitempty"`    // name of the file that the data source name means; "": a database in memory
@@ -371,7 +371,7 @@ type Opened struct {
 
 	Existing    bool         `json:"existing,omitempty"`                            // the library opened the database only after its file had been created
 	Connections []OpenedConn `json:"connections,omitempty" jsonschema:"maxItems=2"` // the connections that could be opened
-	Second      string       `json:"second,omitempty"`                              // the error because of which there is no second connection
+	Second      string       `json:"second,omitempty"`                              // the error that prevented a second connection
 
 	// Seen has the settings mode, cache and txlock, as far as they can be observed.
 	Seen    driver.Settings `json:"seen,omitempty"`

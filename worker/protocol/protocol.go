@@ -29,7 +29,7 @@ const (
 	TypeBegin     = "begin"     // lab → worker: the load, or the mix in several processes, begins now
 	TypeStop      = "stop"      // lab → worker: the load has ended, or all processes have done their share of the mix
 	TypeInfo      = "info"      // worker → lab: answer to describe
-	TypeReady     = "ready"     // worker → lab: the database is open; the proof of its settings
+	TypeReady     = "ready"     // worker → lab: the database is open; has the proof of its settings
 	TypeWaiting   = "waiting"   // worker → lab: the worker does nothing until the lab sends proceed
 	TypeSettings  = "settings"  // worker → lab: the settings in force after the schema, or after a phase
 	TypePhase     = "phase"     // worker → lab: a phase begins
@@ -66,17 +66,17 @@ type Request struct {
 	Load   int `json:"load,omitempty"`
 	Loaded int `json:"loaded,omitempty"`
 
-	// Process, if not 0, says that the worker is a further process of a trial. It does its
-	// share of a mix while other processes do theirs. The database exists and is in use. The
-	// mix is the only phase of the plan.
+	// Process, if not 0, says that the worker is a further process of a trial. It does its share
+	// of a mix while the other processes do theirs. The database exists and is in use. The mix is
+	// the only phase of the plan.
 	Process int `json:"process,omitempty"`
 
 	// TypesKnown says that the types of the answers were checked in an earlier trial with this
 	// plan, these settings and this seed. The worker need not check them again.
 	TypesKnown bool `json:"types_known,omitempty"`
 
-	// Brief names phases that this trial need not verify in full, because an earlier trial has.
-	// A query then has no checksum, and the database is not checked after a mix. A worker may
+	// Brief names phases that this trial need not verify in full, because an earlier trial did. A
+	// query then has no checksum, and the database is not checked after a mix. A worker may
 	// ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
@@ -114,7 +114,7 @@ type Profile struct {
 	Directory string `json:"directory" jsonschema:"minLength=1"` // absolute path of an existing, empty directory
 }
 
-// Stretch is a period in which the clock of a phase ran. Its times are those of the system's
+// Stretch is a period in which the clock of a phase ran. Both times are read from the system's
 // monotonic clock (CLOCK_MONOTONIC). Both are 0 if the worker cannot read that clock.
 type Stretch struct {
 	BeginNS int64 `json:"begin_ns"`
@@ -122,8 +122,9 @@ type Stretch struct {
 }
 
 // StretchesFile is the file in a profile's directory that lists the stretches of the phase in
-// JSON. Workers in Go also write, for the stretch i, counted from 0, cpu-i.pprof and the
-// allocations since the process began: allocs-before-i.pprof and allocs-after-i.pprof.
+// JSON. For stretch i, counted from 0, workers in Go also write a CPU profile, cpu-i.pprof, and
+// two profiles of all allocations since the process began: allocs-before-i.pprof, at the start
+// of the stretch, and allocs-after-i.pprof, at its end.
 const StretchesFile = "clock.json"
 
 // Response is a line from the worker. The comment of a field names the types of responses that
@@ -136,8 +137,8 @@ type Response struct {
 	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in settings the previous phase, or "" after the schema
 	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response listening: the server's host:port
 
-	// Connections, in response settings, has for each connection of the pools the value of
-	// every setting that is a PRAGMA.
+	// Connections, in response settings, has one entry for each connection of the pools, with the
+	// value of every setting that is a PRAGMA.
 	Connections []driver.Settings `json:"connections,omitempty" jsonschema:"minItems=1"`
 
 	Tables   []Inserted `json:"tables,omitempty" jsonschema:"nullable"` // in responses inserted and loaded
@@ -147,8 +148,9 @@ type Response struct {
 	Reason   *Reason    `json:"reason,omitempty"`                       // in response failed
 }
 
-// Sample is what a worker reports about one phase. The lab checks it and computes the sample of
-// the results from it. A worker does not send values that the lab can compute from others.
+// Sample has the figures that a worker reports about one phase. The lab checks it and computes
+// the sample of the results from it. A worker does not send values that the lab can compute from
+// others.
 type Sample struct {
 	Phase      string `json:"phase" jsonschema:"minLength=1"`
 	WallNS     int64  `json:"wall_ns" jsonschema:"minimum=1"`
@@ -168,12 +170,12 @@ type Sample struct {
 	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
 
-	// For a replay: Skipped counts the events that were not run, because their transaction had
-	// failed. Different counts the events that ended otherwise than recorded: with another
-	// number of rows read or affected, another last insert ID, another error, or an error in
-	// only one of the two. Unlocked counts, by recorded code, the events that failed because of
-	// a lock in the recording and now succeeded. Different does not include them, because they
-	// say nothing about the database.
+	// The next three fields are for a replay. Skipped counts the events that were not run,
+	// because their transaction had failed. Different counts the events whose outcome was not the
+	// recorded one: the number of rows read or affected, the last insert ID or the error was
+	// different, or only one of the two outcomes was an error. Unlocked counts, by recorded code,
+	// the events that failed because of a lock in the recording and succeeded in the replay.
+	// Different does not include them, because they say nothing about the database.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`
@@ -274,7 +276,7 @@ func (m ErrorCounts) List() (list []ErrorCount) {
 	return list
 }
 
-// Proof is what a worker read back before the first phase.
+// Proof has the values that a worker read back before the first phase.
 type Proof struct {
 	Connections    []driver.Settings `json:"connections" jsonschema:"nullable"` // for each pooled connection, all settings that can be read
 	SQLiteVersion  string            `json:"sqlite_version"`

@@ -139,7 +139,8 @@ func Next(sql string) (n int, kind Kind) {
 	return 1, Illegal
 }
 
-// quoted reads a token whose opening quote is at from. A doubled quote does not end the token.
+// quoted reads a token whose opening quote is at the offset from. A doubled quote does not end
+// the token.
 func quoted(sql string, from int, kind Kind) (int, Kind) {
 	quote := sql[from]
 	for n := from + 1; ; n += 2 {
@@ -166,8 +167,9 @@ func blob(sql string) (n int, kind Kind) {
 	return len(sql), Illegal
 }
 
-// parameter reads a named parameter. The name may be that of a Tcl variable, with "::" in it
-// and an index in parentheses. The index may have all characters but white space.
+// parameter reads a named parameter. The name may also be that of a Tcl variable, which may
+// contain "::" and end with an index in parentheses. The index may contain all characters except
+// white space.
 func parameter(sql string) (n int, kind Kind) {
 	letters := 0
 	for n = 1; n < len(sql); n++ {
@@ -230,8 +232,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until returns the length of sql up to and including the first stop after from, or all of it
-// without a stop.
+// until returns the length of sql up to and including the first occurrence of stop after the
+// offset from. If there is none, it returns the length of sql.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)

@@ -48,8 +48,9 @@ type report struct {
 	Checksum string `json:"checksum"`
 }
 
-// asNative is a variable that turns this test's executable into the native side of
-// the comparison that it names: a separate process, like the C program.
+// asNative is an environment variable. If it is set, this test's executable is the native side
+// of the comparison that the variable names. The native side is a separate process, like the C
+// program.
 const asNative = "FLOOR_NATIVE"
 
 func TestMain(m *testing.M) {
@@ -203,8 +204,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// build compiles a C program as cgo compiles mattn's module: with the same
-// amalgamation, that module's flags and cgo's own, and extra ones after them.
+// build compiles a C program like cgo compiles mattn's module: with the same amalgamation, the
+// module's flags and cgo's own flags, followed by the extra flags.
 func build(tb testing.TB, source string, extra ...string) string {
 	tb.Helper()
 	command := func(name string, args ...string) string {
@@ -275,8 +276,8 @@ func same(tb testing.TB, c, native report) {
 	}
 }
 
-// TestSameRows compiles without optimization, which takes a fraction of the
-// time.
+// TestSameRows checks that the programs read the same rows. It compiles without optimization,
+// which takes a fraction of the time.
 func TestSameRows(t *testing.T) {
 	const n = 1000
 	c := run(t, build(t, "floor.c", "-O0"), nil, strconv.Itoa(n))
@@ -301,9 +302,8 @@ func BenchmarkFloor(b *testing.B) {
 	}
 }
 
-// compare runs the C program and the native side in pairs. Each run is a fresh
-// process on a fresh database. The two of a pair follow each other in random
-// order.
+// compare runs the C program and the native side in pairs. Each run is a fresh process on a
+// fresh database. The order within a pair is random.
 func compare(b *testing.B, program, native string, args ...string) (theirs, ours []report) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range *pairs {

@@ -19,8 +19,8 @@ import (
 // sizeOfRow is how many bytes a row's texts have.
 const sizeOfRow = 16 + 64
 
-// runGenerate does what generate.c does, through the job, which makes its values
-// as it goes. From the file of values it takes only the number of rows.
+// runGenerate does what generate.c does, by running the job. The job makes its values while it
+// runs, so only the number of rows is taken from the file of values.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
 	info, err := os.Stat(values)
@@ -100,8 +100,8 @@ func TestSoakSameGenerated(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerate reports the wall time of generate's INSERTs divided by that of
-// the C program, which has its values ready.
+// BenchmarkGenerate reports the wall time of generate's INSERTs divided by that of the C
+// program. The C program has its values ready before it starts.
 func BenchmarkGenerate(b *testing.B) {
 	c, file := build(b, "generate.c"), values(b, *rows)
 	for _, batch := range []string{"100", "1000"} {

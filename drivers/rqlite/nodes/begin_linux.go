@@ -20,8 +20,9 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// begin starts a command that the kernel kills when this process dies, even of SIGKILL. The
-// kernel does so when the thread dies that started the command, so starter's thread does it.
+// begin starts a command that the kernel kills when this process ends, even if it is killed by
+// SIGKILL. The kernel kills the command when the thread that started it ends, so starter's
+// thread starts it.
 func begin(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := make(chan error)

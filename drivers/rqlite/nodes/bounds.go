@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The limits for answers of a node, which may belong to another person, or be stopped.
+// The limits for answers of a node. The node may belong to another person, or be stopped.
 const (
 	maxAnswer = 1 << 30 // limit in bytes of an answer to statements, or of a backup
 	maxPage   = 1 << 20 // limit in bytes of a page about the node
@@ -89,11 +89,11 @@ func (a *answer) Close() error {
 	return a.body.Close()
 }
 
-// NotFollowed refuses redirects, because a node must not decide which host gets the password
-// or is asked.
+// NotFollowed refuses redirects, because a node must not decide which host gets requests and the
+// password.
 func NotFollowed(r *http.Request, _ []*http.Request) error {
 	return fmt.Errorf("it sends requests on to %.200s, which is not followed: name that address, if it is a node's", r.URL.Host)
 }
 
-// Client sends requests to nodes whose time is not measured.
+// Client is for requests whose time is not measured.
 var Client = &http.Client{Transport: &Bounded{Next: http.DefaultTransport}, CheckRedirect: NotFollowed}

@@ -1,5 +1,5 @@
-// Package nodes runs a cluster of rqlite on the loopback interface of this machine. Each
-// node is a child process, rqlited, with a data directory of its own.
+// Package nodes runs a cluster of rqlite on the loopback interface of this machine. Each node is
+// a child process, rqlited, with its own data directory.
 package nodes
 
 import (
@@ -41,8 +41,8 @@ type Cluster struct {
 type Node struct {
 	ID         string // ID in the cluster: 1, 2, …
 	HTTP       string // address of the API, such as 127.0.0.1:34567
-	Raft       string // address on which it listens for other nodes
-	Advertised string // address at which other nodes reach it
+	Raft       string // address on which the node listens for other nodes
+	Advertised string // address at which other nodes reach this node
 	Dir        string // directory of its data
 
 	executable string
@@ -72,7 +72,8 @@ func Find() (string, error) {
 	return path, nil
 }
 
-// attempts is how often a cluster is started if another program takes one of its ports.
+// attempts is how many times the start of a cluster is attempted if another program takes one of
+// its ports.
 const attempts = 5
 
 // inUse is part of rqlited's message when it cannot listen.
@@ -128,7 +129,8 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			n.args = append(n.args, "-join", cluster.Nodes[0].Advertised, "-join-interval", "100ms", "-join-attempts", "1000")
 		}
 		if c.Nodes == 1 {
-			// A single node waits for this time before it elects itself. It has no other effect.
+			// A single node waits for this time before it elects itself. The time has no other
+			// effect.
 			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
@@ -261,7 +263,7 @@ func (n *Node) died(state *os.ProcessState) error {
 	return fmt.Errorf("node %s: rqlited ended (%v): %s", n.ID, state, last)
 }
 
-// Kill kills the process with SIGKILL and waits until it has exited. Its data stays.
+// Kill kills the process with SIGKILL and waits until it has exited. The node's data is kept.
 func (n *Node) Kill() error {
 	cmd, exited := n.running()
 	if cmd == nil {

@@ -67,7 +67,7 @@ func status(t *testing.T, n *nodes.Node) *nodes.Status {
 	return s
 }
 
-// leader waits until the living nodes agree on a leader that is one of them.
+// leader waits until the living nodes agree on a leader, which must be one of them.
 func leader(t *testing.T, c *nodes.Cluster) *nodes.Node {
 	t.Helper()
 	for t.Context().Err() == nil {
@@ -92,8 +92,8 @@ func leader(t *testing.T, c *nodes.Cluster) *nodes.Node {
 	return nil
 }
 
-// A cluster is ready when Start returns: each node is one of those that vote, and knows the
-// same leader. A leader that is killed is followed by another, and comes back.
+// When Start returns, the cluster is ready: each node votes and knows the same leader. If the
+// leader is killed, another node follows it, and the killed node can come back.
 func TestCluster(t *testing.T) {
 	c := start(t, nodes.Config{Nodes: 3})
 	for _, n := range c.Nodes {
@@ -191,12 +191,13 @@ func TestBadExecutable(t *testing.T) {
 	}
 }
 
-// takePort listens at the address of the API that is among the arguments of this process, and
-// starts rqlited with them. If there is a file named taken, it only does the latter; it
-// creates the file, unless that is never.
+// takePort stands in for rqlited. It listens at the API's address, which is among the arguments
+// of this process, and then runs rqlited with these arguments, which fails. It first creates the
+// file taken, unless that is never. If the file already exists, takePort only replaces this
+// process by rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {
-		// As this process, it ends with it.
+		// With Exec, rqlited has this process's ID, so it ends when its parent does.
 		path := os.Getenv(nodes.Env)
 		fmt.Fprintln(os.Stderr, syscall.Exec(path, append([]string{path}, os.Args[1:]...), os.Environ()))
 		return 1
@@ -215,14 +216,14 @@ func takePort(taken string) int {
 	}
 	cmd := exec.Command(os.Getenv(nodes.Env), os.Args[1:]...)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	_ = cmd.Run() // its state has it
+	_ = cmd.Run() // ExitCode below tells how it ended
 	return cmd.ProcessState.ExitCode()
 }
 
 const never = "/nonexistent/taken"
 
-// If another program takes a port after it was chosen, a cluster starts with other ports. If
-// that happens again and again, one line says so, and nothing is left.
+// If another program takes a port after the port was chosen, the cluster starts with other
+// ports. If that happens at each attempt, the error says so in one line, and no process is left.
 func TestPortTaken(t *testing.T) {
 	var calls int
 	raft := func(_ int, real string) (string, error) {
@@ -260,7 +261,7 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// Nodes end with the process that started them, even if that is killed.
+// Nodes end with the process that started them, even if that process is killed.
 func TestNodesDieWithTheirProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("the kernel of this system cannot do that")
@@ -292,7 +293,7 @@ func TestNodesDieWithTheirProcess(t *testing.T) {
 	}
 }
 
-// A context that ends stops the start, and leaves nothing.
+// If the context ends, Start stops and leaves no process.
 func TestStartCancelled(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "rqlited")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+script+".pids\nexec sleep 3600\n"), 0o755); err != nil {

@@ -17,8 +17,8 @@ type Status struct {
 	Leader    string            // ID of the leader, as far as the node knows, or ""
 	Voters    int               // number of nodes that vote
 	Pragmas   map[string]string // PRAGMAs of the connection with which the node writes
-	DataBytes int64             // size of its directory
-	WALBytes  int64             // size of its write-ahead log, which is in its directory
+	DataBytes int64             // size of the node's directory
+	WALBytes  int64             // size of the node's write-ahead log, which is in its directory
 }
 
 // Status asks the node for its state.

@@ -28,8 +28,8 @@ type Outcome struct {
 }
 
 // Run starts the service on a port of this machine, lets clients use it, and stops it. Each
-// client draws its requests from its own number, so that the load is the same each time. Only
-// the order between clients differs.
+// client uses its number as the seed of its requests, so the load is the same each time. Only
+// the order of different clients' requests differs.
 func (l Load) Run(ctx context.Context, s *Shop) (*Outcome, error) {
 	server := httptest.NewServer(s.Handler())
 	defer server.Close()

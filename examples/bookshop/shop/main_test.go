@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/examples/bookshop/shop"
 )
 
-// TestMain is the bookshop itself, if it is started by TestHelp.
+// TestMain runs the bookshop instead of the tests if TestHelp has started this process.
 func TestMain(m *testing.M) {
 	if os.Getenv("BOOKSHOP") != "" {
 		shop.Main("sqlite", func(file string) string { return file })

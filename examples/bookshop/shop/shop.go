@@ -135,8 +135,8 @@ func (s *Shop) Buy(ctx context.Context, user int64, items []Item) (order int64, 
 	if len(items) == 0 {
 		return 0, ErrNothingToBuy
 	}
-	// A random number does not reveal how many orders there are, and stays the same when
-	// transactions are replayed in another order.
+	// The order's ID is a random number. It does not reveal how many orders there are, and stays
+	// the same when transactions are replayed in another order.
 	order = 1 + mathrand.Int64N(1<<53)
 	err = s.transact(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "INSERT INTO orders (id, user, placed, cents) VALUES (?, ?, ?, 0)", order, user, time.Now().Unix())
@@ -212,7 +212,7 @@ ORDER BY o.placed DESC, o.id DESC, i.book`, user)
 	return list, err
 }
 
-// Bestseller is a book and how many copies of it were sold.
+// Bestseller is a book with the number of copies that were sold.
 type Bestseller struct {
 	Title string `json:"title"`
 	Sold  int64  `json:"sold"`

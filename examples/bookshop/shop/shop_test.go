@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/examples/bookshop/shop"
 )
 
-// TestLoad checks on both libraries that clients get answers, and that what they buy adds
-// up.
+// TestLoad checks with both libraries that clients get answers, and that the books they bought
+// add up.
 func TestLoad(t *testing.T) {
 	for driver, options := range map[string]string{
 		"sqlite":  "?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=journal_mode(wal)&_txlock=immediate",

@@ -1,6 +1,5 @@
-// This script shows tips for marks in pictures, saves pictures and copies tables. A page can be
-// read completely without it.
-"use strict";
+// This script saves pictures, copies tables and opens details. A page can be read completely without
+// it.
 
 (() => {
 	// rowsOf returns the texts of a table, row by row.
@@ -48,6 +47,8 @@
 	const row = (words, ...buttons) => {
 		const p = document.createElement("p");
 		p.className = "tools";
+		p.dataset.keys = ""; // marks.js: the arrow keys move between the buttons
+		buttons.slice(1).forEach(b => { b.tabIndex = -1; });
 		p.append(words, ...buttons);
 		return p;
 	};
@@ -80,20 +81,23 @@
 			for (const name of ["tabindex", "data-tip", "href"]) to[i].removeAttribute(name);
 		});
 		const {width, height} = shown.viewBox.baseVal;
-		const above = 40, svg = "http://www.w3.org/2000/svg", style = getComputedStyle(document.documentElement);
+		const above = 40, below = figure.dataset.source ? 24 : 0, svg = "http://www.w3.org/2000/svg", style = getComputedStyle(document.documentElement);
 		const ground = document.createElementNS(svg, "rect"), title = document.createElementNS(svg, "text");
-		for (const [name, value] of Object.entries({x: 0, y: -above, width, height: height + above, fill: style.backgroundColor}))
-			ground.setAttribute(name, value);
-		for (const [name, value] of Object.entries({x: 8, y: 24 - above, fill: style.color, "font-size": 15, "font-weight": 600}))
-			title.setAttribute(name, value);
+		const source = document.createElementNS(svg, "text"), all = height + above + below;
+		const put = (element, values) => { for (const [name, value] of Object.entries(values)) element.setAttribute(name, value); };
+		put(ground, {x: 0, y: -above, width, height: all, fill: style.backgroundColor});
+		put(title, {x: 8, y: 24 - above, fill: style.color, "font-size": 15, "font-weight": 600});
+		put(source, {x: 8, y: height + 12, fill: style.color, "font-size": 11});
 		title.textContent = figure.dataset.title;
-		file.prepend(ground, title);
+		source.textContent = figure.dataset.source;
+		file.prepend(ground, title, source);
+		if (source.textContent.length * 5.5 > width - 16) put(source, {textLength: width - 16, lengthAdjust: "spacingAndGlyphs"});
 		file.setAttribute("xmlns", svg);
 		file.setAttribute("font-family", getComputedStyle(shown).fontFamily);
-		file.setAttribute("viewBox", `0 ${-above} ${width} ${height + above}`);
+		file.setAttribute("viewBox", `0 ${-above} ${width} ${all}`);
 		file.setAttribute("width", width);
-		file.setAttribute("height", height + above);
-		return {text: new XMLSerializer().serializeToString(file), width, height: height + above};
+		file.setAttribute("height", all);
+		return {text: new XMLSerializer().serializeToString(file), width, height: all};
 	};
 
 	const save = (blob, name) => {
@@ -120,46 +124,41 @@
 
 	for (const figure of document.querySelectorAll("figure")) {
 		const about = ": " + figure.dataset.title;
-		figure.querySelector("details").before(row("Save as",
+		const drawn = figure.querySelector(".drawn"), saves = row("Save as",
 			button("SVG", "Save as SVG" + about, () => saveSVG(figure)),
-			button("PNG", "Save as PNG" + about, () => savePNG(figure))));
+			button("PNG", "Save as PNG" + about, () => savePNG(figure)));
+		// The arrow keys also move from the last mark to the buttons, so that a picture is one tab stop.
+		delete saves.dataset.keys;
+		if (drawn.querySelector("[data-tip]")) saves.querySelector("button").tabIndex = -1;
+		drawn.append(saves);
 	}
 
-	// A tip explains a mark of a picture when the reader points at it, touches it or reaches it with
-	// the keyboard.
-	const tip = document.createElement("div");
-	tip.className = "tip";
-	tip.setAttribute("role", "tooltip");
-	tip.hidden = true;
-	document.body.append(tip);
-
-	const show = mark => {
-		// Each part of the label becomes a line. The comma within an interval doesn't split it.
-		tip.textContent = mark.dataset.tip || mark.getAttribute("aria-label").replace(/, (?![^\[]*\])/g, "\n");
-		tip.hidden = false;
-		const at = mark.getBoundingClientRect(), own = tip.getBoundingClientRect(), room = document.documentElement.clientWidth;
-		const left = Math.min(Math.max(at.left + at.width / 2 - own.width / 2, 8), room - own.width - 8);
-		const top = at.top > own.height + 12 ? at.top - own.height - 6 : at.bottom + 6;
-		tip.style.left = `${Math.max(left, 8) + scrollX}px`;
-		tip.style.top = `${top + scrollY}px`;
-	};
-	const marked = event => event.target.closest?.("[data-tip]");
-	for (const type of ["pointerover", "focusin", "click"])
-		document.addEventListener(type, event => { marked(event) ? show(marked(event)) : tip.hidden = true; });
-	document.addEventListener("focusout", () => { tip.hidden = true; });
-	document.addEventListener("keydown", event => { if (event.key === "Escape") tip.hidden = true; });
-
-	// A link into closed details opens them, for browsers that do not do so themselves.
+	// A link moves to its target: it opens the details around the target and focuses it.
 	const open = () => {
 		const target = document.getElementById(location.hash.slice(1)); // our identifiers contain no escaped characters
 		if (!target) return;
-		let closed = false;
-		for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) {
-			closed ||= !d.open;
-			d.open = true;
-		}
-		if (closed) target.scrollIntoView();
+		for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
+		if (!target.hasAttribute("tabindex")) target.tabIndex = -1;
+		target.focus({preventScroll: true});
+		target.scrollIntoView();
 	};
 	addEventListener("hashchange", open);
+	document.addEventListener("click", event => {
+		// A link to the current address changes no hash, but its target may have been closed since.
+		if (event.target.closest?.("a[href^='#']")?.getAttribute("href") === location.hash) open();
+	});
 	open();
+
+	// Paper shows the content of details. Style does that too, but not in every browser.
+	const opened = [];
+	addEventListener("beforeprint", () => {
+		for (const d of document.querySelectorAll("main details:not([open], .nest)")) {
+			if (d.closest(".nest")) continue;
+			d.open = true;
+			opened.push(d);
+		}
+	});
+	addEventListener("afterprint", () => {
+		for (const d of opened.splice(0)) d.open = false;
+	});
 })();

@@ -1,7 +1,6 @@
 // The explorer. Each page has a view, which fills the page from the JSON API. The address has all
 // parameters of a view, so that a link shows the same again.
 
-import "./tip.js";
 import { h } from "./dom.js";
 import { runs } from "./runs.js";
 import { run } from "./run.js";

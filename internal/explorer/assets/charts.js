@@ -7,9 +7,12 @@ import { count } from "./format.js";
 
 const none = "none"; // value of the parameter picture for: no pictures
 
+// usual reports whether a kind of pictures is shown unless the reader chooses others.
+const usual = (kind, metric) => Boolean(kind.usual) || kind.name === "tradeoff" && metric === "memory";
+
 // chosenKinds returns the kinds of pictures in the parameters of an address; without them, the usual
-// kinds.
-export const chosenKinds = (list, query) => query.has("picture") ? query.getAll("picture") : list.kinds.filter((k) => k.usual).map((k) => k.name);
+// kinds of a metric.
+export const chosenKinds = (list, query, metric) => query.has("picture") ? query.getAll("picture") : list.kinds.filter((k) => usual(k, metric)).map((k) => k.name);
 
 // kinds makes a group of check boxes, one for each kind of picture that the run has.
 export function kinds(list, chosen) {
@@ -22,8 +25,7 @@ export function kinds(list, chosen) {
 // returns none if the usual kinds are chosen.
 export function picturesOf(list, form) {
   const chosen = form.getAll("picture");
-  const usual = list.kinds.every((k) => chosen.includes(k.name) === Boolean(k.usual));
-  if (usual) return [];
+  if (list.kinds.every((k) => chosen.includes(k.name) === usual(k, metric))) return [];
   return (chosen.length ? chosen : [none]).map((k) => ["picture", k]);
 }
 
@@ -41,9 +43,11 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   const place = h("div", { class: "drawn" });
   const behind = h("details", {}, h("summary", {}, "Figures"));
   const save = (kind) => h("a", { href: `/api/v1/${address}.${kind}?${filters}`, download: `${c.name}.${kind}`, "aria-label": `Save as ${kind.toUpperCase()}: ${c.title}` }, kind.toUpperCase());
-  const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) }, place,
-    c.note && h("figcaption", {}, c.note),
-    h("p", { class: "tools" }, "Save as", save("svg"), save("png")), behind);
+  // The picture with its links is one stop of the Tab key; the arrow keys move within it: marks.js.
+  const saves = [save("svg"), save("png")];
+  const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) },
+    h("div", { "data-keys": "" }, place, h("p", { class: "tools" }, "Save as", saves)),
+    c.note && h("figcaption", {}, c.note), behind);
   let width = 0, asked = 0;
 
   function show(d) {
@@ -52,6 +56,8 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
     behind.replaceChildren(behind.firstElementChild, table(`Figures of ${c.title}`, d.columns.map((title, i) => ({ title: title || "name", cell: (row) => row[i] })), d.rows),
       d.more ? h("p", {}, `${count(d.more)} more are in the JSON report.`) : "");
     place.style.removeProperty("min-height");
+    const marked = place.querySelector("[data-tip]") !== null;
+    saves.forEach((a, i) => a.setAttribute("tabindex", marked || i > 0 ? "-1" : "0"));
   }
   async function draw() {
     const room = Math.round(Math.max(280, Math.min(place.clientWidth, 960)));

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { probability, times, moment, count, counted } from "./format.js";
+import { probability, times, moment, counted } from "./format.js";
 import { some } from "./runs.js";
 
 // side returns the names of a side's drivers as text.
@@ -42,7 +42,7 @@ export async function compare({ query, signal, go }) {
   const doubted = c.same_builds && !c.interleaved; // changes of the machine may explain every verdict
   const kind = (x) => doubted && (x.verdict === "slower" || x.verdict === "faster") ? "warn" : classes[x.verdict];
   const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
-  const beware = [[c.first, c.first_caveats], [c.second, c.second_caveats]].slice(0, one ? 1 : 2);
+  const beware = [[c.first, c.first_beware], [c.second, c.second_beware]].slice(0, one ? 1 : 2);
   const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
   return [...head,
     h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),
@@ -69,7 +69,7 @@ export async function compare({ query, signal, go }) {
       { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
-      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)} more rounds` : "" },
+      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${counted(x.further_rounds, "more round")}` : "" },
     ].filter(Boolean), c.cells),
   ];
 }

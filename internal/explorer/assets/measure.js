@@ -90,7 +90,7 @@ function progress(r, histories) {
     facts([
       ["rounds", `${count(r.rounds)} complete${rounds ? ` of ${count(rounds)}` : ""}, ${count(r.trials)} trials`],
       ["time", `${span(elapsed)} so far${left > 0 ? `, about ${span(left)} left` + (rounds ? "" : " at most: it ends when everything is settled") : ", the time left is not known yet"}`],
-      ["settled", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are known within ${percent(r.precision)}` : ""],
+      ["precision", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are precise to ±${percent(r.precision)}` : ""],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
       ["stop it", r.here ? "" : "where it was started, with Ctrl-C; if a server started it that has ended, it stops after its current trial"],
     ]),

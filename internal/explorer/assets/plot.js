@@ -11,6 +11,10 @@ export const color = (i) => (dark.matches ? night : light)[i % light.length];
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
+// joined returns the options of a series with n points. Fewer than three are not joined by a line,
+// because a line would look like a curve.
+export const joined = (n) => n < 3 ? { paths: () => null } : {};
+
 // picture makes a picture as wide as the element around it. It is drawn when it becomes visible.
 export function picture(label, options, data, height) {
   const place = h("div", { class: "chart", role: "img", "aria-label": label });
@@ -44,7 +48,7 @@ export function points(s, label, unit) {
     scales: { x: { time: false } },
     axes: [{ label: "trial, in the order measured" }, { size: 90, values: (_, list) => list.map((v) => figure(v, unit)) }],
     series: [{ label: "trial" }, ...s.cases.map((c, i) => ({
-      label: c.driver, stroke: color(i), width: 1, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, value: (_, v) => figure(v, unit),
+      label: c.driver, stroke: color(i), width: 1, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(c.samples.length), value: (_, v) => v === null || v === undefined ? "" : figure(v, unit),
     }))],
   }, data);
 }

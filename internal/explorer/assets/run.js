@@ -30,7 +30,7 @@ export async function run({ query, path, signal, go }) {
   const form = h("form", {
     class: "filters", change: () => {
       const said = new FormData(form);
-      go([...keep([...filters, "metric", "picture"]), ...[...said].filter(([k]) => k !== "picture"), ...picturesOf(list, said)]);
+      go([...keep([...filters, "metric", "picture"]), ...[...said].filter(([k]) => k !== "picture"), ...picturesOf(list, said, metric)]);
     }, submit: (e) => e.preventDefault(),
   },
     select("metric", "Figure", r.metrics.map((m) => [m.name, m.title]), metric),
@@ -38,21 +38,25 @@ export async function run({ query, path, signal, go }) {
     choices("workload", "Workloads", values.workload, query.getAll("workload")),
     choices("variant", "Settings and parameters", values.variant, query.getAll("variant")),
     choices("phase", "Phases", values.phase, query.getAll("phase")),
-    kinds(list, chosenKinds(list, query)),
+    kinds(list, chosenKinds(list, query, metric)),
     h("button", { type: "button", click: () => go([]) }, "Show all"));
 
-  const open = (c, phase) => go([...keep(["case", "of"]), ["case", c], ["of", phase]]);
+  const open = async (c, phase) => {
+    await go([...keep(["case", "of"]), ["case", c], ["of", phase]]);
+    const there = document.querySelector("section.panel[aria-label=samples]");
+    if (!there) return;
+    there.focus({ preventScroll: true });
+    there.scrollIntoView();
+  };
   const held = cells.tables.find((t) => holds(t, query));
   const chosen = query.get("case") && await samples(r, query, metric, signal, held,
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
   const cases = new Map(r.cases.map((c) => [c.id, c]));
-  const pictures = placed(list, chosenKinds(list, query), cells.tables, (c, n) => chart(c, {
+  const shown = chosenKinds(list, query, metric);
+  if (metric === "memory") list.charts.sort((a, b) => (b.kind === "tradeoff") - (a.kind === "tradeoff")); // first what was asked for
+  const pictures = placed(list, shown, cells.tables, (c, n) => chart(c, {
     address: `runs/${r.id}/charts/${encodeURIComponent(c.name)}`, filters: only, fresh: r.trials, n, signal,
-    follow: async (id, phase) => {
-      await open(id, phase);
-      const there = document.querySelector("section.panel[aria-label=samples]");
-      if (there) there.scrollIntoView();
-    },
+    follow: open,
   }));
   const filtered = filters.some((f) => query.has(f)) && "Of all drivers and phases of the run, whatever is chosen below: ";
   const bad = r.cases.filter((c) => c.status !== "ok");
@@ -61,6 +65,7 @@ export async function run({ query, path, signal, go }) {
     h("p", { class: "answer" }, filtered && h("span", { class: "quiet" }, filtered), r.answer),
     r.choices && facts(r.choices),
     facts([
+      ["how sure", r.how_sure],
       ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ""}; ${counted(r.rounds, "round")}${r.unsampled ? "" : ", " + counted(r.trials, "trial")}; ${r.ending}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
@@ -69,7 +74,7 @@ export async function run({ query, path, signal, go }) {
       ["answers", r.question && ["made for ", h("code", {}, "sqlite3perf " + r.question), ": ", h("a", { href: `/runs/${r.id}/answer` }, "the answer"), ", ", h("a", { href: `/api/v1/runs/${r.id}/answer` }, "the same as JSON")]],
       ["also", (r.profiled || !r.unsampled) && [h("a", { href: `/runs/${r.id}/report` }, "its report"), ", which can be saved and printed; ", h("a", { href: `/api/v1/runs/${r.id}/report` }, "the whole report as JSON"), r.compares ? [", ", h("a", { href: "/compare?first=" + r.id }, "the verdicts of its comparison")] : ""]],
     ]),
-    r.caveats.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.caveats)),
+    r.beware.length > 0 && h("section", { class: "beware" }, h("h2", {}, "Beware"), caveats(r.beware)),
     r.defects.length > 0 && defectsOf(r.defects),
     !r.unsampled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
@@ -113,6 +118,8 @@ const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interv
 // figures shows the cells of a table as bars with intervals.
 function figures(t, metric, query, open, cases, defects) {
   const title = [t.workload, t.variant, t.phase].filter(Boolean).join(" · ");
+  const what = t.of ? `${metric.title} of ${t.of}` : metric.title;
+  const kinds = distinct(t.cells.flatMap((c) => (c.kinds || []).map((k) => k.name))).filter((name) => !what.endsWith(`(${name})`));
   const most = Math.max(...t.cells.map((c) => c.high ?? c.median ?? 0).filter(Number.isFinite), 0) || 1;
   const percent = (v) => Math.max(0, Math.min(100, 100 * v / most)) + "%";
   const here = (c) => query.getAll("case").includes(String(c.case)) && query.get("of") === t.phase;
@@ -129,14 +136,15 @@ function figures(t, metric, query, open, cases, defects) {
     { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), beside(cases.get(c.case), defects)] },
     known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
-    { title: metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
-    { title: "±", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
+    { title: t.of ? `p99 of ${t.of}` : metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
+    { title: "Interval", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
+    ...kinds.map((name) => ({ title: `p99 of ${name}`, right: true, cell: (c) => figure((c.kinds || []).find((k) => k.name === name)?.median, "s") })),
     t.base && t.cells.some((c) => c.ratio) && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? h("span", { title: intervalOf(c.ratio) }, times(c.ratio.median)) : "–" },
     ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => cases.get(x).driver), 4) },
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
-  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${metric.title} of ${title}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), ranked && legend(t.cells));
+  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${title}: ${what}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), ranked && legend(t.cells));
 }
 
 // library describes the library of a case: how it reaches SQLite, the interface through which it is
@@ -186,7 +194,7 @@ function legend(cells) {
 }
 
 // ownLead says that sqlite3perf's overhead may explain why a cell leads.
-const ownLead = (c) => `* what sqlite3perf itself adds could explain its lead before ${c.added_could_explain_lead_before}`;
+const ownLead = (c) => `* sqlite3perf's own overhead may explain its lead before ${c.added_could_explain_lead_before}`;
 
 function remarks(c) {
   return [
@@ -200,7 +208,7 @@ async function samples(r, query, metric, signal, held, choose) {
   const phase = query.get("of") || "";
   const ask = new URLSearchParams([...query.getAll("case").map((c) => ["case", c]), ["phase", phase], ["metric", metric]]);
   const s = await get(`runs/${r.id}/samples?${ask}`, signal);
-  return h("section", { class: "panel", "aria-label": "samples" },
+  return h("section", { class: "panel", "aria-label": "samples", tabindex: "-1" },
     h("h2", {}, `${s.cases.map((c) => c.driver).join(", ")} on ${s.cases[0].workload}, ${phase}: samples in the order measured`),
     s.cases.some((c) => c.samples.length) && points(s, `${s.metric.title} by trial`, s.unit),
     held && others(held, query.getAll("case"), choose),
@@ -219,7 +227,13 @@ async function samples(r, query, metric, signal, held, choose) {
         { title: "Remarks", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
       ], c.samples)),
     ]),
-    h("button", { type: "button", click: () => choose([]) }, "Close"));
+    h("button", {
+      type: "button", click: async () => {
+        await choose([]);
+        const from = [...document.querySelectorAll("[data-key]")].find((e) => e.dataset.key === `cell-${s.cases[0].id}-${phase}`);
+        if (from) from.focus();
+      },
+    }, "Close"));
 }
 
 // uncounted says how many samples do not count for the figure, and why.

@@ -79,8 +79,8 @@ function state(r, running) {
   const words = [
     r.profiled ? "profile of " + r.profiled : r.state === "answer" ? "answer of " + r.question : r.damaged ? "damaged" : r.ending,
     bad.length > 0 && `${bad.map(([s, n]) => `${count(n)} ${s}`).join(", ")} of ${counted(r.cases, "case")}`,
-    r.warnings > 0 && `warnings of ${counted(r.warnings, "kind")}`,
+    r.warned.length > 0 && "warnings: " + some(r.warned, 3),
   ].filter(Boolean).join("; ");
-  const color = bad.length ? "incomplete" : r.state === "complete" && r.warnings ? "warned" : r.state;
+  const color = bad.length ? "incomplete" : r.state === "complete" && r.warned.length ? "warned" : r.state;
   return h("span", { class: "state " + color, title: r.damaged || null }, words);
 }

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { h, folded, table, choices, select, input } from "./dom.js";
 import { figure, spread, times, moment, count, counted } from "./format.js";
-import { picture, color } from "./plot.js";
+import { picture, color, joined } from "./plot.js";
 
 const pairs = (o) => Object.entries(o || {}).map(([k, v]) => `${k}=${v}`).join(" ");
 
@@ -38,6 +38,9 @@ export async function trends({ query, signal, go }) {
   ];
 }
 
+// ends formats the ends of an interval, after its figure.
+const ends = (low, high, unit) => low === null || high === null ? ", too few samples for an interval" : ` (${figure(low, unit)} to ${figure(high, unit)})`;
+
 // group draws the series of several drivers in one picture.
 function group(series, metric) {
   const s = series[0];
@@ -53,8 +56,8 @@ function group(series, metric) {
   series.forEach((x, i) => {
     const at = data.length;
     data.push(column(x, (p) => p.median), column(x, (p) => p.high), column(x, (p) => p.low));
-    lines.push({ label: x.driver, stroke: color(i), width: 2, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, value: (_, v) => figure(v, x.unit) });
-    for (const end of ["upper", "lower"]) lines.push({ label: `${x.driver}, ${end} end`, stroke: "transparent", spanGaps: true, points: { show: false }, value: (_, v) => figure(v, x.unit) });
+    lines.push({ label: x.driver, stroke: color(i), width: 2, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(x.points.length), value: (u, v, _, n) => v === null || v === undefined ? "" : figure(v, x.unit) + ends(u.data[at + 2][n], u.data[at + 1][n], x.unit) });
+    for (const end of ["upper", "lower"]) lines.push({ label: `${x.driver}, ${end} end`, class: "bound", stroke: "transparent", spanGaps: true, points: { show: false } });
     bands.push({ series: [at + 1, at + 2], fill: color(i) + "33" });
   });
   const marks = series.flatMap((x, i) => [
@@ -91,7 +94,7 @@ function group(series, metric) {
     folded("The figures, and what changed between runs", () => series.map((x) => table(`${metric.title} of ${x.driver}`, [
       { title: "Run", right: true, cell: (p) => h("a", { href: `/runs/${p.run}?case=${p.case}&of=${encodeURIComponent(x.phase)}` }, p.run) },
       { title: "Started", className: "when", cell: (p) => moment(p.started) },
-      { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "±", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
+      { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "Interval", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
       { title: "n", right: true, cell: (p) => p.n }, { title: "Driver", cell: (p) => p.library || "–" }, { title: "SQLite", cell: (p) => p.sqlite || "–" },
       { title: "Changes", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
     ], x.points))),

@@ -89,9 +89,9 @@ func (b *Builder) Command(ctx context.Context, dir string) (path string, err err
 	return path, nil
 }
 
-// Worker returns the executable for a driver, and a description of its build. If the cache
-// lacks the executable, Worker builds it, and first calls building unless that is nil. If
-// the worker cannot be built or run, the error is a [*BuildError]. The executable must be
+// Worker returns the executable for a driver, and a description of its build. If the executable
+// is not in the cache, Worker builds it, and calls building before that unless building is nil.
+// If the worker cannot be built or run, the error is a [*BuildError]. The executable must be
 // started with ref.Args().
 func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path string, with map[string]string, err error) {
 	if ref.Path != "" {
@@ -290,8 +290,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// cannotBuild returns a [*BuildError] with the cause why, and the go command's whole output
-// said.
+// cannotBuild returns a [*BuildError]. why is the cause, and said is the go command's whole
+// output.
 func cannotBuild(why, said string) *BuildError {
 	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
 	e.Reason.Detail = said
@@ -311,9 +311,8 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags for building a version other than the pinned one, or a
-// directory. It writes the go.mod that they name into dir. For the pinned version it returns
-// nil.
+// modFlags returns the flags for building a directory, or a version other than the pinned one.
+// It writes the go.mod that the flags name into dir. For the pinned version it returns nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil

@@ -151,8 +151,8 @@ type Ref struct {
 	Version string // version of the library; "": the pinned one
 	Path    string // path of an executable; "" for a driver of the source tree
 
-	// Dir is the absolute path of a checkout of the library, built instead of a released
-	// version; "": none.
+	// Dir is the absolute path of a checkout of the library that is built instead of a released
+	// version; "" means that there is none.
 	Dir string
 
 	// Options are the variant's options by key: tags, cflags, GOAMD64, GOARM64,

@@ -33,7 +33,7 @@ import (
 type Manifest struct {
 	driver.Info
 
-	// Optional drivers are measured only if the user names them.
+	// Optional is set for drivers that are measured only if the user names them.
 	Optional bool `json:"optional"`
 
 	// Command starts the worker of a driver that is not built with Go: an executable in
@@ -97,8 +97,8 @@ type Need struct {
 // Limits for checks made before anything is built. They are long because a machine may be
 // busy. A server or program that exceeds them would not answer in a trial either.
 var (
-	statusLimit  = 15 * time.Second // how long a server may take to answer a status request
-	versionLimit = 30 * time.Second // for a program to print its version
+	statusLimit  = 15 * time.Second // for a server: how long it may take to answer a status request
+	versionLimit = 30 * time.Second // for a program: how long it may take to print its version
 )
 
 // maxStatus is the limit in bytes for reading a page.

@@ -181,7 +181,7 @@ func TestServerUnreached(t *testing.T) {
 		"127.0.0.1:1,":                    "nothing listens at 127.0.0.1:1: start tool there, or correct TOY_SERVERS",
 		other:                             "at " + other + " another program answers than tool: correct TOY_SERVERS",
 		"http://" + other + "/json/":      "at " + other + " another program answers than tool: correct TOY_SERVERS",
-		"http://" + other + "/ill":        "", // no message: an internal error may be temporary
+		"http://" + other + "/ill":        "", // no message, because an internal error may be temporary
 		greets:                            greets + " cannot be asked (",
 		" , ":                             "TOY_SERVERS has no address: want such as",
 		"ftp://secret2@x":                 "TOY_SERVERS has what is no address: want such as",

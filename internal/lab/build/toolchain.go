@@ -109,7 +109,7 @@ func output(cmd *exec.Cmd) ([]byte, error) {
 	return cmd.Output()
 }
 
-// serves returns an error if the toolchain cannot build the driver, or nil.
+// serves returns an error if the toolchain cannot build the driver.
 func (env *toolchain) serves(ref Ref) error {
 	for _, key := range []string{"GOAMD64", "GOARM64"} {
 		if _, ok := ref.Options[key]; ok && key != "GO"+strings.ToUpper(env.GOARCH) {

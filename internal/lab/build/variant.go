@@ -151,8 +151,8 @@ func (o option) allowed(k *Known) error {
 	return nil
 }
 
-// buildOptions checks a variant's options in a driver.json. Only tags and cflags are
-// allowed, because they can be combined with those of other variants.
+// buildOptions checks a variant's options in a driver.json. Only tags and cflags are allowed,
+// because only these can be combined with the options of other variants.
 func buildOptions(text string, k *Known) error {
 	found, err := parseOptions(text, k)
 	if err != nil {
@@ -242,11 +242,11 @@ func NamesExecutable(name string) bool {
 	return strings.ContainsAny(base, `/\`) || filepath.VolumeName(name) != ""
 }
 
-// Released reports whether a name means a driver of sqlite3perf in its pinned version or a
-// release: no executable, checkout or commit. So only the library's authors decide which
-// code runs. Commits are excluded because hosting sites also serve commits of forks under
-// the original repository's name. Of options, only those of the variants in driver.json are
-// allowed.
+// Released reports whether a name means a driver of sqlite3perf in its pinned version or in
+// another release, and not an executable, a checkout or a commit. So only the library's authors
+// decide which code runs. Commits are excluded because hosting sites also serve commits of forks
+// under the original repository's name. The only allowed options are those of the variants in
+// driver.json.
 func Released(name string, known []Known) bool {
 	base, which, opts := splitRef(name)
 	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })

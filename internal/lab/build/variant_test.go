@@ -33,7 +33,7 @@ func TestJoinRefs(t *testing.T) {
 		"mattn:GOGC=400,./x":                     {"mattn:GOGC=400", "./x"},
 		"mattn:GOGC=400,modernc@v1.2.3":          {"mattn:GOGC=400", "modernc@v1.2.3"},
 		"mattn:tags=a, GOGC=400, modernc":        {"mattn:tags=a,GOGC=400", "modernc"},
-		"mattn,GOGC=400":                         {"mattn", "GOGC=400"}, // left to ParseRef, which reports the error
+		"mattn,GOGC=400":                         {"mattn", "GOGC=400"}, // ParseRef gets the whole text and reports the error
 		"mattn:tags=a,GOGGC=400":                 {"mattn:tags=a,GOGGC=400"},
 		"mattn:GOGC=400,matn":                    {"mattn:GOGC=400", "matn"},
 	} {

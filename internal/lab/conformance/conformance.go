@@ -1,7 +1,7 @@
-// Package conformance checks a worker, in any language, against the worker protocol. It
-// speaks to the executable as the lab does. For each promise in docs/worker-protocol.md it
-// reports whether the worker keeps it. It relies on what the lab checks in every trial: if
-// the lab refuses a trial, the check fails with the lab's message.
+// Package conformance checks a worker, in any language, against the worker protocol. It speaks
+// to the executable as the lab does. For each promise in docs/worker-protocol.md it reports
+// whether the worker keeps it. It relies on the checks that the lab makes in every trial: if the
+// lab refuses a trial, the check fails with the lab's message.
 package conformance
 
 import (
@@ -41,7 +41,7 @@ type Check struct {
 	test func(ctx context.Context, s *Subject) error
 }
 
-// limit is the time for one check, and trialLimit the time for each of its trials.
+// limit is the time limit of one check. trialLimit is the time limit of each of its trials.
 const (
 	limit      = 3 * time.Minute
 	trialLimit = time.Minute

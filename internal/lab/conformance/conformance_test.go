@@ -29,7 +29,7 @@ import (
 var update = flag.Bool("update", false, "write answers.json and docs/generated-values.json")
 
 // TestMain makes the test binary a worker if it is started with the name "worker.LIE". That
-// worker is honest except for the lie of that name.
+// worker answers correctly, except for the lie with that name.
 func TestMain(m *testing.M) {
 	if lie, ok := strings.CutPrefix(filepath.Base(os.Args[0]), "worker."); ok {
 		pretend(lie)
@@ -194,7 +194,7 @@ func TestVectorsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeld checks that an unnecessary declared limit is found, and a missing one.
+// TestLimitsAreHeld checks that needlessly declared limits are reported, and missing ones too.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }

@@ -13,7 +13,7 @@ type generator struct {
 	column string // definition of the column in the workload language
 	typ    string // type with which the column is read
 
-	// another column with the same values, which the query is compared with; "": the column
+	// another column with the same values, with which the query is compared; "": the column
 	// itself
 	same string
 }
@@ -90,8 +90,8 @@ var generators = []generator{
 	{name: "coalesce", column: "{coalesce: [nothing, word]}", typ: "text", same: "word"},
 }
 
-// parents and nested are numbers of rows. Data set t has nested rows for each row of
-// parents, so that a ref has rows to refer to.
+// parents and nested are numbers of rows. Data set t has nested rows for each row of the data
+// set parents, so that the generator ref has rows to refer to.
 const (
 	parents = 71
 	nested  = 3
@@ -104,8 +104,8 @@ func (g generator) key() string {
 
 var noLetter = regexp.MustCompile(`[^0-9A-Za-z]`)
 
-// workloadOf returns a workload that inserts and reads a data set t. It has a column for
-// each generator in list, and the columns that those refer to.
+// workloadOf returns a workload that inserts and reads a data set t. It has a column for each
+// generator in list, and the columns to which the generators refer.
 func workloadOf(list ...generator) string {
 	var names, types, returned []string
 	var columns strings.Builder

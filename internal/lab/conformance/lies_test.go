@@ -29,7 +29,7 @@ func (a answer) is(typ, phase string) bool {
 type lie struct {
 	check string                         // name of the check that finds the lie
 	words string                         // part of the check's message
-	tell  func(a answer) (told []answer) // changes an answer; if it returns nil, the answer is left out
+	tell  func(a answer) (told []answer) // changes an answer into several; if it returns nil, the answer is left out
 	open  func(driver.Settings) error    // changes the settings with which the database is opened
 	exit  int                            // exit status of the worker
 	junk  string                         // text printed before the first answer
@@ -51,10 +51,10 @@ func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	}
 }
 
-// to replaces any value by v.
+// to returns a function that replaces any value by v.
 func to(v any) func(any) any { return func(any) any { return v } }
 
-// times multiplies a number.
+// times returns a function that multiplies a number by n.
 func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
 
 // tables changes the answer inserted, in its entry for the first table.
@@ -252,8 +252,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs an honest worker and passes its answers on, changed by the lie. Answers before
-// the first check stay unchanged.
+// told runs an honest worker and passes its answers on, changed by the lie. Answers before the
+// first check are not changed.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {

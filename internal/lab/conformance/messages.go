@@ -52,8 +52,8 @@ func (h *heard) last() protocol.Response {
 	return h.answers[len(h.answers)-1]
 }
 
-// failed returns an error, beginning with why, unless the last answer is a failure with this
-// code.
+// failed returns an error that begins with the parameter why, unless the last answer is a
+// failure with this code.
 func (h *heard) failed(code, why string) error {
 	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
 		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)

@@ -26,7 +26,7 @@ func settingChecks() []Check {
 			continue
 		}
 		if def.Cluster {
-			continue // the lab sets it only for clusters
+			continue // the lab requests this setting only from clusters
 		}
 		for _, value := range def.Examples() {
 			key := def.Name + "=" + value

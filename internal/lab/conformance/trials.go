@@ -41,9 +41,9 @@ func well(t *result.Trial) error {
 	if t.Status != result.OK {
 		return &trialError{t}
 	}
-	// A run continues despite warnings, but a worker that causes them breaks a promise. Not
-	// caused by the worker: a load generator that is the bottleneck or late, and processes
-	// that begin at different times.
+	// A run continues despite warnings, but a worker that causes them breaks a promise. Some
+	// warnings are not caused by the worker: a load generator that is the bottleneck or late, and
+	// processes that begin at different times.
 	for _, w := range t.Warnings {
 		if w.Code != result.WarningCeiling && w.Code != result.WarningLate && w.Code != result.WarningApart {
 			return fmt.Errorf("phase %s: %s", w.Phase, w.Message)
@@ -128,8 +128,8 @@ type answer struct {
 //go:embed answers.json
 var answersJSON []byte
 
-// verified returns a check that runs a trial of the workload text, and compares what the lab
-// cannot compute with the known answers.
+// verified returns a check that runs a trial of the workload text. It compares the results that
+// the lab cannot compute with the known answers.
 func verified(text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, t, err := s.trial(ctx, text, nil)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// simplest is a workload with little work, for checks of other things than the work.
+// simplest is a workload with little work, for checks that are not about the work.
 const simplest = `
 name: simplest
 schema: CREATE TABLE t (id INTEGER PRIMARY KEY)

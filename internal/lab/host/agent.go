@@ -47,7 +47,8 @@ type Agent struct {
 }
 
 // Silence is how long the agent waits without receiving anything before it ends. Usually the
-// end of its input ends it sooner, but a machine that loses power sends no end.
+// agent ends sooner, because its input ends. But if the other machine loses power, the input
+// does not end.
 const Silence = 5 * time.Minute
 
 // errEnded is the cause that cancels the current work when the other side has gone.

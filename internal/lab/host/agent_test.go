@@ -53,8 +53,8 @@ func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	}
 }
 
-// TestAgent checks that an agent refuses what it cannot do, and continues. When its input
-// ends, it removes its directory.
+// TestAgent checks that an agent refuses requests that it cannot fulfill, and continues. When
+// its input ends, it removes its directory.
 func TestAgent(t *testing.T) {
 	ask, end := talk(t)
 	dir := t.TempDir()

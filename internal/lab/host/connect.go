@@ -36,23 +36,23 @@ type Machine struct {
 
 	good map[int]bool // IDs of cases that have had a trial with status OK
 
-	lost error // the error after which every further trial on the machine fails
+	lost error // error that ended the connection; all further trials on the machine fail with it
 }
 
 // pings is how many pings in a row the agent may leave unanswered.
 const pings = 10
 
-// Limits on what another machine sends. A worker's answer has the same limit as a line.
+// Limits on the output of another machine. A line has the same limit as a worker's answer.
 const (
-	maxBanner = 64 << 10 // bytes before the agent's first line
+	maxBanner = 64 << 10 // limit in bytes for text before the agent's first line
 	maxLine   = 16 << 20
 	maxEvents = 10_000 // for one request
 	maxError  = 2_000  // limit in bytes for an error message
 )
 
-// patience holds this side's timeouts.
+// patience has the timeouts of this side.
 type patience struct {
-	start time.Duration // for the agent's first answer, and for each part of a file being copied
+	start time.Duration // for the agent's first answer, and for each part of a file that is copied
 	ping  time.Duration // interval between pings to the agent
 	end   time.Duration // for the agent to exit
 }
@@ -68,7 +68,7 @@ func (o *Options) patience() patience {
 // errLong is the error for a line longer than the limit.
 var errLong = errors.New("a line is too long")
 
-// readLine reads a line. It returns errLong if the line has more than most bytes.
+// readLine reads a line. It returns errLong if the line has more bytes than the parameter most.
 func readLine(r *bufio.Reader, most int) (line []byte, err error) {
 	for {
 		part, err := r.ReadSlice('\n')
@@ -175,9 +175,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// with starts an executable for the platform meant, and copies it to the other machine first
-// if needed. It returns nil if that machine has another platform, or cannot run the
-// executable.
+// with starts an executable for the platform in the parameter meant. It first copies the
+// executable to the other machine if needed. It returns nil if that machine has another
+// platform, or cannot run the executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 			c.platform = said.platform
 		}
 		switch {
-		case c.platform == "" && !copied && m == nil && !said.printed: // the copy exists there but does not start, so it may be damaged: copy it again
+		case c.platform == "" && !copied && m == nil && !said.printed: // the copy exists there but does not start; it may be damaged, so it is copied again
 			c.platform = meant
 		case c.platform == "":
 			return nil, &Error{c.name, "what it answers is not understood: " + said.text}
@@ -268,15 +268,15 @@ func (m *moving) Read(b []byte) (int, error) {
 	return m.Reader.Read(b)
 }
 
-// answer is what a machine printed instead of starting an agent.
+// answer is the output of a machine that did not start an agent.
 type answer struct {
 	platform string // GOOS/GOARCH; "": not known
 	text     string
 	printed  bool // text comes from standard output, not standard error
 }
 
-// launch runs a script that starts an agent. If no agent starts, it returns a nil Machine
-// and what the script printed.
+// launch runs a script that starts an agent. If no agent starts, it returns a nil Machine and
+// the output of the script.
 func (o *Options) launch(ctx context.Context, name, script string) (*Machine, answer, error) {
 	// The agent does not end with ctx, because its current trial may have to finish first.
 	p, err := o.start(context.WithoutCancel(ctx), name, script)
@@ -412,8 +412,8 @@ func (m *Machine) ping() {
 	for {
 		select {
 		case <-ticker.C:
-			// In a goroutine, because the write blocks if the agent is stopped and does not
-			// read.
+			// The ping is sent in a goroutine, because the write blocks if the agent is stopped and
+			// does not read.
 			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, listen notices
 			m.mu.Lock()
 			m.unheard++

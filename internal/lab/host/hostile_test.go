@@ -83,8 +83,8 @@ func TestHostileRemote(t *testing.T) {
 	}
 }
 
-// TestHostileCopy checks that copying gives up if the machine reads nothing, or prints too
-// much meanwhile.
+// TestHostileCopy checks that copying gives up if the machine reads nothing, or prints too much
+// during the copy.
 func TestHostileCopy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "big")
 	if err := os.WriteFile(file, make([]byte, 1<<20), 0o600); err != nil {

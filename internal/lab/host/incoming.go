@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// incoming is a worker executable of which some parts have been received.
+// incoming is a worker executable that is being received in parts.
 type incoming struct {
 	scratch *process.Scratch
 	file    *os.File

@@ -34,7 +34,7 @@ func Check(cases []*lab.Case) error {
 
 // Place says where on a machine trials run, and with which limit.
 type Place struct {
-	Dir       string        // existing directory for databases; "": one in the user's cache directory
+	Dir       string        // existing directory for databases; "": a directory in the user's cache directory
 	Limit     time.Duration // for one trial
 	Hint      string        // advice if a driver lacks a feature; "": none
 	Elsewhere string        // advice if Dir is missing or full, besides creating it or making room; "": none
@@ -60,8 +60,8 @@ func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	return used, err
 }
 
-// Prepare finds or builds the workers of the cases on the other machine. If Go is missing
-// there and a driver needs no C compiler, here builds the worker on this machine.
+// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there
+// and a driver needs no C compiler, the builder here builds the worker on this machine.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	byID := map[int]*lab.Case{}
@@ -111,7 +111,7 @@ func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	return m.apply(ready, byID)
 }
 
-// apply copies the agent's preparations into the cases. The keys of to are the cases' IDs.
+// apply copies the agent's preparations into the cases. The map to has the cases by ID.
 func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
@@ -199,8 +199,8 @@ func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 	return there.Path, nil
 }
 
-// Trials runs one trial of each case on the machine. If the connection is lost, it returns
-// failed trials, also in all later calls.
+// Trials runs one trial of each case on the machine. If the connection is lost, this call and
+// all later calls return failed trials.
 func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([]*result.Trial, error) {
 	var list []*result.Trial
 	if m.lost == nil {
@@ -232,8 +232,8 @@ func (m *Machine) Trials(ctx context.Context, cases []*lab.Case, seed uint64) ([
 	return list, nil
 }
 
-// Boot returns an identifier of the machine since its start. Two host names with the same
-// identifier belong to one machine.
+// Boot returns an identifier of the machine that changes when the machine is restarted. Two host
+// names with the same identifier belong to one machine.
 func (m *Machine) Boot() string { return m.hello.Boot }
 
 // Lost returns the error after which trials on the machine fail, or nil.

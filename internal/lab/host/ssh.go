@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// sshOptions are options for the SSH client. With them it never prompts, and notices within
-// a minute that the other machine is gone. It clears the user's port forwardings, because
-// their ports may be in use.
+// sshOptions are options for the SSH client. With them, the client never prompts, and notices
+// within a minute that the other machine is gone. They also clear the user's port forwardings,
+// because their ports may be in use.
 var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20", "-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", "-o", "ClearAllForwardings=yes"}
 
 // toolPath adds the directories where Go is often installed to PATH. In shells that are not
@@ -58,7 +58,8 @@ type sshCommand struct {
 	there  bool     // an agent has answered
 }
 
-// start runs a script on another machine. more are further options for the SSH client.
+// start runs a script on another machine. The parameter more has further options for the SSH
+// client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -92,7 +93,7 @@ func (p *sshCommand) kill() { _ = p.Cancel() } // fails if the client has ended
 // sshFailed is the exit status with which the SSH client reports its own errors.
 const sshFailed = 255
 
-// fault explains why the SSH client ended unexpectedly. err is what Wait returned.
+// fault explains why the SSH client ended unexpectedly. err is the result of Wait.
 func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)
@@ -117,7 +118,7 @@ func (p *sshCommand) fault(err error) *Error {
 	return &Error{p.host, "the agent there ended"}
 }
 
-// explain returns advice for the errors in said, the output of the SSH client.
+// explain returns advice about errors. The parameter said is the output of the SSH client.
 func explain(host string, client []string, said string) string {
 	line := "" // last line of said that contains one of the parts
 	has := func(parts ...string) bool {

@@ -20,7 +20,7 @@ type hello struct {
 	Version  string `json:"version"`           // version of sqlite3perf
 	SHA256   string `json:"sha256"`            // SHA-256 of the agent's executable
 	Platform string `json:"platform"`          // GOOS/GOARCH of the agent's executable
-	Boot     string `json:"boot,omitempty"`    // what package machine's Boot returns on the agent's machine
+	Boot     string `json:"boot,omitempty"`    // result of Boot in package machine, on the agent's machine
 }
 
 // request asks the agent to do something. The agent answers requests in the order received.
@@ -54,11 +54,11 @@ const (
 
 // opening holds what the agent must know about a run before its first trial.
 type opening struct {
-	Dir     string `json:"dir,omitempty"` // for databases; "": one in the user's cache directory
+	Dir     string `json:"dir,omitempty"` // directory for databases; "": a directory in the user's cache directory
 	LimitNS int64  `json:"limit_ns"`      // limit for one trial
 	Hint    string `json:"hint,omitempty"`
 
-	Elsewhere string `json:"elsewhere,omitempty"` // advice if Dir is missing or full
+	Elsewhere string `json:"elsewhere,omitempty"` // advice for the case that Dir is missing or full
 }
 
 // wireCase is a [lab.Case] in the form in which it is sent to the agent.

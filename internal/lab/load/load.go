@@ -77,7 +77,7 @@ type Errors struct {
 type Outcome struct {
 	Wall     time.Duration // from the start of the first request to the end of the last
 	Sent     int64         // requests begun
-	OK       int64         // requests answered as expected
+	OK       int64         // number of requests that were answered as expected
 	Statuses map[int]int64 // number of responses by status
 	Errors   []Errors      // one entry for each kind that occurred
 
@@ -270,8 +270,8 @@ func (r *run) pace() {
 	}
 }
 
-// watch interrupts requests that take longer than Timeout. It exists because setting a
-// deadline for each request would cost more than the rest of a request.
+// watch interrupts requests that take longer than Timeout. It exists because setting a deadline
+// for each request would take longer than the rest of the request.
 func (r *run) watch() {
 	t := time.NewTicker(max(r.Timeout/10, time.Millisecond))
 	defer t.Stop()

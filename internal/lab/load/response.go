@@ -118,7 +118,7 @@ func (p *response) exactly(n int) ([]byte, error) {
 	return b, nil
 }
 
-// rest returns what the server sends until it closes the connection.
+// rest returns all bytes that the server sends until it closes the connection.
 func (p *response) rest() ([]byte, error) {
 	for {
 		switch err := p.more(); {
@@ -132,8 +132,8 @@ func (p *response) rest() ([]byte, error) {
 	}
 }
 
-// until reads up to and including the separator, and returns the bytes before the separator.
-// what names the text in errors.
+// until reads up to and including the separator, and returns the bytes before the separator. The
+// parameter what names the text in errors.
 func (p *response) until(separator []byte, what string) ([]byte, error) {
 	for seen := 0; ; {
 		if n := bytes.Index(p.buf[p.from+seen:p.to], separator); n >= 0 {

@@ -18,7 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// examine adds to c what only Linux reports. It returns the block device that dir is on.
+// examine adds to c the facts that only Linux reports. It returns the block device that contains
+// dir.
 func examine(c *result.Checkup, dir string) blockDevice {
 	root := os.DirFS("/")
 	facts(c, root)
@@ -76,7 +77,8 @@ func usableCores() int {
 	return runtime.NumCPU()
 }
 
-// switched returns one if the file contains 1, zero if it contains 0, and otherwise "".
+// switched returns the parameter one if the file contains 1, zero if it contains 0, and
+// otherwise "".
 func switched(root fs.FS, name, one, zero string) string {
 	switch read(root, name) {
 	case "1":

@@ -153,7 +153,7 @@ func TestSyncReaches(t *testing.T) {
 	}
 }
 
-// TestExamine examines this machine. It can only check what holds for every machine.
+// TestExamine examines this machine. It can check only facts that are true of every machine.
 func TestExamine(t *testing.T) {
 	c, err := machine.Examine(t.TempDir())
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Read describes this machine and the file system of dir, the directory for databases.
-// Fields that cannot be determined stay empty. The only error is that dir is not a
+// Read describes this machine and the file system of dir, the directory for databases. Fields
+// that cannot be determined remain empty. The only possible error is that dir is not a
 // directory. Cores counts logical cores.
 func Read(dir string) (result.Machine, error) {
 	m := result.Machine{OS: runtime.GOOS, Arch: runtime.GOARCH}

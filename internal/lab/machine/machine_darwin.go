@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// platform adds to m what only macOS reports.
+// platform adds to m the facts that only macOS reports.
 func platform(m *result.Machine, dir string) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err == nil {

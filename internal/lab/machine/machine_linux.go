@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// platform adds to m what only Linux reports. dir is a path without symbolic links.
+// platform adds to m the facts that only Linux reports. dir is a path without symbolic links.
 func platform(m *result.Machine, dir string) {
 	root := os.DirFS("/")
 	m.Governor = governor(root)
@@ -104,8 +104,8 @@ func parseMounts(mountinfo string) mounts {
 // unescape decodes the kernel's escapes in a field of mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
-// of returns the mount that an absolute path is on: the one with the longest mount point. If
-// several mounts have that mount point, the last one hides the others.
+// of returns the mount that contains an absolute path: the mount with the longest mount point.
+// If several mounts have that mount point, the last one hides the others.
 func (list mounts) of(path string) *mount {
 	var best *mount
 	for i := range list {
@@ -128,8 +128,8 @@ func (list mounts) syncFree(m *mount) bool {
 			return true
 		}
 		for _, o := range m.options {
-			// A container rarely sees the upper directory: it then seems to be in the
-			// overlay itself.
+			// A container usually cannot see the upper directory. A path in the container then
+			// seems to be on the overlay itself.
 			if dir, ok := strings.CutPrefix(o, "upperdir="); ok {
 				upper := list.of(dir)
 				return upper != nil && upper.kind != "overlay" && list.syncFree(upper)

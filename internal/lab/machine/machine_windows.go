@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// platform adds to m what only Windows reports.
+// platform adds to m the facts that only Windows reports.
 func platform(m *result.Machine, dir string) {
 	path, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

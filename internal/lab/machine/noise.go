@@ -16,7 +16,7 @@ type Reading struct {
 	// ready to run. It is negative if it is not known, as on Windows.
 	Load float64
 
-	Fsync time.Duration // what [FsyncLatency] returned; 0: not known
+	Fsync time.Duration // result of [FsyncLatency]; 0: not known
 }
 
 // Look takes a reading. dir is the directory for databases.
@@ -50,7 +50,7 @@ func FsyncLatency(dir string) (median time.Duration, err error) {
 	return medianOf(times), nil
 }
 
-// fsyncTimes returns the 25 times of which [FsyncLatency] returns the median.
+// fsyncTimes returns 25 times. [FsyncLatency] returns their median.
 func fsyncTimes(dir string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
 	if err != nil {
@@ -94,7 +94,7 @@ func Calibrate() time.Duration {
 	return medianOf(times) * time.Duration(len(times))
 }
 
-// sink receives a result that nobody reads, so that the compiler keeps the work.
+// sink receives a result that nobody reads, so that the compiler does not remove the work.
 var sink uint64 //nolint:unused // that is its purpose
 
 const (
@@ -103,7 +103,7 @@ const (
 	mixes       = 1 << 19
 )
 
-// newTable links all elements of the table into one random cycle, by Sattolo's algorithm.
+// newTable links all elements of the table into one random cycle, with Sattolo's algorithm.
 func newTable() []uint64 {
 	t := make([]uint64, tableLength)
 	for i := range t {

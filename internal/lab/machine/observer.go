@@ -61,7 +61,7 @@ func (o *Observer) Steal() *float64 { return o.steal }
 func (o *Observer) AfterRun() []result.Warning {
 	after, err := Look(o.Machine.Directory)
 	if err != nil {
-		after = Reading{} // if the directory is full by now, the trials report it
+		after = Reading{} // if the directory is full, the trials report it
 	}
 	list := WarningsAfter(o.before, after, o.rounds)
 	if now, ok := ReadCPUTime(); ok && o.cpuSeen {

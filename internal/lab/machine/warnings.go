@@ -9,11 +9,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits above which noise causes a warning. minFsync is a limit below which it does.
+// Limits above which noise causes a warning. minFsync is different: it is a limit below which a
+// value causes a warning.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
-	minFsync       = 10 * time.Microsecond // no device syncs as fast
+	minFsync       = 10 * time.Microsecond // no device syncs faster than this
 	maxSteal       = 0.01                  // share of the CPUs' working time
 )
 
@@ -55,7 +56,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 		}
 	}
 	known := slices.DeleteFunc(slices.Clone(rounds), func(r time.Duration) bool { return r <= 0 })
-	if len(known) < 3 { // of two rounds, neither is known to be the wrong one
+	if len(known) < 3 { // if two rounds differ, it is not known which of them is wrong
 		return list
 	}
 	median := medianOf(known)

@@ -24,8 +24,8 @@ type Conversation struct {
 }
 
 // Run starts the worker, sends it the line and waits until the worker exits. The error is a
-// [*exec.ExitError] if the exit status is not 0. If the end of ctx stopped the worker, it is
-// the cause of that.
+// [*exec.ExitError] if the exit status is not 0. If the worker was stopped because ctx ended,
+// the error is the cause of that end.
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

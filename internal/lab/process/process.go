@@ -1,5 +1,5 @@
-// Package process runs other programs. When this process or a program ends, in whatever way,
-// no process and no temporary directory is left.
+// Package process runs other programs. It makes sure that no process and no temporary directory
+// is left when this process or a program ends, in whatever way.
 package process
 
 import (
@@ -42,9 +42,9 @@ type Child struct {
 }
 
 // Start starts a worker in dir, or in the lab's own directory if dir is "". The process is
-// marked with id, and env is added to its environment. When ctx ends, the worker is killed.
-// If leaves is set, it has data elsewhere to remove, so its input is closed and it gets
-// leaveGrace to exit.
+// marked with id, and env is added to its environment. When ctx ends, the worker is killed. If
+// leaves is set, the worker has data elsewhere to remove. Then Start closes the worker's input
+// instead, and kills the worker only after leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: ends{max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -118,8 +118,8 @@ func NewMark() string { return fmt.Sprintf("%d-%016x", os.Getpid(), rand.Uint64(
 // the answers wrong.
 func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWaitDelay) }
 
-// DetailEnd is how many bytes of the beginning, and of the end, of a reason's detail are
-// kept.
+// DetailEnd is the number of bytes that are kept of a reason's detail, at its beginning and at
+// its end.
 const DetailEnd = 2 << 10
 
 // register matches a line of the register dump at the end of a Go crash. Without a debugger

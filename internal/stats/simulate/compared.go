@@ -25,8 +25,8 @@ func slowTenth(times float64) func(r *rand.Rand) float64 {
 	}
 }
 
-// sides are pairs of sides whose comparison is simulated. second returns what is added to the
-// logarithm of each of the second side's times.
+// sides has pairs of sides whose comparison is simulated. The function second returns a number
+// that is added to the logarithm of each of the second side's times.
 var sides = []struct {
 	name   string
 	spread float64 // standard deviation of the logarithms of both sides' times
@@ -60,8 +60,8 @@ func sames(runs int) string {
 type compared struct{ same, differ float64 }
 
 // compareOf simulates comparisons of one cell. Each ends when the cell is settled, or when it
-// has as many rounds as most says. Rounds vary by 10 %. It returns the shares of comparisons
-// that call the sides the same, and different.
+// has as many rounds as the parameter most. Rounds vary by 10 %. It returns the shares of
+// comparisons that call the sides the same, and different.
 func compareOf(spread float64, second func(r *rand.Rand) float64, most, runs int) compared {
 	var same, differ atomic.Int64
 	shareOf(runs, 1, func(r *rand.Rand) bool {

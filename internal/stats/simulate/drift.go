@@ -92,7 +92,7 @@ func manyTrends() (list []verdict) {
 	return list
 }
 
-// medianVerdicts returns simulations of the intervals of medians and of ratios if rounds
+// medianVerdicts returns simulations of the intervals of medians and of ratios for rounds that
 // depend on each other.
 func medianVerdicts() (list []verdict) {
 	const rounds, ofCluster = 20, stats.MinSamples
@@ -101,8 +101,9 @@ func medianVerdicts() (list []verdict) {
 			unpromised: n.name != "independent" && n.name != "heavy tails",
 			is:         func(r *rand.Rand) bool { return holds(stats.Summarize(n.draw(r, rounds)).Interval, 0) }})
 	}
-	// ratio reports whether the interval of a ratio of 1 contains it. In each round it divides
-	// the times of two successive trials in random order.
+	// ratio simulates equal sides and reports whether the interval of their ratio contains the
+	// true ratio, 1. In each round it divides the times of two successive trials, in random
+	// order.
 	ratio := func(r *rand.Rand, draw func(*rand.Rand, int) []float64, rounds int) bool {
 		x := draw(r, 2*rounds) // successive trials
 		var ratios []float64

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
@@ -21,7 +21,7 @@ import (
 type failures struct {
 	name   string
 	share  float64 // average share of operations that fail
-	spread float64 // standard deviation of the share between trials, relative to share; -1: operations fail independently, in few trials
+	spread float64 // standard deviation of the share between trials, relative to share; -1: operations fail independently, and few trials have failures
 	varies float64 // relative range by which 99th percentiles and peak memory vary; 0: samples have neither
 }
 
@@ -45,8 +45,8 @@ func (f failures) draw(r *rand.Rand) int64 {
 	return int64(trialOperations * min(max(f.share*(1+f.spread*r.NormFloat64()), 0), 0.95))
 }
 
-// trial adds to run a trial of the case with the ID c. Its time is the given seconds, varied
-// by 3 %.
+// trial adds to run a trial of the case with the ID c. The trial takes the given number of
+// seconds, varied by 3 %.
 func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds float64) {
 	s := result.Sample{Phase: "mix", Metric: result.MetricTimePerOp, WallNS: int64(1e9 * seconds * math.Exp(0.03*r.NormFloat64())),
 		Operations: trialOperations, Failed: f.draw(r)}
@@ -57,9 +57,9 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured adds trials to a run, as a laboratory does, and analyzes it. of returns how
-// operations of the c-th case fail, and its time in seconds. A case ends when settled, if not
-// nil, returns its ID.
+// measured adds trials to a run, as a laboratory does, and analyzes it. The function of returns
+// how operations of the c-th case fail, and its time in seconds. If the function settled is not
+// nil, a case ends when settled returns its ID.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
 	var done []int
 	for n := 1; n <= rounds && len(done) < len(run.Cases); n++ {
@@ -82,8 +82,8 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 
 const mostSides = 64
 
-// failingSides makes a run that compares two sides in some cells. A case ends when settled
-// returns its ID.
+// failingSides makes a run that compares two sides in some cells. A case ends when the function
+// settled returns its ID.
 func failingSides(r *rand.Rand, first, second failures, cells int, settled func(*result.Run, int) ([]int, bool)) *stats.Analysis {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: "a", Second: "b", Margin: 0.02, Looks: true}}
 	for i := range 2 * cells {
@@ -130,8 +130,9 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 	return g
 }
 
-// bisected searches 16 releases for the first bad one. From the release with the index changed
-// on, operations fail as in after instead of before, and the time is multiplied by times.
+// bisected searches 16 releases for the first bad one. The parameter changed is the index of that
+// release. Operations of earlier releases fail as the parameter before says. From that release on,
+// they fail as the parameter after says, and the time is multiplied by times.
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -169,8 +170,8 @@ func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 }
 
 func choosesByFailures(a *stats.Analysis) bool {
-	x := advise.Decide(advise.FactsOf(a, nil))
-	return slices.ContainsFunc(x.Rejected, func(r advise.Rejection) bool { return r.Cause == advise.CauseErrors })
+	x := recommend.Decide(recommend.FactsOf(a, nil))
+	return slices.ContainsFunc(x.Rejected, func(r recommend.Rejection) bool { return r.Cause == recommend.CauseErrors })
 }
 
 func unrankedRows(a *stats.Analysis) (share float64) {
@@ -187,8 +188,9 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 	return without / rows
 }
 
-// tuned reports whether a search finds the one setting that saves time, 20 % of it. Operations
-// fail as today says before the setting is changed, and as with says afterwards.
+// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The parameter
+// today says how operations fail with the present settings, and the parameter with how they fail
+// with the better setting.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {
@@ -199,8 +201,9 @@ func tuned(r *rand.Rand, today, with failures) bool {
 	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
 }
 
-// searched simulates a search for settings. of returns how operations of a trial fail, and its
-// time in seconds. Its argument says whether the trial has the one value that may save time.
+// searched simulates a search for settings. The function of returns how operations of a trial
+// fail, and its time in seconds. Its argument is true if the trial has the value that may save
+// time.
 func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}
@@ -224,9 +227,9 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 	return f
 }
 
-// failureVerdicts are simulations of what is reported about failed operations. nominal is the
-// greatest share of simulations of equal sides in which it may be reported. of reports whether
-// one simulation, with the given failures on each side, does so.
+// failureVerdicts has simulations of statements about failed operations. nominal is the greatest
+// share of simulations of equal sides that may make the statement. The function of runs one
+// simulation with the given failures on each side, and reports whether it makes the statement.
 var failureVerdicts = []struct {
 	name    string
 	nominal float64
@@ -234,8 +237,8 @@ var failureVerdicts = []struct {
 }{
 	{"compare: more failed, one cell", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 1) }},
 	{"compare: more failed in any of four cells", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return comparesFailing(r, x, y, 4) }},
-	{"gate: shut, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
-	{"gate: shut, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
+	{"gate: failed, one cell, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 1).Shut() }},
+	{"gate: failed, four cells, confirmed", stats.Doubt, func(r *rand.Rand, x, y failures) bool { return gated(r, x, y, 4).Shut() }},
 	{"bisect: names a release of 16, in 4 steps", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool { return bisected(r, x, y, 11, 1).Bad != "" }},
 	{"bisect: the same, and is certain", 4 * stats.Doubt, func(r *rand.Rand, x, y failures) bool {
 		f := bisected(r, x, y, 11, 1)
@@ -248,8 +251,8 @@ var failureVerdicts = []struct {
 	{"tune: does not set what gains 20 %", stats.Alpha, func(r *rand.Rand, x, y failures) bool { return !tuned(r, x, y) }},
 }
 
-// failureLevels returns a table: how often failed operations make equal sides seem to differ,
-// and how often sides differ of which one fails three times as often.
+// failureLevels returns a table. It shows how often equal sides seem to differ because of failed
+// operations, and how often a difference is found if one side fails three times as often.
 func failureLevels(tables int) string {
 	head := []string{"", "at most"}
 	for _, f := range equalFailures {
@@ -266,6 +269,6 @@ func failureLevels(tables int) string {
 		few, many := equalFailures[1], equalFailures[3]
 		rows = append(rows, append(row, percent(shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, few, many) }))))
 	}
-	return fmt.Sprintf("What is said of equal sides because operations failed, of %d a trial, and in the last column of sides that differ. "+
+	return fmt.Sprintf("How often verdicts about failed operations are found, with %d operations in a trial. The sides are equal, except in the last column. "+
 		"Comparisons are judged after 11, 16, 22 rounds and so on, up to %d:\n\n", trialOperations, mostSides) + markdown(rows)
 }

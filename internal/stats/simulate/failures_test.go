@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestFailures checks that no verdict says that more operations of one side failed more often
-// than its level allows if operations fail at random on both sides. If three times as many
-// fail on one side, that is found.
+// TestFailures simulates operations that fail at random, equally often on both sides. No verdict
+// may say more often than its level allows that more operations of one side failed. If three
+// times as many fail on one side, the difference must be found.
 func TestFailures(t *testing.T) {
 	const runs = 30
 	for i, v := range failureVerdicts {

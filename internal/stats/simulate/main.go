@@ -62,7 +62,7 @@ func levels(tables int) string {
 			}
 			rows = append(rows, row)
 		}
-		// All other numbers of rounds, with fewer tables each.
+		// This row is for all other numbers of rounds, with fewer tables for each.
 		row := []string{fmt.Sprint(k), "others, 9 to 59"}
 		for _, s := range shapes {
 			sum, of := 0.0, 0.0
@@ -79,8 +79,8 @@ func levels(tables int) string {
 	return "Any two of equal drivers are told apart, in a table:\n\n" + markdown(rows)
 }
 
-// partial returns a table: how often any two equal drivers differ significantly if other
-// drivers really differ. Each simulation has three groups of equal drivers.
+// partial returns a table. It shows how often any two equal drivers differ significantly if
+// other drivers really differ. Each simulation has three groups of equal drivers.
 func partial(tables int) string {
 	rows := [][]string{{"n", "normal", "drifting"}, {"---:", "---:", "---:"}}
 	for _, n := range rounds {

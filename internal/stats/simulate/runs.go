@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling returns a table for runs that stop measuring settled cases: how often their
+// settling returns a table for runs that stop measuring settled cases. It shows how often their
 // intervals contain the true value, and how often two equal drivers differ significantly.
 func settling(runs int) string {
 	rows := [][]string{{"times", "precision", "drivers", "rounds", "ratios", "ratios, 95 % intervals", "medians", "equal ones told apart"},
@@ -33,7 +33,7 @@ const floor = "d0"
 
 var medians = map[string]float64{
 	"normal":    1,
-	"outliers":  math.Exp(0.03 * 0.0659), // median if 95 % of the times are normal, and 5 % are longer than all of those
+	"outliers":  math.Exp(0.03 * 0.0659), // median if 95 % of the times are normal, and the other 5 % are longer than all of these
 	"skewed":    math.Exp(0.03 * math.Ln2),
 	"long tail": math.Exp(0.03 * math.Ln2 * math.Ln2),
 }
@@ -103,7 +103,7 @@ func addTrial(run *result.Run, id int, p stats.Point) {
 		Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(1e9 * p.Value), Operations: 1}}})
 }
 
-// wholeRuns returns a table: how often a run of 15 tables has a false verdict.
+// wholeRuns returns a table that shows how often a run of 15 tables has a false verdict.
 func wholeRuns(tables int) string {
 	runs := max(tables/10, 10)
 	rows := [][]string{{"drivers", "n", "now", "unpaired"}, {"---", "---:", "---:", "---:"}}
@@ -156,8 +156,8 @@ func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 	}
 }
 
-// wrong counts the tables of a run in which any drivers differ significantly, and among these
-// the ones in which equal drivers do.
+// wrong counts the tables of a run in which any drivers differ significantly. It also counts
+// those of them in which equal drivers do.
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -42,17 +42,18 @@ func equalFactors(r *rand.Rand) *stats.Factorial {
 	return stats.Analyze(run, "").Factorials[0]
 }
 
-func says(a *advise.Advice, what advise.Advantage) bool {
-	return slices.ContainsFunc(a.Because, func(r advise.Reason) bool { return r.Advantage == what }) ||
-		slices.ContainsFunc(a.Overturn, func(o advise.Overturn) bool { return o.Advantage == what })
+func says(a *recommend.Advice, what recommend.Advantage) bool {
+	return slices.ContainsFunc(a.Because, func(r recommend.Reason) bool { return r.Advantage == what }) ||
+		slices.ContainsFunc(a.Overturn, func(o recommend.Overturn) bool { return o.Advantage == what })
 }
 
-// varying reports whether advise gives an advantage of one of ten equal drivers whose 99th
-// percentiles and memory vary as its reason. If the 45 pairs of drivers were not corrected
-// together, it would do so for a percentile in half of the simulations.
-func varying(r *rand.Rand, what advise.Advantage) bool {
+// varying simulates ten equal drivers whose 99th percentiles and memory vary. It reports whether
+// package recommend names the advantage what as the reason for choosing one of them. If the 45
+// pairs of drivers were not corrected together, it would name a percentile in half of the
+// simulations.
+func varying(r *rand.Rand, what recommend.Advantage) bool {
 	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
-	return says(advise.Decide(advise.FactsOf(a, nil)), what)
+	return says(recommend.Decide(recommend.FactsOf(a, nil)), what)
 }
 
 func choicesDiffer(r *rand.Rand) bool {
@@ -96,10 +97,10 @@ func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
 	return !holds(&i, 1)
 }
 
-// gains simulates a search of two settings, one of which divides the time by truth. Trials
-// vary by 10 %. tooLarge is the logarithm of the reported gain divided by the true one. worth
-// says that the search calls the setting worth it. within says that the interval of the gain
-// contains the true gain, or that no gain was reported.
+// gains simulates a search of two settings. One of them divides the time by truth. Trials vary
+// by 10 %. tooLarge is the logarithm of the reported gain divided by the true gain. worth is
+// true if the search calls the setting worth it. within is true if the interval of the gain
+// contains the true gain, or if no gain was reported.
 func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	f := searched(r, func(with bool) (failures, float64) {
 		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
@@ -116,8 +117,8 @@ func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	return -math.Log(gain.Median) - math.Log(truth), true, holds(gain.Interval, 1/truth)
 }
 
-// gainsTooLarge returns in how many of some simulated searches a setting was called worth it,
-// and in how many of these its reported gain was too large.
+// gainsTooLarge simulates searches. worth is the number of searches that call a setting worth
+// it, and large is the number of these in which the reported gain is too large.
 func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	var larger, told atomic.Int64
 	shareOf(searches, 300, func(r *rand.Rand) bool {
@@ -133,8 +134,9 @@ func gainsTooLarge(searches int, truth float64) (large, worth int64) {
 	return larger.Load(), told.Load()
 }
 
-// sampled simulates the samples that a profiler takes of some trials, on average mean samples
-// of each. The samples are divided into equal parts, and counts has the number of each part.
+// sampled simulates the samples that a profiler takes of some trials. On average, each trial has
+// as many samples as the parameter mean. The samples are divided into equal parts, and counts
+// has the number of samples in each part.
 func sampled(r *rand.Rand, trials, parts int, mean, spread float64) (s stats.Sampled, counts []int64) {
 	counts = make([]int64, parts)
 	for range trials {

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestPower checks that a difference of 5 % with a spread of 3 % is found in 95 % of tables of
-// 20 rounds that vary by 10 %. It also checks that the unpaired method finds fewer, because
-// otherwise the test would not notice if that method were used again.
+// TestPower checks that a difference of 5 % is found in 95 % of tables of 20 rounds, if trials
+// vary by 3 % and rounds by 10 %. It also checks that the unpaired method finds fewer
+// differences, because otherwise the test would not notice if that method were used again.
 func TestPower(t *testing.T) {
 	for _, drivers := range []int{2, 10} {
 		w := world{shape: "normal", drivers: drivers, rounds: 20, slower: 0.05}
@@ -22,8 +22,8 @@ func TestPower(t *testing.T) {
 	}
 }
 
-// TestLevel checks that equal drivers differ significantly in at most 5 % of tables. The few
-// tables of this test allow up to 7 %, because of chance.
+// TestLevel checks that equal drivers differ significantly in at most 5 % of tables. Because
+// this test has few tables, it allows 7 %.
 func TestLevel(t *testing.T) {
 	for _, s := range shapes {
 		for _, tc := range []struct{ drivers, rounds, tables int }{{2, 6, 2000}, {2, 8, 2000}, {2, 20, 2000}, {4, 6, 400}, {10, 6, 400}, {10, 15, 400}, {10, 16, 400}} {
@@ -61,8 +61,8 @@ func TestSettling(t *testing.T) {
 	}
 }
 
-// TestWholeRun checks that with ten equal drivers in 15 tables hardly any run finds a
-// difference. If the tables were not corrected together, more runs would.
+// TestWholeRun checks that hardly any run of ten equal drivers in 15 tables finds a difference.
+// If the tables were not corrected together, more runs would.
 func TestWholeRun(t *testing.T) {
 	equal := func(int) world { return world{shape: "normal", drivers: 10} }
 	if v := anyFalseInRun(equal, 16, 100); v > 0.12 {
@@ -70,8 +70,8 @@ func TestWholeRun(t *testing.T) {
 	}
 }
 
-// TestWholeRunOfTwo checks times that drift within rounds. In 3 % of tables, two drivers run
-// in the same order in all of six rounds. A run of many tables must not take that for a
+// TestWholeRunOfTwo checks times that drift within rounds. In 3 % of tables of six rounds, two
+// drivers run in the same order in all rounds. A run of many tables must not take that for a
 // difference.
 func TestWholeRunOfTwo(t *testing.T) {
 	for _, n := range []int{6, 10} {
@@ -82,8 +82,8 @@ func TestWholeRunOfTwo(t *testing.T) {
 }
 
 // TestGateLevel checks that a candidate at or just below the limit does not shut a gate, and
-// that one beyond the limit does not pass. If the test were against equality, half of these
-// gates would be shut.
+// that a candidate beyond the limit does not pass. If the test were against equality, half of
+// these gates would be shut.
 func TestGateLevel(t *testing.T) {
 	for _, x := range []struct {
 		shape string
@@ -104,8 +104,8 @@ func TestGateLevel(t *testing.T) {
 }
 
 // TestSameLevel checks that a side whose mean is beyond the margin is hardly ever called the
-// same, even if only one in ten of its trials is slow. By the ratio of typical trials alone,
-// nine in ten such sides would be.
+// same, even if only one in ten of its trials is slow. If only the ratio of typical trials were
+// used, nine in ten such sides would be called the same.
 func TestSameLevel(t *testing.T) {
 	for _, s := range sides {
 		x := compareOf(s.spread, s.second, 88, 200)

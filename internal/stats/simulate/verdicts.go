@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -19,15 +19,15 @@ type verdict struct {
 	least    float64 // if above 0: least share of simulations in which the statement must be true
 	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
-	share    func(runs int) float64 // returns the share of several simulations; nil: use is
+	share    func(runs int) float64 // returns the share of several simulations; if nil, the field is is used
 
 	// unpromised says that no document promises this share, but readers should know it.
 	unpromised bool
 }
 
-// verdicts has at least one simulation of each statement, and several where the kind of noise
-// matters. Those about failed operations are in failureVerdicts, those of studies in package
-// study, and those about peaks of throughput in package report.
+// verdicts has at least one simulation of each statement. If the kind of noise matters, it has
+// several. Statements about failed operations are in failureVerdicts, those of studies are in
+// package study, and those about peaks of throughput are in package report.
 var verdicts = slices.Concat([]verdict{
 	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
@@ -96,12 +96,12 @@ var verdicts = slices.Concat([]verdict{
 	{says: "advise: takes one, as the fastest", of: "three equal drivers, 20 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
 			none := failures{}
-			return says(advise.Decide(advise.FactsOf(drivers(r, 1, 20, none, none, none), nil)), advise.Faster)
+			return says(recommend.Decide(recommend.FactsOf(drivers(r, 1, 20, none, none, none), nil)), recommend.Faster)
 		}},
 	{says: "advise: a shorter tail", of: "ten equal drivers, 99th percentiles that vary by 70 %, 12 rounds", most: stats.Alpha, cost: 10,
-		is: func(r *rand.Rand) bool { return varying(r, advise.ShorterTail) }},
+		is: func(r *rand.Rand) bool { return varying(r, recommend.ShorterTail) }},
 	{says: "advise: less memory", of: "ten equal drivers, peaks that vary by 70 %, 12 rounds", most: stats.Alpha, cost: 10,
-		is: func(r *rand.Rand) bool { return varying(r, advise.LessMemory) }},
+		is: func(r *rand.Rand) bool { return varying(r, recommend.LessMemory) }},
 	{says: "locks: one choice is faster, or waits less, than another", of: "eight equal choices, two mixes, 12 rounds", most: stats.Alpha, cost: 8, is: choicesDiffer},
 	{says: "run: a row has no rank because more operations failed", of: "ten equal drivers, two tables, 8 rounds, 5 % ± a half fail", most: stats.Alpha, cost: 20,
 		is: func(r *rand.Rand) bool {
@@ -138,11 +138,11 @@ var verdicts = slices.Concat([]verdict{
 			i := stats.Proportion(k, 200)
 			return holds(&i, share)
 		}},
-	{says: "doctor: a difference that is told in nine of ten runs is told", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
+	{says: "doctor: a run finds the difference that nine of ten runs should find", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
 }, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
 
-// sixMore is a side of which six percentage points more of the operations fail than of the
-// side with "15 % ± a third".
+// sixMore is a side on which about 21 % of the operations fail: six percentage points more than
+// on the side "15 % ± a third" in failures.go.
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
 // comparedVerdicts returns simulations of other statements of compare and gate, and of their
@@ -152,7 +152,7 @@ func comparedVerdicts() []verdict {
 	equal := func(r *rand.Rand) *stats.Comparison {
 		return stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled))
 	}
-	// stored compares a run with a later one, in which the time of the only driver is
+	// stored compares a run with a later one. In the later run, the time of the only driver is
 	// multiplied by times.
 	stored := func(r *rand.Rand, tables, rounds int, spread, times float64) *stats.Comparison {
 		var a [2]*stats.Analysis
@@ -186,7 +186,7 @@ func comparedVerdicts() []verdict {
 			}},
 		{says: "compare: stored runs are the same", of: "one is 2.5 % slower, 60 rounds that vary by 1 %, 2 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stored(r, 1, 60, 0.01, 1.025).Count(stats.Same) > 0 }},
-		{says: "gate: shut by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
+		{says: "gate: failed by a stored run, before it is confirmed", of: "4.5 % slower in eight cells, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 4,
 			is: func(r *rand.Rand) bool { return stats.NewGate(allowed, stored(r, 8, 20, 0.03, 1.045)).Shut() }},
 		{says: "gate: passed by a stored run", of: "5.1 % slower, 20 rounds that vary by 3 %, 5 % allowed", most: stats.Doubt, cost: 2,
 			is: func(r *rand.Rand) bool {
@@ -199,8 +199,8 @@ func comparedVerdicts() []verdict {
 	}
 }
 
-// wholeVerdicts returns simulations of statements that other tables show as well, where their
-// limits are hardest to keep.
+// wholeVerdicts returns simulations of statements that other tables have too, for the conditions
+// in which their limits are hardest to keep.
 func wholeVerdicts() []verdict {
 	return []verdict{
 		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,
@@ -240,7 +240,7 @@ func (v verdict) found(stream, runs int) float64 {
 }
 
 func everyVerdict(tables int) string {
-	rows := [][]string{{"said", "of", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
+	rows := [][]string{{"verdict or interval", "simulated", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
 		says := v.says
@@ -252,5 +252,5 @@ func everyVerdict(tables int) string {
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)
 	rows = append(rows, []string{"tune: the gain that is printed is too large", "a setting that gains 5 % and is called worth it, trials vary by 10 %", "50.0 %", percent(float64(large) / float64(max(worth, 1))), fmt.Sprint(worth)})
-	return "Each verdict, where it would be false, and each interval, of what it is an interval:\n\n" + markdown(rows)
+	return "How often each verdict is found where it would be false, and how often each interval contains the true value:\n\n" + markdown(rows)
 }

@@ -23,8 +23,8 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestDriftingMedians checks that rounds that depend on each other make the interval of a
-// median contain it less often, as the reports say, but not that of a ratio within rounds.
+// TestDriftingMedians checks rounds that depend on each other. As the reports say, the interval
+// of a median then contains it less often, but the interval of a ratio within rounds does not.
 func TestDriftingMedians(t *testing.T) {
 	held := map[string]float64{}
 	for i, v := range medianVerdicts() {
@@ -47,9 +47,9 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestLongTrends checks that long series of a machine that drifts show a false change no more
-// often than short ones. If the noise were assumed to be as independent as it looks, 7 % of
-// long series would.
+// TestLongTrends checks that long series of a drifting machine show a false change no more often
+// than short ones. If the noise were assumed to depend only as much as it seems to, 7 % of long
+// series would show one.
 func TestLongTrends(t *testing.T) {
 	const runs = 800
 	list := trendVerdicts(80)

@@ -105,9 +105,9 @@ func paired(sets [][]stats.Point) (apart [][2]int) {
 	return apart
 }
 
-// unpaired returns the pairs of sets that differ significantly by the method that package
-// stats used before: the Mann-Whitney U test of the samples, regardless of their rounds, with
-// the correction of Benjamini and Hochberg.
+// unpaired returns the pairs of sets that differ significantly by the method that package stats
+// used before: the Mann-Whitney U test of the samples, which ignores their rounds, with the
+// correction of Benjamini and Hochberg.
 func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	type pair struct {
 		sets [2]int
@@ -137,8 +137,8 @@ func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64
 	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
 
-// shareOf returns the share of n simulations for which is returns true. It uses all cores.
-// stream selects random numbers; each simulation has its own.
+// shareOf returns the share of n simulations for which the function is returns true. It uses all
+// cores. The parameter stream selects the random numbers; each simulation has its own.
 func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	var wg sync.WaitGroup
 	yes := make([]bool, n)

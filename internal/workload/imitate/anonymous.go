@@ -66,8 +66,8 @@ func (s *schema) anonymous(o object) string {
 // storageClasses lists the results of typeof.
 var storageClasses = []string{"null", "integer", "real", "text", "blob"}
 
-// calls are the words before the parentheses around a token, in lower case. The outermost is
-// first.
+// calls are the words before the parentheses around a token, in lower case. The outermost call
+// is first.
 type calls []string
 
 func (c calls) innermost() string {
@@ -169,8 +169,8 @@ func namesFollow(list []token, at int) bool {
 	return before >= 0 && list[before].Is("TABLE", "EXISTS", "ON", "INTO", "REFERENCES")
 }
 
-// known returns, in lower case, the names in the schema and those that the SQL of an object may
-// also use.
+// known returns, in lower case, the names in the schema and the other names that the SQL of an
+// object may use.
 func (s *schema) known(of object) map[string]bool {
 	known := map[string]bool{"rowid": true, "binary": true, "nocase": true, "rtrim": true}
 	if of.kind == "trigger" {
@@ -223,8 +223,9 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. Numbers from 1000 are rounded
-// to one digit, so that about as many rows as in the database are on either side of a bound.
+// replacedNumber returns the replacement of a number of the schema. Numbers from 1000 are
+// rounded to one digit, so that a bound divides the imitation's rows in about the same
+// proportion as the database's.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {
@@ -235,7 +236,7 @@ func (t *table) replacedNumber(text string) string {
 	if err == nil && x < 1000 && len(text) <= 4 {
 		return text
 	}
-	if err != nil || math.IsInf(x, 0) { // such as 0x7fff or 1_000
+	if err != nil || math.IsInf(x, 0) { // a number such as 0x7fff or 1_000
 		return "1" + strings.Repeat("0", len(text)-1)
 	}
 	x, _ = strconv.ParseFloat(strconv.FormatFloat(x, 'e', 0, 64), 64)

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestPaths checks that paths of JSON stay where SQLite takes them, and that a text that only
-// begins like one does not.
+// TestPaths checks that JSON paths are kept where SQLite expects them, and that a text that only
+// begins like a path is replaced.
 func TestPaths(t *testing.T) {
 	path := create(t, "paths", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -40,8 +40,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestSmallIntegers checks that integers below 1000 stay, in rows and in the schema, also
-// beside larger ones of a column that has few.
+// TestSmallIntegers checks that integers below 1000 are kept, in rows and in the schema. They
+// must also be kept next to larger integers in a column with few distinct values.
 func TestSmallIntegers(t *testing.T) {
 	path := create(t, "numbers", func(t *testing.T, db *sql.DB) {
 		execute(t, db, "CREATE TABLE numbers (id INTEGER PRIMARY KEY, few INTEGER, wide INTEGER DEFAULT 42, large INTEGER); CREATE INDEX high ON numbers(wide) WHERE wide > 750; CREATE INDEX larger ON numbers(large) WHERE large > 61234")

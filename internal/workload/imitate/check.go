@@ -41,8 +41,8 @@ func (t *table) checks(list []token) []check {
 	return found
 }
 
-// withoutViolated removes the CHECK constraints that generated rows violate from CREATE
-// TABLE, and returns the others.
+// withoutViolated removes the CHECK constraints that generated rows violate from CREATE TABLE,
+// and returns the remaining ones.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)
@@ -68,7 +68,7 @@ func (c *check) violate(why string) {
 }
 
 // violations finds CHECK constraints that rows violate, in a database that does not enforce
-// them. found reports whether any of these is new.
+// them. found reports whether any of them was not known before.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {
@@ -160,7 +160,7 @@ func (w *Workload) tryChecks(ctx context.Context) error {
 	return nil
 }
 
-// Statements after which a connection ignores CHECK constraints, or enforces them.
+// Statements that turn the enforcement of CHECK constraints on a connection off or on.
 const (
 	unchecked = "PRAGMA ignore_check_constraints = on"
 	enforced  = "PRAGMA ignore_check_constraints = off"

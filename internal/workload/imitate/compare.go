@@ -24,8 +24,8 @@ type Comparison struct {
 	Queries []Compared
 
 	// Sizes lists the tables and indexes whose sizes differ most. If the size of the whole
-	// imitation is near the database's, Sizes omits those that are near. It is nil if the
-	// imitation has only a share of the rows.
+	// imitation is near the database's, Sizes omits tables and indexes whose sizes are near.
+	// Sizes is nil if the imitation has only a share of the rows.
 	Sizes []Size
 }
 
@@ -66,16 +66,17 @@ func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.A
 // Near reports whether the plan is the same and the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is the share by which the size of an imitation may differ and still be near.
+// NearSize is the largest share by which the size of an imitation may differ and still count as
+// near.
 const NearSize = 0.1
 
-// Compare loads the workload, at the full scale, into a database beside the copy, and runs its
-// queries on both. It also tries the triggers and the phases that insert. Those that fail are
-// left out of the workload, which then has another YAML. If the database is packed, as after
-// VACUUM, the workload gets a VACUUM, because the imitation is then nearer to its size.
+// Compare loads the workload, at the full scale, into a database next to the copy, and runs its
+// queries on both. It also tries the triggers and the phases that insert. It leaves those that
+// fail out of the workload, whose YAML then changes. If the database is packed, as after VACUUM,
+// the workload gets a VACUUM, because that brings the imitation's size nearer to the database's.
 //
-// resolved is the workload's plan. keep is a file to copy the imitation to, which must not
-// exist, or "".
+// resolved is the workload's plan. keep is a path to which the imitation is copied, and must not
+// exist yet; "" means no copy.
 func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
 	if err != nil {
@@ -147,7 +148,7 @@ func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 	return packed, w.write(ctx)
 }
 
-// compare runs a query on the database and on its imitation, which l has loaded.
+// compare runs a query on the database and on its imitation. l has loaded the imitation.
 func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared, err error) {
 	c.Query = q
 	database := w.source.copy.DB()
@@ -209,8 +210,8 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, e
 
 func (s *Size) difference() int64 { return max(s.Bytes[0]-s.Bytes[1], s.Bytes[1]-s.Bytes[0]) }
 
-// Wanted returns the size that the imitation should have: that of the database, or with a
-// share of the rows, about that share of it.
+// Wanted returns the size that the imitation should have. That is the size of the database or,
+// if the workload has only a share of the rows, about that share of it.
 func (w *Workload) Wanted() float64 {
 	if w.builder.share == 1 {
 		return float64(w.Bytes)
@@ -230,7 +231,7 @@ func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 	return bytes, err
 }
 
-// copyNew copies a file to a path at which there must be none.
+// copyNew copies a file to a path where no file exists yet.
 func copyNew(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {

@@ -16,11 +16,12 @@ type part struct {
 	number    int     // number among the parts of the key, from 0
 }
 
-// condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index, as in the
-// workload and as in the database, and the parameters. Generated columns and expressions are
-// computed from the parameters by SQLite, in the same way as for rows.
+// condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index: where with the
+// names in the workload, and original with the names in the database. It also returns the
+// parameters. SQLite computes generated columns and expressions from the parameters in the same
+// way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
-	sql := [2]string{t.sql, t.sql} // of the table: the workload's, and the database's
+	sql := [2]string{t.sql, t.sql} // the SQL of the table: the workload's, and the database's
 	var of [2]string               // of the index
 	if i := slices.IndexFunc(b.schema.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 {
 		o := b.schema.objects[i]
@@ -188,7 +189,8 @@ func withoutOrder(list []token) []token {
 	return list
 }
 
-// inside returns the tokens between the parenthesis at open and the one that closes it.
+// inside returns the tokens between the parenthesis with the index open and the one that closes
+// it.
 func inside(list []token, open int) []token {
 	if end := closing(list, open); end < len(list) {
 		return list[open+1 : end]
@@ -196,7 +198,8 @@ func inside(list []token, open int) []token {
 	return nil
 }
 
-// closing returns the index of the parenthesis that closes the one at open, or len(list).
+// closing returns the index of the parenthesis that closes the one with the index open. If there
+// is none, it returns len(list).
 func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {

@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestComputedKeys checks that rows are read by indexes of generated columns and of
-// expressions, as many as in the database, and that the reason is said where they are not.
+// TestComputedKeys checks that rows are read by indexes of generated columns and of expressions,
+// and that there are as many as in the database. If an index cannot be used, the reason must be
+// given.
 func TestComputedKeys(t *testing.T) {
 	path := create(t, "computed", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -53,7 +53,7 @@ func (d *dataSet) add(g generated) string {
 	return g.name
 }
 
-// help adds a hidden column for the column c.
+// help adds a hidden column for the column c. The column's name has the given suffix.
 func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) string {
 	g.name, g.hidden = identifierOf(c.name)+"_"+suffix, true
 	for slices.ContainsFunc(avoid, func(c *column) bool { return strings.EqualFold(c.name, g.name) }) {
@@ -86,7 +86,7 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that each comes after the tables that its foreign keys refer to.
+// parentsFirst sorts tables so that each comes after the tables to which its foreign keys refer.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)
@@ -127,8 +127,8 @@ func (b *builder) fill(d *dataSet, t *table, more bool) {
 	}
 }
 
-// boxes makes the rows of an R-tree: points, because a box needs two bounds of which one is
-// not less than the other.
+// boxes makes the rows of an R-tree. The rows are points, because in a box the upper bound must
+// not be less than the lower bound.
 func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	b.note("table %s: its boxes are points", t.name)
 	points := b.dictionaries["points "+t.name]
@@ -195,7 +195,7 @@ func (b *builder) unfit(t *table) string {
 	if !found {
 		return ""
 	}
-	// Two tables may fill each other; then the first of them has a phase.
+	// Two tables may fill each other. Then only the first of them has a phase.
 	other := b.schema.table(trigger.table)
 	if back, mutual := b.filled(other); mutual && strings.EqualFold(back.table, t.name) && slices.Index(b.schema.tables, t) < slices.Index(b.schema.tables, other) {
 		return ""

@@ -23,7 +23,8 @@ type documentStats struct {
 	buffer    bytes.Buffer
 }
 
-// objectStats has statistics of JSON objects, which are texts of a column or members of others.
+// objectStats has statistics of JSON objects. The objects are texts of a column or members of
+// other objects.
 type objectStats struct {
 	n       int64
 	members map[string]*member
@@ -42,9 +43,9 @@ type member struct {
 // Limits on the parts of a document that are imitated.
 const (
 	maxMembers = 40 // members of an object
-	maxItems   = 4  // items of an array; the others become one text
+	maxItems   = 4  // items of an array; further items become one text
 	maxNested  = 4
-	rareMember = 0.01 // a share of the objects
+	rareMember = 0.01 // members that a smaller share of the objects has are not imitated
 )
 
 // add counts a text if it is a JSON object or array.
@@ -86,7 +87,7 @@ func (s *objectStats) add(o map[string]any, depth int) {
 	}
 	s.n++
 	for _, m := range s.members {
-		if m.column.stats.rows < s.n { // the object lacks it
+		if m.column.stats.rows < s.n { // the object lacks this member
 			m.column.stats.add(nil)
 		}
 	}
@@ -139,7 +140,7 @@ func (m *member) addItems(list []any, depth int) {
 	}
 }
 
-// scalars returns how many of the values are neither objects nor arrays nor null.
+// scalars returns how many of the values are neither objects, arrays nor null.
 func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.nulls }
 
 // document makes JSON: an object with the members that the column's objects have, or an array.
@@ -200,7 +201,7 @@ func (w *documentWriter) object(name string, o *objectStats) {
 		if !w.keys[key] && !w.b.keep {
 			shown = letters(scramble(uint64(i)+1), max(2, len(key)))
 		}
-		quoted, _ := json.Marshal(shown) // of a string, it cannot fail
+		quoted, _ := json.Marshal(shown) // a string can always be marshaled
 		w.format += strings.ReplaceAll(string(quoted), "%", "%%") + w.colon
 		w.member(name+"_"+shown, m, all)
 	}
@@ -237,8 +238,8 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within notes that the values written next are in a member that n documents have, until the
-// function that it returns is called.
+// within notes that the values written next are in the member m, which n documents have. The
+// returned function ends that.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
@@ -290,8 +291,8 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 	add("%j", "value", g)
 }
 
-// keysOfJSON returns the names of members that occur in the schema's expressions, and how many
-// items an array must have for those that occur there.
+// keysOfJSON returns the names of members that occur in the schema's expressions. It also
+// returns how many items an array needs for the indexes that occur there.
 func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 	keys = map[string]bool{}
 	for _, o := range s.objects {

@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// What is within JSON is imitated as a column is: generated columns, their indexes and the
-// conditions of others have as many values, and rows.
+// TestDocuments checks that values within JSON are imitated like columns. Generated columns,
+// indexes of them and conditions on other values must have about as many distinct values and
+// rows as in the database.
 func TestDocuments(t *testing.T) {
 	path := create(t, "documents", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -66,8 +67,9 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// A query that is far from the database's is not near, nor is a size, and what makes the size
-// differ is named. Correlated columns are not imitated, so an index of both has more keys.
+// A query whose rows or time differ much is not near, nor is a size that differs much. The
+// tables and indexes that cause the difference are listed. Correlated columns are not imitated,
+// so an index of both has more keys.
 func TestNotNear(t *testing.T) {
 	path := create(t, "correlated", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -80,7 +82,7 @@ func TestNotNear(t *testing.T) {
 	if len(c.Sizes) != 1 || c.Sizes[0].Name != "jobs_same" || c.Sizes[0].Bytes[0] < 10*c.Sizes[0].Bytes[1] {
 		t.Errorf("%d bytes of %d, explained by %+v", c.Bytes, w.Bytes, c.Sizes)
 	}
-	// It is also named if it is a small part of the database.
+	// They are also listed if they are a small part of the database.
 	small := create(t, "small", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
 			CREATE TABLE jobs (id INTEGER PRIMARY KEY, a INTEGER, b INTEGER, log TEXT, same TEXT AS (iif(a = b, printf('%.*c', 120, 'x'), '')));

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// endless is an expression without an end, almost.
+// endless is an expression that takes practically forever.
 const endless = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 1000000000000) SELECT count(*) FROM n)"
 
-// A trigger that computes without end is left out, and is named.
+// TestEndlessTrigger checks that a trigger that computes forever is left out and listed.
 func TestEndlessTrigger(t *testing.T) {
 	imitate.Impatient(t, time.Second)
 	path := create(t, "app", func(t *testing.T, db *sql.DB) {

@@ -35,7 +35,7 @@ func (q *Query) sampled() [][]any {
 	return list
 }
 
-// values returns parameters of a query from the rows of the data set reads.
+// values returns parameters of a query from the rows of the data set that reads names.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	var columns []string
 	for _, a := range q.args {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Impatient shortens for how long SQLite may compute.
+// Impatient shortens the time limit for SQLite's computations.
 func Impatient(t *testing.T, d time.Duration) {
 	before := patience
 	patience = d

@@ -44,7 +44,7 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	d.add(g)
 }
 
-// share returns a part in thousandths of the whole, of.
+// share returns part divided by the whole, which is the parameter of, in thousandths.
 func share(part, of int64) int64 {
 	if of == 0 {
 		return 0
@@ -52,7 +52,7 @@ func share(part, of int64) int64 {
 	return int64(math.Round(1000 * float64(part) / float64(of)))
 }
 
-// mixed makes a column with values of several classes: a hidden column for each of them.
+// mixed makes a column with values of several classes. Each class has a hidden column.
 func (b *builder) mixed(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	left := st.rows

@@ -19,7 +19,7 @@ type Options struct {
 	// few distinct values, exact ranges, and the literals of the schema.
 	KeepValues bool
 
-	// Tell, if not nil, is called now and then with a description of the current step.
+	// Tell, if not nil, is called from time to time with a description of the current step.
 	Tell func(what string)
 }
 
@@ -59,15 +59,15 @@ type builder struct {
 	dictionaries map[string]string
 	vocabularies map[*column]string
 	numbers      map[string]string
-	renamed      map[string]string  // by name in the database, indexes that have another name in the workload
+	renamed      map[string]string  // names of indexes in the workload, by their name in the database, where the two differ
 	parameters   map[*column]string // parameters of queries, by the column that they are compared with
-	words        map[*column]string // the parameters that are words of a column's texts
+	words        map[*column]string // parameters that are words of a column's texts
 	inserts      string
 	reads        string
 	checks       []check           // CHECK constraints of the workload
 	scripted     map[string]bool   // names of the workload's triggers
-	failing      map[string]string // why the workload lacks a trigger, by its name
-	closed       map[string]string // why no phase inserts into a table, by its name
+	failing      map[string]string // reason why the workload lacks a trigger, by the trigger's name
+	closed       map[string]string // reason why no phase inserts into a table, by the table's name
 	onlyFull     string            // why the workload can only be measured at the full scale, or ""
 	notes        []string
 }
@@ -197,13 +197,14 @@ func (b *builder) unused(name string) string {
 	return free
 }
 
-// scaled returns how many rows the workload has at the full scale, for a table with this number
+// scaled returns how many rows a table has in the workload at the full scale. rows is its number
 // of rows in the database.
 func (b *builder) scaled(rows int64) int64 {
 	if rows < small && b.share < 1 {
 		return rows
 	}
-	// Rounded up, as at the quick scale, so that a table has all rows that others refer to.
+	// The number is rounded up, as at the quick scale, so that a table has all rows to which
+	// others refer.
 	n := int64(math.Ceil(float64(rows)*b.share - 1e-6))
 	if b.share < 1 {
 		n = max(n, small)
@@ -211,7 +212,7 @@ func (b *builder) scaled(rows int64) int64 {
 	return n
 }
 
-// texts decides into which tables rows are inserted, and which columns are texts of words.
+// texts decides into which tables rows are inserted, and which columns are made of words.
 func (b *builder) texts() {
 	s := b.schema
 	for _, t := range s.tables {

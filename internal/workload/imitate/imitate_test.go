@@ -22,7 +22,7 @@ import (
 
 var large = flag.Int("large", 4, "megabytes of the database of events, such as 1000")
 
-// database is one of several different natures.
+// database is one of several databases of different kinds.
 type database struct {
 	name string
 	make func(t *testing.T, db *sql.DB)
@@ -104,7 +104,7 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	if err != nil {
 		t.Fatalf("%v\n%s", err, w.YAML)
 	}
-	if _, err := workload.Parse("mine.yaml", []byte(w.YAML), nil); err != nil { // it may have changed
+	if _, err := workload.Parse("mine.yaml", []byte(w.YAML), nil); err != nil { // Compare may have changed w.YAML
 		t.Fatal(err)
 	}
 	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "full scale only") || strings.Contains(notes, "they fail") {
@@ -113,8 +113,8 @@ func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workloa
 	return w, c
 }
 
-// private checks that no value of the database is in a text: no text of four bytes or
-// more, and no number of six digits or more.
+// private checks that a text contains no value of the database that has at least four bytes or,
+// for a number, at least six digits.
 func private(t *testing.T, path, text string) {
 	t.Helper()
 	db := open(t, path)
@@ -122,7 +122,7 @@ func private(t *testing.T, path, text string) {
 	for _, word := range regexp.MustCompile(`[A-Za-z0-9_.@-]+`).FindAllString(text, -1) {
 		known[strings.Trim(word, ".-")] = true
 	}
-	names := map[string]bool{"owner": true} // of the schema: tables, columns, and a path of JSON
+	names := map[string]bool{"owner": true} // names in the schema: tables, columns, and a part of a JSON path
 	var tables []string
 	read(t, db, `SELECT name FROM sqlite_schema UNION SELECT c.name FROM sqlite_schema AS s, pragma_table_xinfo(s.name) AS c`, func(v []any) { names[fmt.Sprint(v[0])] = true })
 	read(t, db, `SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' AND name NOT LIKE 'sqlite%'`, func(v []any) { tables = append(tables, fmt.Sprint(v[0])) })
@@ -143,7 +143,7 @@ func private(t *testing.T, path, text string) {
 					}
 				case int64, float64:
 					if x, ok := v.(int64); ok && x >= 0 && x <= rows {
-						continue // as any key; how many rows there are is no secret
+						continue // a key is not private, because the number of rows is not
 					}
 					if len(strings.Trim(s, "-0.")) >= 6 && known[strings.Trim(s, "-")] && !found[s] {
 						found[s] = true
@@ -153,7 +153,7 @@ func private(t *testing.T, path, text string) {
 			}
 		})
 	}
-	// What the schema says of values.
+	// Values that occur in the schema.
 	for _, word := range []string{"shipped", "Lisbon", "31415", "secret"} {
 		if known[word] {
 			t.Errorf("%q of the schema is in the workload", word)
@@ -258,7 +258,7 @@ func (s *lockedSource) Uint64() uint64 {
 	return s.source.Uint64()
 }
 
-// name returns a word such as people have as names.
+// name returns a word that looks like a person's name.
 func name(n int) string {
 	const parts = "Mar Jon Lis Ber Kat Tho Ann Pet Sus Wol Han Ing"
 	var b strings.Builder
@@ -418,8 +418,9 @@ func makeEvents(t *testing.T, db *sql.DB) {
 	})
 }
 
-// TestChecks checks that the workload has the CHECK constraints that generated rows satisfy
-// with any seed, without values of the database, and says which it lacks.
+// TestChecks checks that the workload has the CHECK constraints that generated rows satisfy with
+// any seed. The constraints must not contain values of the database, and the missing ones must
+// be listed.
 func TestChecks(t *testing.T) {
 	path := create(t, "checks", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -472,9 +473,9 @@ func TestChecks(t *testing.T) {
 	}
 }
 
-// TestTexts checks what becomes of texts in the schema: what SQLite's functions of dates take
-// stays, and a value is called the same in the schema and in the rows, also if it is a name
-// of the schema or of SQL.
+// TestTexts checks what becomes of texts in the schema. Texts that SQLite's date functions
+// accept are kept. Any other value has the same replacement in the schema and in the rows, even
+// if it is also a name in the schema or a word of SQL.
 func TestTexts(t *testing.T) {
 	path := create(t, "texts", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -517,14 +518,14 @@ func TestTexts(t *testing.T) {
 	}
 	db := load(t, w, 7)
 	read(t, db, "SELECT count(*) FROM tickets INDEXED BY tickets_new WHERE "+w.YAML[strings.Index(w.YAML, "WHERE state = ")+6:][:len("state = 'xxx'")], func(v []any) {
-		if n := v[0].(int64); n < 600 || n > 950 { // of 2000, and 1000 that are inserted
+		if n := v[0].(int64); n < 600 || n > 950 { // 2000 rows, and 1000 that are inserted later
 			t.Errorf("%d of 3000 tickets are in the partial index: want about a quarter", n)
 		}
 	})
 }
 
-// TestForeignCheck checks that a table is imitated whose CHECK constraint needs a function
-// of its application.
+// TestForeignCheck checks that a table is imitated although its CHECK constraint needs a
+// function of its application.
 func TestForeignCheck(t *testing.T) {
 	path := create(t, "foreign", func(t *testing.T, db *sql.DB) {
 		execute(t, db, "CREATE TABLE users (id INTEGER PRIMARY KEY, email TEXT CHECK (lower(email)), CHECK (id > 0))")
@@ -539,7 +540,7 @@ func TestForeignCheck(t *testing.T) {
 	load(t, w, 1)
 }
 
-// load loads the rows of a workload, and those that it inserts later, with its triggers.
+// load loads the rows of a workload, and the rows that it inserts later, with its triggers.
 func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
 	t.Helper()
 	parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
@@ -582,8 +583,8 @@ func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
 	return db
 }
 
-// TestTimes checks that times that are stored as text become times in the same form and
-// about the same range, and that other texts do not.
+// TestTimes checks that times stored as text become times in the same form and with about the
+// same range, and that other texts do not become times.
 func TestTimes(t *testing.T) {
 	const rows = 3000
 	begin := time.Date(2019, 3, 17, 5, 6, 7, 0, time.UTC)
@@ -591,7 +592,7 @@ func TestTimes(t *testing.T) {
 	forms := []struct {
 		name, form string
 		value      func(i int) any
-		within     time.Duration // of the range's bounds
+		within     time.Duration // how far the bounds of the range may be off
 	}{
 		{"day", `^\d{4}-\d\d-\d\d$`, func(int) any { return at(random.IntN(rows)).Format("2006-01-02") }, 32 * 24 * time.Hour},
 		{"sorted", `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$`, func(i int) any { return at(i).Format(time.DateTime) }, 32 * 24 * time.Hour},
@@ -694,7 +695,7 @@ func makePlaces(t *testing.T, db *sql.DB) {
 	fill(t, db, "INSERT INTO places VALUES (?, ?)", 2000, func(i int) []any { return []any{i + 1, name(3)} })
 }
 
-// TestKeepValues checks that values are kept if that is asked for.
+// TestKeepValues checks that values are kept if KeepValues is set.
 func TestKeepValues(t *testing.T) {
 	path := create(t, "shop", makeShop)
 	w, _ := imitateFile(t, path, imitate.Options{KeepValues: true})
@@ -705,8 +706,8 @@ func TestKeepValues(t *testing.T) {
 	}
 }
 
-// TestShare checks that a share of the rows makes a database of about that share, and that
-// short lists stay as they are.
+// TestShare checks that a share of the rows makes a database of about that share of the size,
+// and that short lists keep all rows.
 func TestShare(t *testing.T) {
 	path := create(t, "shop", makeShop)
 	w, c := imitateFile(t, path, imitate.Options{Share: 0.25})

@@ -57,11 +57,11 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 	return w.tryInserts(ctx, l, workload.Quick, !violated)
 }
 
-// tryInserts rewrites the workload without the triggers and insert phases that fail in the
-// database of l, which has the imitation at a scale and is left unchanged. If checked is true,
-// the workload has all constraints that the database has.
+// tryInserts removes the triggers and insert phases that fail from the workload, and writes it
+// again. It tries them in the database of l, which has the imitation at a scale. The database is
+// left unchanged. If checked is true, the workload has all constraints of the database.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
-	// It was loaded without a journal. Rolling rows back needs one.
+	// The database was loaded without a journal, but rolling back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 		if err != nil || why == nil {
 			return err
 		}
-		// All phases are tried again, because others may need the rows of this one.
+		// All phases are tried again, because others may need the rows of the failed phase.
 		w.builder.closed[table] = fmt.Sprintf("they fail: %v", why)
 		if err := w.write(ctx); err != nil {
 			return err

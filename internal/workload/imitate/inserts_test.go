@@ -9,7 +9,7 @@ import (
 )
 
 // TestFilled checks that no phase inserts into a table that a trigger of another table fills,
-// with keys that the phase would insert again.
+// because the phase would insert the same keys again.
 func TestFilled(t *testing.T) {
 	path := create(t, "audit", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -40,8 +40,8 @@ func TestFilled(t *testing.T) {
 	}
 }
 
-// TestFailingInserts checks that a phase is left out, and listed, whose rows cannot be inserted
-// after those of the phases before it, without anything that tells it from the schema alone.
+// TestFailingInserts checks that a phase is left out and listed if its rows cannot be inserted
+// after those of earlier phases, although the schema does not show the cause.
 func TestFailingInserts(t *testing.T) {
 	path := create(t, "failing", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `
@@ -59,7 +59,7 @@ func TestFailingInserts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer source.Close()
-	// Without a comparison, too.
+	// This also holds without a comparison.
 	w, err := imitate.From(t.Context(), source, imitate.Options{})
 	if err != nil {
 		t.Fatal(err)

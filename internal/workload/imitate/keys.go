@@ -15,7 +15,8 @@ func (b *builder) pickable(c *column) bool {
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
-	// A key that refers to itself over others cannot be made from itself.
+	// A key may refer to its own table through other tables. Its values cannot be made from
+	// themselves.
 	for at, n := to, 0; at.foreign != nil && !at.rowid; n++ {
 		if n > 10 || at == c {
 			return false
@@ -28,7 +29,7 @@ func (b *builder) pickable(c *column) bool {
 // target returns the column that a column of a foreign key refers to.
 func (c *column) target() *column { return c.foreign.to[slices.Index(c.foreign.columns, c)] }
 
-// of returns "set.column" for the column as YAML.
+// of returns the column as "set.column", in YAML.
 func (c *column) of(set string) string {
 	if isPlain(c.name) {
 		return set + "." + c.name
@@ -60,7 +61,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	s := skew(parents, repeats)
 	switch {
 	case f.parent == t && more:
-	case f.parent == t: // of a row that is inserted earlier
+	case f.parent == t: // refers to a row that is inserted earlier
 		return at(number, generated{kind: "serial", value: "0", also: []string{"step: 1", "every: 2"}})
 	case c.unique && st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{"step: $" + f.parent.set, "every: $" + t.set}})
@@ -73,7 +74,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	case st.ascends() && !more:
 		return at(number, generated{kind: "serial", value: "0", also: []string{fmt.Sprintf("step: %d", min(values, parents)), fmt.Sprintf("every: %d", t.rows)}})
 	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
-		// About as many rows for each parent.
+		// Each parent has about as many rows as any other.
 		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
 	case len(f.columns) > 1 && s > 0:
 		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: []string{fmt.Sprintf("skew: %g", s)}})
@@ -87,8 +88,8 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 }
 
 // part makes a column of a unique index of several columns. Its values are picked from another
-// data set, in which no two rows are equal: the first columns are constant for runs of rows, as
-// long as in the original, and the last column counts.
+// data set, in which no two rows are equal. In that data set, the first columns are constant for
+// runs of rows, as long as in the original, and the last column counts.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -111,14 +112,14 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}
 	next := generated{kind: "serial", value: "0"}
-	if c.foreign != nil && b.pickable(c) { // the values after those that have been inserted
+	if c.foreign != nil && b.pickable(c) { // picks the values that follow the already inserted ones
 		next = generated{kind: "serial", value: fmt.Sprint(x.run(t.rows)), also: []string{"step: $" + t.set, "every: $" + b.inserts}}
 	}
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
 }
 
-// parts returns the columns of the unique index that rows must satisfy, and the last ones of
-// others that begin with the same columns.
+// parts returns the columns of the unique index that rows must satisfy. It also returns the last
+// column of each other unique index that otherwise has the same columns.
 func (t *table) parts() []*column {
 	if t.composite == nil {
 		return nil
@@ -145,8 +146,8 @@ func (b *builder) keys(t *table) string {
 	return d.name
 }
 
-// domain returns the column, as set.column, whose values part j of a unique index takes in
-// turn. If more is true, these are values that no loaded row has.
+// domain returns the column, as set.column, whose values are the possible values of part j of a
+// unique index. If more is true, no loaded row has these values.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
@@ -208,7 +209,7 @@ func (x *index) run(rows int64) int64 {
 func (x *index) different(j int) int64 {
 	n := min(x.groups[j].values(), x.changes[j])
 	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {
-		n = x.changes[0] // equal ones follow each other
+		n = x.changes[0] // equal values are in consecutive rows
 	}
 	if f := x.columns[j].foreign; f != nil && j == 0 {
 		n = min(n, f.parent.rows)

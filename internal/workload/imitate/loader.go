@@ -50,8 +50,8 @@ func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loade
 }
 
 func (l *loader) load(ctx context.Context, s *schema) error {
-	// Rows go to random places of the indexes, which therefore should be in memory.
-	// Without locks, queries are timed as those of the copy, which has none.
+	// Rows go to random places of the indexes, so the indexes should be in memory. The copy has
+	// no locks. So the imitation must have none either, or its queries would take longer.
 	settings := fmt.Sprintf("PRAGMA locking_mode = exclusive; PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
 	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {
@@ -86,15 +86,15 @@ func (l *loader) load(ctx context.Context, s *schema) error {
 }
 
 // patience is how long SQLite may compute for the first row, and patiencePerRow how long for
-// each further row. Usual rows take some microseconds.
+// each further row. Most rows take some microseconds.
 var patience, patiencePerRow = 10 * time.Second, 10 * time.Millisecond
 
 // errEndless says that a statement was stopped because it ran too long. The schema of a
 // database may compute anything.
 var errEndless = errors.New("it takes too long: a trigger, a generated column, a constraint or an index of the database computes for seconds")
 
-// within calls do, which handles a number of rows. It returns [errEndless] if do takes much
-// longer than usual for so many rows.
+// within calls do, which handles the given number of rows. It returns [errEndless] if do takes
+// much longer than usual for that many rows.
 func within(ctx context.Context, begin time.Time, rows int64, do func(context.Context) error) error {
 	limited, cancel := context.WithDeadline(ctx, begin.Add(patience+time.Duration(rows)*patiencePerRow))
 	defer cancel()
@@ -172,7 +172,7 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 	return nil
 }
 
-// values returns the values of row r of a batch, valid until it is filled again.
+// values returns the values of row r of a batch. They are valid until the batch is filled again.
 func values(b *driver.Batch, r int) []any {
 	list := make([]any, len(b.Columns))
 	for j := range b.Columns {

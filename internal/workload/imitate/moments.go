@@ -13,7 +13,7 @@ type moment struct {
 	at       int64  // milliseconds since the Unix epoch, as if the zone were UTC
 	clock    string // " " or "T" if there is a time of day
 	fraction int    // digits of the fraction of a second
-	zone     string // the zone as it is written
+	zone     string // the zone as written in the text
 }
 
 func momentOf(text string) (m moment, ok bool) {
@@ -70,9 +70,9 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats has statistics of texts, as long as all of them are moments of one form.
+// momentStats has statistics of texts as long as all of them are moments of one form.
 type momentStats struct {
-	form moment // form of the texts: clock and zone are those of all texts, fraction is the longest; the time has no meaning
+	form moment // form of the texts: clock and zone are the same in all texts, fraction is the longest; the time has no meaning
 	classStats
 }
 
@@ -91,7 +91,7 @@ const (
 	day    = 24 * 60 * 60 * second
 )
 
-// unit returns the distance of two moments that are written differently.
+// unit returns the smallest distance between two moments that are written differently.
 func (s *momentStats) unit() int64 {
 	if s.form.clock == "" {
 		return day
@@ -174,8 +174,8 @@ func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	return list
 }
 
-// anonymousTexts returns a replacement for each of a few moments, in the same order: about the
-// first day of its month.
+// anonymousTexts returns a replacement for each of a few moments. The replacements have the same
+// order, and are about the first day of the moment's month.
 func (s *momentStats) anonymousTexts(values []string) map[string]string {
 	names := map[string]string{}
 	last := int64(-1 << 62)

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// steps returns the first value of a serial and the distance between its values, so that it has
-// about the range of the column's values.
+// steps returns the first value of a serial and the distance between its values, chosen so that
+// the serial has about the range of the column's values.
 func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 	bounds := b.anonymousInts([]int64{c.low, c.high})
 	if c.low > -100 && c.low < 100 {
@@ -99,8 +99,8 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 	return g
 }
 
-// anonymousInts returns integers with about the same range and distribution. Large numbers
-// are rounded, or moved if they are too near to each other for that, and with them the others.
+// anonymousInts returns integers with about the same range and distribution. Large numbers are
+// rounded. If they are too near each other for rounding, all numbers are moved instead.
 func (b *builder) anonymousInts(list []int64) []int64 {
 	list = slices.Clone(list)
 	low, high := list[0], list[len(list)-1]
@@ -147,7 +147,7 @@ func anonymousReals(list []float64) []float64 {
 	for i, x := range list {
 		x = math.Max(-1e300, math.Min(1e300, x))
 		rounded := math.Round(x/math.Pow10(digits)) * math.Pow10(digits)
-		// The product may have more digits than were meant.
+		// The product may have more digits than the rounded number should have.
 		text := strconv.FormatFloat(rounded, 'f', max(0, -digits), 64)
 		if f, err := strconv.ParseFloat(text, 64); err == nil && !math.IsInf(f, 0) {
 			rounded = f

@@ -30,8 +30,8 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns queries that are typical for the schema. compiles returns an error if SQLite
-// does not compile one.
+// queries returns queries that are typical for the schema. The function compiles returns an
+// error if SQLite does not compile a query.
 func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
@@ -144,7 +144,8 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	if x.partial != "" {
 		anonymous := x.partial
 		if !b.keep {
-			// As an index, so that its condition is treated as that of the index.
+			// The condition is treated like a view, because an index would be treated in the same
+			// way.
 			o := object{kind: "view", table: t.name, sql: x.partial}
 			anonymous = b.schema.anonymous(o)
 		}
@@ -265,7 +266,8 @@ func (c *column) typeOf() string {
 	return name + " or null"
 }
 
-// mixed reports whether a column cannot be a parameter, because only SQLite knows it.
+// mixed reports whether a column cannot be a parameter, because its values have several classes
+// and a parameter has one type.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
 // indexed reports whether an index begins with the columns.

@@ -21,8 +21,8 @@ const (
 	classes
 )
 
-// A column with at most fewest distinct values keeps each with its share, unless one of them is
-// a text of more than longest bytes.
+// If a column has at most fewest distinct values, each of them keeps its share of the rows,
+// unless one of them is a text of more than longest bytes.
 const (
 	fewest  = 30
 	longest = 100
@@ -35,8 +35,8 @@ const probes = 200
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
-	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest values, or others
-	pairs, up   int64         // pairs of neighboring rows, and how many of the pairs do not descend
+	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest distinct values, or values of other classes
+	pairs, up   int64         // number of pairs of neighboring rows, and number of those pairs that do not descend
 	same        int64         // pairs of neighboring rows with equal values
 	last        any
 	words       *wordStats
@@ -47,8 +47,8 @@ type columnStats struct {
 // classStats has statistics of a column's values of one storage class.
 type classStats struct {
 	n         int64
-	low, high int64   // of integers, or of the lengths of texts and blobs
-	sum       float64 // of integers, or of the lengths of texts and blobs
+	low, high int64   // least and greatest integer, or length of a text or blob
+	sum       float64 // sum of the integers, or of the lengths of texts and blobs
 	numbers   reservoir[int64]
 	real      reservoir[float64]
 	fraction  bool // at least one of the reals is not a whole number
@@ -215,7 +215,7 @@ func (s *columnStats) ascends() bool {
 	return s.pairs > 1 && float64(s.up) >= 0.995*float64(s.pairs)
 }
 
-// distinctive reports whether about every row has a value of its own.
+// distinctive reports whether almost every row has its own value.
 func (s *columnStats) distinctive() bool {
 	return float64(s.values()) >= 0.95*float64(s.rows-s.nulls)
 }

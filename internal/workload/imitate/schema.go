@@ -25,9 +25,9 @@ type table struct {
 	indexes   []*index
 	foreign   []*foreign
 	rows      int64
-	content   *table // of a full-text index: the table whose rows it indexes
-	contents  string // of a full-text index: the value of its option content, or ""
-	whole     bool   // the workload inserts the table's rows; SQLite writes those of other tables
+	content   *table // for a full-text index: the table whose rows it indexes
+	contents  string // for a full-text index: the value of its option content, or ""
+	whole     bool   // the workload inserts the table's rows; if false, SQLite writes them
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
@@ -44,11 +44,11 @@ type column struct {
 	notNull  bool
 	key      int // place of the column in the primary key, from 1, or 0
 	rowid    bool
-	unique   bool     // no two rows have the same value, by the schema
+	unique   bool     // the schema ensures that no two rows have the same value
 	foreign  *foreign // the foreign key that the column is part of, or nil
 	prose    bool     // the words of the column are indexed
 	stats    columnStats
-	names    map[string]string // if the column has few values, their names in the workload
+	names    map[string]string // if the column has few values, their replacements in the workload
 }
 
 // index is an index or a key.
@@ -56,11 +56,11 @@ type index struct {
 	name    string
 	origin  string // c: CREATE INDEX; u: UNIQUE; pk: PRIMARY KEY
 	unique  bool
-	partial string // the condition as in the database
+	partial string // the condition of a partial index, as in the database
 	columns []*column
 	whole   bool // the index has no expressions
 	parts   []part
-	groups  []distinct // the values of the first column, of the first two, …
+	groups  []distinct // distinct values of the first column, of the first two columns, …
 	changes []int64    // how often each of groups differs from the row before
 	last    []uint64   // the hashes of groups for the row before
 	sibling bool       // rows that satisfy the table's composite also satisfy this index
@@ -82,7 +82,7 @@ func (t *table) column(name string) *column {
 	return t.columns[i]
 }
 
-// named returns the name that a value of the table has in the workload.
+// named returns the replacement that a value of the table has in the workload.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {
@@ -92,7 +92,7 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns the name that a value of the column, or of its JSON, has in the workload.
+// named returns the replacement that a value of the column, or of its JSON, has in the workload.
 func (c *column) named(value string) (string, bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true

@@ -42,8 +42,9 @@ func (b *builder) loosen(tables []*table) {
 	}
 }
 
-// script returns SQL to run before and after the rows are inserted. It runs the schema in db,
-// an empty database. Statements that don't compile without the user's literals are left out.
+// script returns SQL to run before and after the rows are inserted. It tries the schema in db,
+// an empty database. It leaves out statements that don't compile after the user's literals were
+// replaced.
 func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string) {
 	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
@@ -65,7 +66,7 @@ func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string)
 		var checks []check
 		if o.kind == "table" && t.virtual == "" {
 			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
-				// An application may have its own functions.
+				// A statement may use the application's own functions.
 				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
 					for _, c := range checks {
 						c.violate(fmt.Sprintf("SQLite does not compile those of this table: %v", err))
@@ -121,8 +122,8 @@ func (b *builder) index(o object) *index {
 	return t.indexes[i]
 }
 
-// loosened returns SQL of the schema without each UNIQUE that generated rows would violate, and
-// CREATE INDEX for each key that a table loses by that.
+// loosened returns SQL of the schema without the UNIQUE constraints that generated rows would
+// violate. For each key that a table thereby loses, it also returns a CREATE INDEX.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {

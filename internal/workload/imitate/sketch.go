@@ -41,13 +41,13 @@ func (r *reservoir[T]) slot(size int) *T {
 	return nil
 }
 
-// most is the number of distinct values up to which they are counted one by one.
+// most is the largest number of distinct values that are counted one by one.
 const most = 4096
 
-// distinct counts the distinct values of a column, and how unequal their numbers are. Above
-// most values it estimates, to about 2 %: the number by HyperLogLog (P. Flajolet and
-// others, AofA 2007), the sum of the squares of the values' numbers by a count sketch
-// (M. Charikar and others, ICALP 2002).
+// distinct counts the distinct values of a column, and measures how unequal their frequencies
+// are. If there are more than most values, it estimates both to about 2 %: the number by
+// HyperLogLog (P. Flajolet and others, AofA 2007), and the sum of the squared frequencies by a
+// count sketch (M. Charikar and others, ICALP 2002).
 type distinct struct {
 	n       int64
 	counts  map[uint64]int64
@@ -79,7 +79,7 @@ func (d *distinct) estimate(hash uint64, n int64) {
 	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
-// values returns the number of distinct values, estimated above most.
+// values returns the number of distinct values. If there are more than most, it is an estimate.
 func (d *distinct) values() int64 {
 	if d.n == 0 || d.counts != nil {
 		return int64(len(d.counts))
@@ -117,14 +117,16 @@ func (d *distinct) repeats() float64 {
 	return max(0, (sum-float64(d.n))/float64(d.n)/float64(d.n-1))
 }
 
-// repeated reports whether values occur several times: there are fewer than half as many as
-// rows, or a row shares its value with more than half of another one on average.
+// repeated reports whether values occur several times. Either there are fewer than half as many
+// distinct values as rows, or each row shares its value with more than half of another row on
+// average.
 func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }
 
-// choices estimates from how many values those of the rows were chosen: at least as many as
-// occur, and more if fewer rows are equal than there would be with only these.
+// choices estimates the number of values from which the rows' values were chosen. It is at least
+// the number of values that occur. It is larger if fewer rows are equal than would be expected
+// with only these values.
 func (d *distinct) choices() int64 {
 	n := d.values()
 	if p := d.repeats(); p*float64(n) < 1 {

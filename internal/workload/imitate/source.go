@@ -1,6 +1,6 @@
-// Package imitate makes a workload out of a database: its schema, and rows that are like
-// its rows without being them. It reads a private copy, so that the database is never
-// written, locked or otherwise disturbed.
+// Package imitate makes a workload from a database. The workload has the database's schema, and
+// rows that are similar to its rows but not the same. The package reads a private copy, so that
+// the database is never written, locked or otherwise disturbed.
 package imitate
 
 import (

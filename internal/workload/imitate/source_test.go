@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/imitate"
 )
 
-// TestNoTables checks what is said of a database that has nothing to imitate.
+// TestNoTables checks the error for a database without tables.
 func TestNoTables(t *testing.T) {
 	path := create(t, "app", func(t *testing.T, db *sql.DB) { execute(t, db, "PRAGMA user_version = 1") })
 	source, err := imitate.Open(t.Context(), path, t.TempDir())

@@ -23,24 +23,25 @@ func join(list []token) string {
 	return b.String()
 }
 
-// preceding returns the index of the last token before at that is neither space nor comment,
-// or -1.
+// preceding returns the index of the last token in list[:at] that is neither space nor comment,
+// or -1 if there is none.
 func preceding(list []token, at int) int {
 	for at--; at >= 0 && list[at].Kind <= sqltext.Comment; at-- {
 	}
 	return at
 }
 
-// following returns the index of the first token after at that is neither space nor comment,
-// or len(list).
+// following returns the index of the first token in list[at+1:] that is neither space nor
+// comment, or len(list) if there is none.
 func following(list []token, at int) int {
 	for at++; at < len(list) && list[at].Kind <= sqltext.Comment; at++ {
 	}
 	return at
 }
 
-// beginning returns where the constraint whose keyword is at begins, which is its name if it
-// has one, and the index of the comma before it, or the same.
+// beginning returns the index at which a constraint begins, given the index at of its keyword. A
+// constraint begins with its name if it has one. comma is the index of the comma before the
+// constraint. If there is no comma, it is begin.
 func beginning(list []token, at int) (begin, comma int) {
 	begin = at
 	if name := preceding(list, at); name > 0 && list[name].Text != "," {

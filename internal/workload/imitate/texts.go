@@ -67,7 +67,7 @@ func (b *builder) fewTexts(c *column) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// uniqueText makes texts of which no two are equal, of about the right length. Numbers begin
+// uniqueText makes texts of about the right length, no two of which are equal. Numbers begin
 // with a letter, so that SQLite does not convert them.
 func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
 	width := int64(len(strconv.FormatInt(t.rows, 10)))
@@ -77,7 +77,7 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 		first = "$" + t.set
 	}
 	number := generated{kind: "serial", value: first}
-	const prefix = 3 // letters in front of the number put it in a random place
+	const prefix = 3 // letters in front of the number, which put the texts in random order
 	if !ascending && s.low >= width+prefix {
 		n := d.help(c, "n", number, t.columns)
 		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)}, t.columns)
@@ -91,7 +91,7 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
 }
 
-// ascendingText makes texts that ascend from row to row, each for several rows.
+// ascendingText makes texts that ascend from row to row. Several rows have the same text.
 func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) generated {
 	values := s.distinct.values()
 	width := int64(len(strconv.FormatInt(values, 10)))
@@ -125,15 +125,16 @@ func (b *builder) vocabulary(c *column) string {
 // lengths returns, as YAML, a distribution of lengths of texts or blobs with the right mean.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
-// lessLengths returns lengths as the function lengths does, each reduced by less characters.
+// lessLengths returns lengths as the function lengths does, with each length reduced by the
+// parameter less.
 func lessLengths(s *classStats, less int64) string {
 	if s.low == s.high {
 		return fmt.Sprint(max(0, s.low-less))
 	}
 	bounds := quantiles(s.numbers.sample, intervals)
 	bounds[0] = s.low
-	// Within an interval all lengths are equally likely, which is too long for the last one
-	// if only few texts are very long.
+	// All lengths within an interval are equally likely. In the last interval they would be too
+	// long on average if only a few texts are very long.
 	m := len(bounds) - 1
 	mean := 0.0
 	for i := range m {

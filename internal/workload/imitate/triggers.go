@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // the triggers fail only together
+		if len(b.failing) == failing { // a rollback by RAISE(ROLLBACK) or by the interruption has already happened
 			for _, o := range own {
 				b.fails(o, together)
 			}

@@ -32,7 +32,8 @@ func (b *builder) yaml(tables []*table, loaded []string, more []*dataSet, querie
 	if b.schema.vacuum > 0 {
 		settings += ", auto_vacuum: " + [...]string{"none", "full", "incremental"}[b.schema.vacuum]
 	}
-	// foreign_keys is SQLite's default: a database file does not show what its application sets.
+	// foreign_keys has SQLite's default value, because a database file does not show whether its
+	// application sets it.
 	fmt.Fprintf(&w, "settings: {%s, foreign_keys: off}\n", settings)
 	b.scales(&w, tables, more, queries)
 	fmt.Fprintf(&w, "schema: |2\n%s", indented(before, "  "))
@@ -137,9 +138,9 @@ func indented(text, by string) string {
 	return b.String()
 }
 
-// yamlText writes a text so that YAML reads the same.
+// yamlText writes a text in a form that YAML reads as the same text.
 func yamlText(s string) string {
-	b, _ := json.Marshal(s) // of a string, it cannot fail
+	b, _ := json.Marshal(s) // a string can always be marshaled
 	return string(b)
 }
 

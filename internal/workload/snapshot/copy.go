@@ -261,8 +261,8 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// write creates the file to with all that it reads from from, and returns the SHA-256 of the
-// contents.
+// write creates the file at the path to, copies everything from the reader from into it, and
+// returns the SHA-256 of the contents.
 func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
@@ -285,7 +285,8 @@ func hash(ctx context.Context, path string) (string, error) {
 	return drain(ctx, io.Discard, f)
 }
 
-// drain copies all of from to to, and returns the SHA-256 of the copied bytes.
+// drain copies everything from a reader to a writer, and returns the SHA-256 of the copied
+// bytes.
 func drain(ctx context.Context, to io.Writer, from io.Reader) (string, error) {
 	h := sha256.New()
 	buffer := make([]byte, 1<<20)

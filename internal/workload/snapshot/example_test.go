@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// An application has its database open. The copy has what it has committed.
+// An application has its database open. The copy has the transactions that it has committed.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

@@ -23,8 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestMain is also the application that uses a database beside the tests: locks of SQLite
-// are those of a process.
+// TestMain is also the application that uses a database next to the tests. It needs its own
+// process, because SQLite's locks belong to a process.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("SNAPSHOT_APPLICATION"); script != "" {
 		if err := application(script, os.Getenv("SNAPSHOT_DATABASE")); err != nil {
@@ -36,9 +36,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// application opens the database, runs a script, says so, and waits for the end of its
-// input. If the script ends with "write", it commits transactions of two rows until then,
-// and waits for no lock.
+// application opens the database, runs a script, reports that, and waits for the end of its
+// input. If the script ends with "write", it commits transactions of two rows until its input
+// ends, and does not wait for locks.
 func application(script, path string) error {
 	db, err := sql.Open("sqlite", path)
 	if err != nil {
@@ -74,8 +74,8 @@ func application(script, path string) error {
 	}
 }
 
-// beside starts the application, and returns when its script has run. The function that it
-// returns ends it and fails if the application has.
+// beside starts the application, and returns when the script has run. The returned function
+// stops the application, and fails the test if the application failed.
 func beside(t *testing.T, path, script string) func() {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -152,7 +152,7 @@ func listing(t *testing.T, dir string) map[string]string {
 	return list
 }
 
-// taken takes a copy, and checks that nothing beside the original has changed.
+// taken takes a copy, and checks that the original's directory has not changed.
 func taken(t *testing.T, path string) *Snapshot {
 	t.Helper()
 	before := listing(t, filepath.Dir(path))
@@ -222,8 +222,8 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestLog checks that a copy has what is committed in the write-ahead log, of a database
-// that an application has open, and of one whose application was killed.
+// TestLog checks that a copy has the transactions in the write-ahead log, both of a database
+// that an application has open and of one whose application was killed.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := open(t, path, "PRAGMA journal_mode = wal", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a)", "INSERT INTO t VALUES (1)",
@@ -269,7 +269,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// made makes a database with 2000 rows.
+// made creates a database with 2000 rows.
 func made(t *testing.T, mode string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "app.db")
@@ -278,8 +278,8 @@ func made(t *testing.T, mode string) string {
 	return path
 }
 
-// TestUntouched checks that a database's files stay as they are, to the byte, with and
-// without a log, at rest and beside an application that has them open.
+// TestUntouched checks that not a byte of a database's files changes, with and without a log,
+// and with and without an application that has them open.
 func TestUntouched(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -312,13 +312,13 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestBesideWriter checks that an application that writes all the time is not kept waiting,
-// and that each copy has whole transactions, or is refused if that cannot be known.
+// TestBesideWriter checks that an application that writes all the time does not have to wait.
+// Each copy must have whole transactions. If that cannot be known, Take must return an error.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, script string
-		always       bool // it can be copied
+		always       bool // true: it can always be copied
 	}{
 		{"log", "PRAGMA journal_mode = wal", true},
 		{"log with checkpoints", "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA synchronous = off", false},
@@ -327,7 +327,7 @@ func TestBesideWriter(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			path := made(t, "delete")
-			end := beside(t, path, test.script+"; write") // it fails if the database is locked
+			end := beside(t, path, test.script+"; write") // the application fails if the database is locked
 			said := false                                 // the writer may have to wait for a CPU while a copy is made
 			for i := 0; i < 2 || !said && i < 1000; i++ {
 				dir := t.TempDir()
@@ -355,7 +355,7 @@ func TestBesideWriter(t *testing.T) {
 	}
 }
 
-// TestWrittenSince checks what is said to have been written since the copy was taken.
+// TestWrittenSince checks which files are reported as written since the copy was taken.
 func TestWrittenSince(t *testing.T) {
 	t.Parallel()
 	path := made(t, "delete")
@@ -366,13 +366,13 @@ func TestWrittenSince(t *testing.T) {
 	}
 }
 
-// TestRefused checks what is said of files that cannot be copied, and that they and their
-// directory stay as they are.
+// TestRefused checks the errors for files that cannot be copied, and that the files and their
+// directory do not change.
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, want, content string
-		path                string // if not of a file with the content
+		path                string // path to copy, if not the path of a file with the content
 		journal             string
 		application         string
 	}{
@@ -416,7 +416,7 @@ func TestRefused(t *testing.T) {
 			if !filepath.IsAbs(test.path) {
 				before = listing(t, dir)
 			}
-			_, err := take(t.Context(), path, copies, 5*time.Millisecond) // nothing changes that it could wait for
+			_, err := take(t.Context(), path, copies, 5*time.Millisecond) // waiting would not help, because nothing changes
 			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n") || !strings.HasPrefix(err.Error(), "database "+path+": ") {
 				t.Errorf("%v, want %q", err, test.want)
 			}
@@ -432,8 +432,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRows checks how values become those of a list, and what is said of those that
-// cannot: their places, never the values.
+// TestRows checks how values become values of a list. If that is impossible, the error must give
+// the value's place but not the value.
 func TestRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE, b BOOLEAN, r REAL, x)",
@@ -482,15 +482,15 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestStrangersQuery holds that a query, in whatever way SQLite is made to run it, reaches no
-// other file, and that one without an end is ended.
+// TestStrangersQuery checks that a query cannot access other files, by whatever means it tries,
+// and that a query that does not end is stopped.
 func TestStrangersQuery(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()
 	s := taken(t, path)
 	other := filepath.Join(t.TempDir(), "other.db")
 	for _, sql := range []string{"ATTACH '" + path + "' AS y", "VACUUM INTO '" + other + "'"} {
-		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // in two statements of ours
+		query := "SELECT 1 AS x) LIMIT 1; " + sql + "; SELECT * FROM (SELECT 2 AS x" // the query ends a SELECT of ours, and begins another
 		if _, err := s.Rows(t.Context(), query, []driver.ColumnType{anInt}); err == nil {
 			t.Errorf("%s: it is run", sql)
 		}
@@ -517,8 +517,8 @@ func TestStrangersQuery(t *testing.T) {
 	}
 }
 
-// TestSparse copies databases whose files are mostly holes: what follows the pages is left
-// out, and pages that are holes are refused before anything is written.
+// TestSparse copies databases whose files are mostly holes. Bytes after the pages are left out.
+// If pages are holes, the copy is refused before anything is written.
 func TestSparse(t *testing.T) {
 	t.Parallel()
 	const huge = 1 << 40

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPublicKeepsWorkers expects the words of the engine's own errors to be kept: what a
-// check has found must be readable.
+// TestPublicKeepsWorkers expects words of the engine's own errors to be kept, so that the
+// messages of checks are readable.
 func TestPublicKeepsWorkers(t *testing.T) {
 	files, err := filepath.Glob("../../../worker/*.go")
 	if err != nil || len(files) < 10 {

@@ -17,12 +17,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// fake is a connection that records what it is asked to do.
+// fake is a connection that records the calls of its methods.
 type fake struct {
 	number int
 	log    []string
 	guards []string         // whose contexts
-	fail   map[string]error // what a statement returns
+	fail   map[string]error // the error that each statement returns
 	inTx   bool
 	copied int // bytes of scripts
 }
@@ -83,7 +83,7 @@ func TestPooledStatementIsPreparedOncePerConnection(t *testing.T) {
 		return errors.Join(s.Exec(t.Context(), nil, 0, 0), s.Query(t.Context(), nil, 0, visit))
 	}
 	for _, held := range []bool{false, true} {
-		if held { // the connection that was returned last, so that the other one runs
+		if held { // take the connection that was returned last, so that the statement runs on the other one
 			c, err := db.Conn(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -188,7 +188,7 @@ func TestGuard(t *testing.T) {
 	a, b, endless := named("a"), named("b"), context.WithoutCancel(named("endless"))
 	for _, step := range []struct {
 		what  string
-		ctxs  []context.Context // of which the first takes the connection
+		ctxs  []context.Context // the first context takes the connection
 		wants []string
 	}{
 		{"one context", []context.Context{a, a, a}, []string{"guard a", "release a"}},
@@ -249,7 +249,7 @@ func TestCommitThatFails(t *testing.T) {
 			if err := tx.Commit(t.Context()); !errors.Is(err, busy) {
 				t.Errorf("Commit: %v", err)
 			}
-			for range 2 { // the second has nothing to do
+			for range 2 { // the second call has nothing to do
 				if err := tx.Rollback(t.Context()); err != nil {
 					t.Errorf("Rollback: %v", err)
 				}
@@ -313,8 +313,8 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
-// TestScriptIsLinear counts the bytes that a library copies if it copies the rest of a
-// script for each statement: four times as many for a script four times as long.
+// TestScriptIsLinear counts the bytes copied by a library that copies the rest of a script for
+// each statement. For a script four times as long, it must copy only four times as many bytes.
 func TestScriptIsLinear(t *testing.T) {
 	copied := func(statements int) int {
 		p, fakes := open(t, 1)

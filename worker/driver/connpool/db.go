@@ -1,7 +1,7 @@
 // Package connpool makes a [driver.DB] from a library's own connections, for libraries whose
 // users hold connections themselves instead of using database/sql. An adapter provides its
 // library's [Conn] and [Stmt], and the library's [Pool] or, if it has none, a [Fixed] pool. The
-// cost of a batch is the adapter's, not this package's.
+// adapter, not this package, executes batches.
 package connpool
 
 import (
@@ -47,8 +47,8 @@ type Limiter interface {
 	LimitAttached(most int) (before int, err error)
 }
 
-// Stmt is a statement prepared on one connection. Its methods have the contracts of those of
-// [driver.Stmt]. A pooled Stmt is not closed: the connection releases its resources.
+// Stmt is a statement prepared on one connection. Its methods have the contracts of the methods
+// of [driver.Stmt]. A pooled Stmt is not closed: the connection releases its resources.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
@@ -272,7 +272,8 @@ func (s *stmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.R
 	return result, nil
 }
 
-// after returns the row that follows the execution that begins at row r.
+// after returns the row with which the next execution begins, if the current one begins at row
+// r.
 func after(b *driver.Batch, r int) int {
 	if b == nil {
 		return r

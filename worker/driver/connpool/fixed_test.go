@@ -63,8 +63,8 @@ func take(t *testing.T, p *connpool.Fixed) connpool.Conn {
 	return c
 }
 
-// TestFixedLendsTheLatest expects what database/sql does: a caller that is alone
-// always gets the connection that it returned.
+// TestFixedLendsTheLatest expects that, as with database/sql, a single caller always gets the
+// connection that it returned.
 func TestFixedLendsTheLatest(t *testing.T) {
 	p, _ := open(t, 3)
 	a, b, c := take(t, p), take(t, p), take(t, p)
@@ -85,8 +85,8 @@ func TestFixedLendsTheLatest(t *testing.T) {
 	}
 }
 
-// TestFixedIsFair has callers wait for one connection. They get it in the order
-// of their arrival, except the one whose context ends, and no caller overtakes
+// TestFixedIsFair lets several callers wait for one connection. The context of one of them ends.
+// The others must get the connection in the order of their arrival, and no caller may overtake
 // another.
 func TestFixedIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -129,8 +129,8 @@ func TestFixedIsFair(t *testing.T) {
 	})
 }
 
-// TestFixedContextEndsAsItIsGiven has contexts end while the connection is being
-// passed to a caller. It is never lost, and two callers never have it.
+// TestFixedContextEndsAsItIsGiven ends contexts while the connection is being passed to a
+// caller. The connection must never be lost, and two callers must never have it at once.
 func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 	p, _ := open(t, 2)
 	var inUse [2]atomic.Bool
@@ -240,8 +240,8 @@ func TestFixedOpenFails(t *testing.T) {
 	}
 }
 
-// A pool whose context ends while it is being opened opens no further connection,
-// and closes those that it has.
+// If the context ends while a pool is being opened, the pool opens no further connection and
+// closes those that it has.
 func TestFixedOpeningEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var fakes []*fake

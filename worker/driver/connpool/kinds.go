@@ -14,9 +14,9 @@ const NullCode = 5
 const OrNull = driver.Time
 
 // Kinds returns the kind of each column: its type, plus OrNull if it may be NULL. Most adapters
-// decode with one switch over all kinds, which the compiler turns into a jump table, because
-// after SQLite has run the processor's branch predictions are lost. Adapters do not check
-// columns for NULL that may not be NULL.
+// decode with one switch over all kinds. The compiler turns it into a jump table, which is fast
+// even though the processor's branch predictions are lost after SQLite has run. Adapters check
+// for NULL only in columns that may be NULL.
 func Kinds(columns []driver.ColumnType) []driver.Type {
 	kinds := make([]driver.Type, len(columns))
 	for i, c := range columns {

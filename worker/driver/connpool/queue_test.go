@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
-// waited expects how many callers have waited, and how long.
+// waited checks how many callers have waited, and for how long.
 func waited(t *testing.T, p interface{ Waited() (int64, time.Duration) }, callers int64, total time.Duration) {
 	t.Helper()
 	if n, d := p.Waited(); n != callers || d != total {
@@ -17,8 +17,8 @@ func waited(t *testing.T, p interface{ Waited() (int64, time.Duration) }, caller
 	}
 }
 
-// TestFixedWaited expects only callers that had to wait to be counted, those that gave up
-// among them.
+// TestFixedWaited checks that only callers that had to wait are counted, including callers that
+// gave up.
 func TestFixedWaited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := open(t, 2)
@@ -41,7 +41,7 @@ func TestFixedWaited(t *testing.T) {
 	})
 }
 
-// TestQueue does the same with the queue of a library's pool.
+// TestQueue makes the same check with the queue of a library's pool.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := connpool.NewQueue(1)

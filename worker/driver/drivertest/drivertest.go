@@ -1,17 +1,17 @@
-// Package drivertest is the conformance suite of the driver contract. Package suite runs it together
-// with the suites of jobs and of added cost. A driver outside this repository may run it alone:
+// Package drivertest is the conformance suite of the driver contract. Package suite runs it
+// together with the suites of jobs and of added cost. A driver outside this repository may run
+// it alone:
 //
 //	func TestConformance(t *testing.T) { drivertest.Run(t, New()) }
 //
-// The suite is a list of checks. If some libraries cannot do what a check requires,
-// the check has a key, which their driver.json declares among its limits. The suite
-// requires that such a check fails, so a declaration that is no longer true is an
-// error too. The keys are settings ("cache=shared"), types ("blob=empty",
-// "blob=expression"), and: "codes=extended", "pool=waits", "columns=count", "columns=any",
-// "any=text", "context=rows", "context=query", "context=exec", "context=lock",
-// "context=commit", "script=trailing comment", "last insert ID", "transactions=reads",
-// "connection=state", "checkpoint", "files" and "close=failed transaction". The checks with
-// these keys say what they mean.
+// The suite is a list of checks. If some libraries cannot fulfill a check, the check has a key,
+// and the driver.json of such a library declares the key among its limits. The suite requires
+// that such a check fails, so a declaration that is no longer true is an error too. The keys are
+// settings ("cache=shared"), types ("blob=empty", "blob=expression"), and: "codes=extended",
+// "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
+// "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID",
+// "transactions=reads", "connection=state", "checkpoint", "files" and "close=failed
+// transaction". The checks with these keys say what they mean.
 package drivertest
 
 import (
@@ -51,12 +51,13 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// judge makes the check of d and returns what is wrong. It skips a check that d cannot make.
+// judge runs the check with driver d and returns what is wrong. It skips a check that needs
+// something that d lacks.
 func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver.Limits) error {
 	if _, limited := d.Info().Limits[c.Needs]; limited {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // a check may wait in vain
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute) // a check could otherwise wait forever
 	defer cancel()
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
@@ -75,8 +76,8 @@ func Checks() []Check {
 		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks(), fileChecks())
 }
 
-// Run makes all checks of d in subtests. If a database cannot be opened and used at all, which
-// every check needs, it reports only that.
+// Run runs all checks of d in subtests. Every check must open and use a database. If d cannot do
+// that, Run reports only that failure.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
@@ -106,9 +107,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// Failures makes all checks, each in a directory that newDir returns. It returns errors by the
-// check's name. "limits" is the name for limits that are declared without need. If a database
-// cannot be opened, "open" is the only name.
+// Failures runs all checks, each in a directory that newDir returns. It returns the errors by
+// name of the check. Limits that are declared needlessly are reported under the name "limits".
+// If no database can be opened, the only name is "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}

@@ -29,8 +29,9 @@ func featureChecks() []Check {
 	return list
 }
 
-// feature compares the result of a probe with SQLite's version and compile options. A feature
-// that these promise must be present. An error must be that of the feature.
+// feature compares the result of a probe with SQLite's version and compile options. If the
+// version and options promise the feature, it must be present. If the probe fails, its error
+// must say that the feature is missing.
 func feature(x *db, f driver.Feature) {
 	promised := promised(x, f.Key)
 	message := ""

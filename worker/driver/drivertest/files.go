@@ -73,8 +73,8 @@ func filesRefused(t test) {
 	})
 }
 
-// insideModules are the modules of virtual tables that reach nothing outside the database but
-// what SQLite itself knows.
+// insideModules are the modules of virtual tables that access nothing outside the database
+// except SQLite's own state.
 var insideModules = []string{
 	"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0", "vec_each", "vec_npy_each", "vec_static_blobs", "vec_static_blob_entries",
 	"json_each", "json_tree", "jsonb_each", "jsonb_tree", "bytecode", "tables_used", "sqlite_stmt", "generate_series", "completion", "carray", "sqlite_dbpage", "dbpage",
@@ -93,7 +93,7 @@ func noOtherWay(x *db) {
 	if err := x.Script(x.ctx, "SELECT fts3_tokenizer('simple', x'0000000000000000')"); err == nil {
 		fatalf("fts3_tokenizer() with two arguments is enabled")
 	}
-	var list [][]any // none if SQLite is too old to list its modules
+	var list [][]any // empty if SQLite is too old to list its modules
 	_ = try(func() {
 		list = x.rows("SELECT name FROM pragma_module_list WHERE name NOT LIKE 'pragma\\_%' ESCAPE '\\'", driver.ColumnType{Type: driver.Text})
 	})
@@ -104,8 +104,8 @@ func noOtherWay(x *db) {
 	}
 }
 
-// plainVacuum fails unless VACUUM works in scripts and statements. That nothing can be
-// attached afterwards is the check of filesRefused.
+// plainVacuum fails unless VACUUM works in scripts and statements. The check filesRefused makes
+// sure that nothing can be attached afterward.
 func plainVacuum(x *db) {
 	for _, sql := range []string{"VACUUM", "vacuum;", "-- all\nVACUUM main /* it */;", "INSERT INTO t VALUES (1); VACUUM; INSERT INTO t VALUES (2); VACUUM"} {
 		within(fmt.Sprintf("script %q", sql), func() { x.script(sql) })
@@ -155,7 +155,7 @@ func RandomScripts(few int) int {
 	return few
 }
 
-// randomScripts fails if a random script makes a file, with and without parameters bound.
+// randomScripts fails if a random script creates a file, with or without bound parameters.
 func randomScripts(t test) {
 	t.ctx = context.WithoutCancel(t.ctx) // millions of scripts take longer than a check may
 	outside := filepath.Join(t.dir, "outside")
@@ -185,7 +185,8 @@ func randomScripts(t test) {
 	}
 }
 
-// runAndAsk runs a script, and asks it as one statement with all its parameters bound.
+// runAndAsk runs a script, and also passes it to Ask as one statement with all its parameters
+// bound.
 func runAndAsk(c runner, script string) {
 	_ = c.Script(c.ctx, script)
 	asker, asks := c.Runner.(driver.Asker)

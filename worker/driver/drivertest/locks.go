@@ -49,9 +49,10 @@ func locked(other *db, what, sql string, code int) {
 	}
 }
 
-// besideWriter runs f while another database's transaction has written, and ends the
+// besideWriter runs f while another database has a transaction that has written. It ends the
 // transaction unless f does. Without a write-ahead log, a COMMIT waits for readers too. A
-// connection that keeps trying to write is a reader for moments, so the writer waits long.
+// connection that keeps trying to write is a reader for moments, so the writer must be able to
+// wait long.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {
@@ -59,7 +60,7 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 			done := false
 			commit := func() {
 				done = true
-				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait in vain
+				if err := writer.Script(t.ctx, "COMMIT"); err != nil { // without the ROLLBACK, x would wait until its timeout
 					must(errors.Join(fmt.Errorf("COMMIT: %w", err), writer.Script(t.ctx, "ROLLBACK")))
 				}
 			}
@@ -88,8 +89,8 @@ func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	})
 }
 
-// commitAtOnce expects a COMMIT beside a reader to leave its transaction open, and to succeed
-// after the reader has ended.
+// commitAtOnce commits while another connection reads. The COMMIT must leave its transaction
+// open, and must succeed after the reader has ended.
 func commitAtOnce(t test) {
 	besideReader(t, nil, func(x *db, stop func()) {
 		finally(func() {
@@ -105,7 +106,7 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait expects f to wait until release is called, a little later.
+// mustWait calls f, and a little later release. It expects f to wait until release is called.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

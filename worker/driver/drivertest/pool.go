@@ -40,7 +40,7 @@ func keepsConnections(x *db) {
 	})
 }
 
-// closesIdle marks each connection, and expects as many marks as pool_idle keeps connections.
+// closesIdle marks each connection, and later expects only as many marks as pool_idle.
 func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {

@@ -176,8 +176,9 @@ func textsOutlive(x *db) {
 	x.wantRows(driver.Statement{SQL: "SELECT 'text of row ' || i FROM (" + numbers(1000) + ")", Columns: columns(driver.Text)}, nil, 0, list)
 }
 
-// otherClass reads values of each type of SQLite in columns of each declared type. The check of
-// types must find and locate wrong ones. The query may report or convert them.
+// otherClass reads values of each SQLite type in columns of each declared type. The type check
+// must find the values that have a wrong type, and their rows. The query itself may report or
+// convert such values.
 func otherClass(x *db) {
 	literals := map[string]string{"integer": "7", "real": "1.5", "text": "'abc'", "blob": "x'00ff'", "null": "NULL"}
 	var errs []error
@@ -196,7 +197,7 @@ func otherClass(x *db) {
 	must(errors.Join(errs...))
 }
 
-// readOther reads a result whose second row has a value of a class in column 2.
+// readOther reads a result. Column 2 of its second row has a value of the given class.
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))

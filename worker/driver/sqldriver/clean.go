@@ -22,8 +22,8 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// The methods that a library's connection must have, and those that it may have. A wrapper
-// must have the same methods, because database/sql looks for them.
+// Interfaces that a library's connection must implement, and interfaces that it may implement. A
+// wrapper must implement the same ones, because database/sql looks for them.
 type (
 	preparing interface {
 		driver.Conn

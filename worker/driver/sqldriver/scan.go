@@ -41,8 +41,9 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	return &unknown{t}
 }
 
-// The scanners are cells. If a table declares BOOLEAN or TIMESTAMP, a library returns a bool
-// or a time.Time instead of an integer. It may return a []byte instead of a string.
+// Each scanner is a cell with a method Scan. If a table declares BOOLEAN or TIMESTAMP, a library
+// returns a bool or a time.Time instead of an integer. It may return a []byte instead of a
+// string.
 type (
 	boolCell contract.Cell
 	timeCell contract.Cell
@@ -124,8 +125,8 @@ func (c *nullText) Scan(v any) error {
 	return nil
 }
 
-// Scan copies into the cell's own memory, because the library may change its bytes after Scan
-// has returned. With RawBytes, database/sql prevents that.
+// Scan copies the bytes into the cell's own memory, because the library may change its bytes
+// after Scan has returned. With RawBytes, database/sql prevents such changes.
 func (c *nullBlob) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:

@@ -15,8 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// library is a library for database/sql whose connections record what they are asked
-// to do.
+// library is a library for database/sql whose connections record the calls of their methods.
 type library struct {
 	conns []*conn
 	wrap  func(*conn) driver.Conn
@@ -51,11 +50,11 @@ func (l *library) open(t testing.TB, s sqldriver.Library, size string) contract.
 	return db
 }
 
-// conn has the methods that a library must have. wholeConn also has those that
-// sqldriver passes on.
+// conn implements the interfaces that a library must implement. wholeConn also implements the
+// optional ones that sqldriver passes on.
 type conn struct {
 	lib      *library
-	prepared []string // with the context's mark, if it has one
+	prepared []string // SQL that was prepared, with the context's mark if it has one
 	ran      []string
 }
 
@@ -174,8 +173,8 @@ func TestPreparedOnEveryConnection(t *testing.T) {
 	}
 }
 
-// TestAdHocIsNotPersisted expects that SQL text, in contrast, is prepared as the
-// library does it for its users.
+// TestAdHocIsNotPersisted expects that ad hoc SQL text is prepared as the library does it for
+// its users.
 func TestAdHocIsNotPersisted(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "1")
@@ -193,8 +192,8 @@ func TestAdHocIsNotPersisted(t *testing.T) {
 	}
 }
 
-// TestContextIsMadeOnce expects a context of many executions to be prepared for the
-// library only a few times, and every other context to be prepared.
+// TestContextIsMadeOnce expects that a context used for many executions is converted for the
+// library only a few times, and that every other context is converted too.
 func TestContextIsMadeOnce(t *testing.T) {
 	var made atomic.Int64
 	lib := sqldriver.Library{Cancellable: func(ctx context.Context) context.Context { made.Add(1); return ctx }}
@@ -345,8 +344,8 @@ func TestDirtyCommitScript(t *testing.T) {
 	}
 }
 
-// database/sql rolls back when the context of a transaction ends, and what comes after fails
-// with sql.ErrTxDone. The context is the reason.
+// When the context of a transaction ends, database/sql rolls back, and later calls fail with
+// sql.ErrTxDone. The driver's error must say that the context has ended.
 func TestTransactionOfAnEndedContext(t *testing.T) {
 	db := (&library{}).open(t, sqldriver.Library{}, "1")
 	st, err := db.Prepare(t.Context(), contract.Statement{SQL: "INSERT"})
@@ -379,7 +378,7 @@ func TestTransactionOfAnEndedContext(t *testing.T) {
 	}
 }
 
-// TestScriptInPieces has a long script run whole, in order and on one connection.
+// TestScriptInPieces expects that a long script runs completely, in order and on one connection.
 func TestScriptInPieces(t *testing.T) {
 	l := &library{wrap: conns["all methods"]}
 	db := l.open(t, sqldriver.Library{}, "2")
@@ -401,8 +400,8 @@ func TestScriptInPieces(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitAllocatesNothing expects a transaction of a library with
-// DirtyCommit to allocate no more than with the others.
+// TestDirtyCommitAllocatesNothing expects that a transaction of a library with DirtyCommit
+// allocates no more than one of a library without it.
 func TestDirtyCommitAllocatesNothing(t *testing.T) {
 	var allocs [2]float64
 	for i, dirty := range []bool{false, true} {
@@ -419,7 +418,7 @@ func TestDirtyCommitAllocatesNothing(t *testing.T) {
 			}
 		})
 	}
-	if allocs[1] > allocs[0]+1 { // database/sql starts a goroutine, which is sometimes a new one
+	if allocs[1] > allocs[0]+1 { // database/sql starts a goroutine, for which the runtime sometimes allocates memory
 		t.Errorf("%v allocations for a transaction, %v without DirtyCommit", allocs[1], allocs[0])
 	}
 }

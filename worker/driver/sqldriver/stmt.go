@@ -16,7 +16,8 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement or, if prepared is nil, SQL that text runs as it is.
+// stmt is a prepared statement. If the field prepared is nil, it is ad hoc SQL, which the field
+// text runs as it is.
 type stmt struct {
 	lib *Library
 	*shape
@@ -84,7 +85,8 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 	return s
 }
 
-// check returns an error unless per rows of b match the statement's parameters.
+// check returns an error unless an execution that binds per rows of b binds as many values as
+// the statement has parameters.
 func (s *shape) check(b *contract.Batch, per int) error {
 	n := 0
 	if b != nil {

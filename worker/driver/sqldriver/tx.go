@@ -55,8 +55,9 @@ func (t *tx) Rollback(context.Context) error {
 	return nil
 }
 
-// while runs do, which begins or commits the transaction. If ctx ends meanwhile, while ends the
-// transaction's own context, rolls back, and returns an error even if do has succeeded.
+// while runs the function do, which begins or commits the transaction. If ctx ends before do
+// returns, while ends the transaction's own context, rolls back, and returns an error even if do
+// has succeeded.
 func (t *tx) while(ctx context.Context, do func() error) error {
 	if t.cancel == nil {
 		return t.lib.wrapIn(ctx, do())
@@ -74,8 +75,8 @@ func (t *tx) while(ctx context.Context, do func() error) error {
 	return errors.Join(err, t.rolledBack())
 }
 
-// rolledBack waits until the transaction is over, which database/sql may be rolling back in
-// another goroutine. It finds out by BEGIN, which fails within a transaction.
+// rolledBack waits until the transaction is over, because database/sql may still be rolling it
+// back in another goroutine. To find out, it tries BEGIN, which fails within a transaction.
 func (t *tx) rolledBack() error {
 	if err := t.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err

@@ -99,8 +99,8 @@ func (b *base) asks() bool {
 	return ok
 }
 
-// told returns the part of an answer that is the same for all libraries, in words. It writes
-// []byte as string, because libraries differ in the type of texts.
+// told describes the part of an answer that is the same for all libraries. It writes []byte as
+// string, because libraries differ in the type of texts.
 func told(a *protocol.Answer) string {
 	s := a.Part
 	if a.Phase != "" {

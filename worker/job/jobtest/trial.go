@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checked checks that the check of the database after a trial ends and finds no fault if the
-// trial's connections have used a full-text index. In a shared cache, SQLite's own check of
-// such an index waits for itself. On a connection that has searched the index before another
-// one wrote to it, SQLite finds the index corrupt.
+// checked tests the check of the database after a trial whose connections have used a full-text
+// index. The check must end and find no fault. In a shared cache, SQLite's own check of such an
+// index waits for itself. On a connection that has searched the index before another one wrote
+// to it, SQLite finds the index corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {

@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
       snprintf(hashes + i * HASH + j * 16, 17, "%016" PRIx64, mix(i * 4 + j));
   }
 
-  /* Without a mutex, as the driver opens it. Without sync, so that the disk's
+  /* No mutex, because the driver uses none. No sync, so that the disk's
   ** time, the same for both, does not hide the difference. */
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;
   if (sqlite3_open_v2(argv[1], &db, flags, 0) != SQLITE_OK) fail(argv[1]);

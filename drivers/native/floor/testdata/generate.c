@@ -5,8 +5,8 @@
 **
 ** fills the table that generate makes, with BATCH rows per INSERT, each INSERT in
 ** its own transaction, with '?_journal=wal&_sync=0'. The values are ready
-** before the clock starts: VALUES is a file of 80 bytes for each row, the 16 of
-** rand and the 64 of hash. It prints one line of JSON: the wall time of the
+** before the clock starts: VALUES is a file with 80 bytes for each row: 16 of
+** the column rand and 64 of the column hash. It prints one line of JSON: the wall time of the
 ** INSERTs in nanoseconds, and a checksum of the rows from an untimed pass.
 ** generate_test.go does the same through the job.
 */
@@ -14,7 +14,7 @@
 
 enum { RAND = 16, HASH = 64, ROW = RAND + HASH };
 
-/* All of a file. */
+/* Reads a whole file. */
 static char *load(const char *path, int64_t *size) {
   FILE *f = fopen(path, "rb");
   if (!f || fseek(f, 0, SEEK_END)) fail(path);
@@ -50,7 +50,7 @@ int main(int argc, char **argv) {
   if (!sql) fail("statement");
   end = stpcpy(end, head);
   for (int64_t i = 0; i < batch; i++) end = stpcpy(end, row);
-  end[-2] = 0; /* the last comma */
+  end[-2] = 0; /* overwrites the last comma */
   sqlite3_stmt *insert;
   if (sqlite3_prepare_v3(db, sql, -1, SQLITE_PREPARE_PERSISTENT, &insert, 0) != SQLITE_OK) fail("prepare");
 

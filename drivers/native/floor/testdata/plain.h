@@ -1,5 +1,5 @@
 /*
-** What the plain C programs in this directory have in common.
+** The code that the plain C programs in this directory share.
 */
 #include <inttypes.h>
 #include <stdint.h>
@@ -42,7 +42,7 @@ static sqlite3_stmt *prepare(const char *sql) {
 
 /* The result of a query for an integer and two texts. */
 typedef struct {
-  int64_t rows, ids, bytes; /* how many, their sum, of all texts */
+  int64_t rows, ids, bytes; /* number of rows, sum of the integers, bytes of all texts */
   uint64_t sum;
 } contents;
 

@@ -1,6 +1,6 @@
-// Package byhand is the code written by hand for the driver's added cost (package
-// addedcost): C for one table, called from Go once for many rows, instead of the
-// driver's C for any table. It is not in a test file, since these have no cgo.
+// Package byhand is the handwritten code for the driver's added cost (package addedcost): C for
+// one table, called from Go once for many rows, instead of the driver's C for any table. It is
+// not in a test file, because test files cannot use cgo.
 package byhand
 
 /*
@@ -35,7 +35,7 @@ const (
 	emailBytes = 64 // maximum for one email
 )
 
-// hand keeps a connection with its statements in a channel, as a pool.
+// hand keeps a connection with its statements in a channel, which serves as the pool.
 type hand struct{ free chan *conn }
 
 type conn struct {
@@ -203,8 +203,8 @@ func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err 
 	return n, err
 }
 
-// visit makes users of the first n that C has returned. Their emails are parts of
-// one string.
+// visit passes the first n users that C has returned to see. Their emails are parts of one
+// string.
 func (c *conn) visit(n int, see func(*byhand.User)) {
 	if n == 0 {
 		return

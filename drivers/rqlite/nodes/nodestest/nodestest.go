@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/drivers/rqlite/nodes"
 )
 
-// Set sets RQLITED_PATH to an rqlited of the version that drivers/rqlite/rqlited/go.mod
-// pins. Go builds it unless its build cache has it: the first time takes a minute or two,
-// and a C compiler.
+// Set sets RQLITED_PATH to an rqlited of the version that drivers/rqlite/rqlited/go.mod pins. Go
+// builds rqlited unless it is in the build cache. The first build takes a minute or two, and
+// needs a C compiler.
 func Set() error {
 	_, file, _, _ := runtime.Caller(0)
 	cmd := exec.Command("go", "tool", "-n", "rqlited")

@@ -1,10 +1,10 @@
-// Command sqinn replaces the executable of the same name in tests, because that may not be
-// available. It speaks the protocol that sqinn-go v1.2.0 expects of sqinn 1.x, with a real
-// SQLite. It has the limits of sqinn: primary result codes, texts that end at a NUL, empty
+// Command sqinn replaces the executable of the same name in tests, because that executable may
+// not be available. It speaks the protocol that sqinn-go v1.2.0 expects of sqinn 1.x, with a
+// real SQLite. It has the limits of sqinn: primary result codes, texts that end at a NUL, empty
 // BLOBs that read as NULL, and only the first statement of a request.
 //
-// If SQINN_VERSION is set, it reports that version. If SQINN_TRACE is set, it appends a line
-// to the file of that name for each request that executes.
+// If SQINN_VERSION is set, it reports that version. If SQINN_TRACE is set, it appends a line to
+// the file of that name for each request that executes a statement.
 package main
 
 import (

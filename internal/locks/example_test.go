@@ -1,4 +1,4 @@
-package advise_test
+package locks_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package advise_test
+package recommend_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -104,12 +104,12 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 }
 
 // told decides a story, and describes the decision in a few words.
-func told(rounds int, drivers ...fake) (*advise.Advice, string) {
+func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	footprints := map[string]*result.Footprint{}
 	for _, d := range drivers {
 		footprints[d.name] = &result.Footprint{SizeBytes: d.size * 1e6}
 	}
-	a := advise.Decide(advise.FactsOf(story(rounds, drivers...), footprints))
+	a := recommend.Decide(recommend.FactsOf(story(rounds, drivers...), footprints))
 	// Chance decides which of two equally fast candidates is first.
 	words := []string{strings.TrimSpace(string(a.Verdict) + " " + a.Take + strings.Join(slices.Sorted(slices.Values(a.Among)), "+"))}
 	for _, r := range a.Because {
@@ -290,7 +290,7 @@ func TestFurther(t *testing.T) {
 // and the order of candidates follow from their times.
 func TestFloor(t *testing.T) {
 	native := with(mattn, func(f *fake) { f.name, f.factor = "native", 0.5 })
-	f := advise.FactsOf(story(12, modernc, native, mattn), nil)
+	f := recommend.FactsOf(story(12, modernc, native, mattn), nil)
 	var names []string
 	for _, c := range f.Candidates {
 		names = append(names, c.Name)
@@ -304,19 +304,19 @@ func TestFloor(t *testing.T) {
 	if len(f.Cells) != 2 {
 		t.Errorf("cells %v", f.Cells)
 	}
-	only := advise.FactsOf(story(12, native), nil)
+	only := recommend.FactsOf(story(12, native), nil)
 	if len(only.Candidates) != 1 || only.Candidates[0].Name != "native" {
 		t.Errorf("alone: %+v", only.Candidates)
 	}
-	if a := advise.Decide(only); a.Verdict != advise.Take || a.Take != "native" {
+	if a := recommend.Decide(only); a.Verdict != recommend.Take || a.Take != "native" {
 		t.Errorf("alone: %+v", a)
 	}
 }
 
 // TestErrors checks that the errors of a candidate are added up over its phases.
 func TestErrors(t *testing.T) {
-	f := advise.FactsOf(story(10, with(mattn, func(f *fake) { f.failed = 7 }), modernc), nil)
-	i := slices.IndexFunc(f.Candidates, func(c advise.Candidate) bool { return c.Name == "mattn" })
+	f := recommend.FactsOf(story(10, with(mattn, func(f *fake) { f.failed = 7 }), modernc), nil)
+	i := slices.IndexFunc(f.Candidates, func(c recommend.Candidate) bool { return c.Name == "mattn" })
 	c := f.Candidates[i]
 	if c.Failed != 140 || c.Operations != 20_000 || len(c.Errors) != 1 || c.Errors[0].Count != 140 || c.MemoryBytes != 24e6 {
 		t.Errorf("%+v", c)
@@ -326,15 +326,15 @@ func TestErrors(t *testing.T) {
 // TestCircle has three candidates, each slower than the next. No decision between them is expected.
 func TestCircle(t *testing.T) {
 	slower := stats.Summary{Median: 1.2, Interval: &stats.Interval{Low: 1.1, High: 1.3}}
-	f := advise.Facts{Pairs: []advise.Pair{
+	f := recommend.Facts{Pairs: []recommend.Pair{
 		{First: 0, Second: 1, Time: slower, Told: true},
 		{First: 1, Second: 2, Time: slower, Told: true},
 		{First: 0, Second: 2, Time: slower.Inverse(), Told: true},
 	}}
 	for _, name := range []string{"a", "b", "c"} {
-		f.Candidates = append(f.Candidates, advise.Candidate{Name: name, Status: result.OK})
+		f.Candidates = append(f.Candidates, recommend.Candidate{Name: name, Status: result.OK})
 	}
-	if a := advise.Decide(&f); a.Verdict != advise.Undecided || len(a.Among) != 3 {
+	if a := recommend.Decide(&f); a.Verdict != recommend.Undecided || len(a.Among) != 3 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -350,6 +350,43 @@ func TestReplayIsNotTheDriver(t *testing.T) {
 		a, words := told(8, mattn, f)
 		if got := strings.Contains(words, "errors"); got != (want != "") || !strings.Contains(words, want) {
 			t.Errorf("%s: %s, want %q", a.Verdict, words, want)
+		}
+	}
+}
+
+// TestNeeds checks what is recommended to readers who need database/sql, or have no C compiler.
+func TestNeeds(t *testing.T) {
+	crawshaw := with(mattn, func(f *fake) {
+		f.name, f.direct, f.module, f.sqlite, f.factor = "crawshaw", true, "crawshaw.io/sqlite", "3.32.2", 0.8
+	})
+	direct := with(other, func(f *fake) { f.sqlite, f.factor = "3.54.1", 0.5 })
+	noisy := func(f *fake) { f.noise = 0.5 }
+	for name, c := range map[string]struct {
+		drivers []fake
+		want    string
+	}{
+		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data: modernc is 50% slower (50% to 51%).
+without C: modernc, 50% slower than mattn (50% to 51%)
+the fastest: crawshaw is 20.0% faster, but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
+		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn is 2.00 times as slow (1.99 to 2.00).
+database/sql: mattn, 2.00 times as slow as zombiezen (1.99 to 2.00)
+sql without C: modernc, 3.00 times as slow as zombiezen (3.00 to 3.01)`},
+		"nothing to add": {[]fake{modernc, with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn is 2.00 times as slow (1.99 to 2.01).`},
+		"noise": {[]fake{with(mattn, noisy), with(modernc, func(f *fake) { f.factor, f.noise = 1.1, 0.5 })},
+			`Take mattn or modernc: no clear difference yet, one of them may be up to 25% slower; about 249 more rounds would tell.
+without C: modernc, about as fast as mattn so far`},
+		"only one is right": {[]fake{with(mattn, func(f *fake) { f.status = result.Wrong }), modernc},
+			`Take modernc: it is the only one that is right in every cell, fails no more often than others and has no known defect that can lose or falsify data here.`},
+		"none is right": {[]fake{with(mattn, func(f *fake) { f.status = result.Wrong }), with(modernc, func(f *fake) { f.status = result.Failed })},
+			`Take none of these drivers: each failed or gave a wrong answer somewhere.`},
+	} {
+		r := recommend.Of(story(20, c.drivers...), nil)
+		got := r.Answer()
+		for _, i := range r.Alternatives() {
+			got += "\n" + i.Label + ": " + i.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, got, c.want)
 		}
 	}
 }

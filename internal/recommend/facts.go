@@ -1,6 +1,7 @@
-// Package advise recommends a driver. Its input is the facts about the candidates. It also
-// writes the recommendation in several formats. It measures nothing.
-package advise
+// Package recommend decides which driver to take, from the facts about the candidates of a run, and
+// says so in a few sentences. The report of a run, its page, the explorer and the command advise all
+// begin with them.
+package recommend
 
 import (
 	"cmp"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -82,6 +84,40 @@ type MemoryOf struct {
 // WithoutC reports whether the driver needs no C compiler.
 func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 
+// Candidate returns the candidate with the given name. It panics if there is none.
+func (f *Facts) Candidate(name string) *Candidate { return &f.Candidates[f.index(name)] }
+
+// Only returns the facts about the candidates that keep reports.
+func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
+	next := *f
+	next.Candidates, next.Pairs, next.lessMemory = []Candidate{}, []Pair{}, map[[2]int]bool{}
+	to := map[int]int{} // indexes in next.Candidates, by index in f.Candidates
+	for i := range f.Candidates {
+		if keep(&f.Candidates[i]) {
+			to[i] = len(next.Candidates)
+			next.Candidates = append(next.Candidates, f.Candidates[i])
+		}
+	}
+	for _, p := range f.Pairs {
+		first, ok := to[p.First]
+		second, both := to[p.Second]
+		if ok && both {
+			p.First, p.Second = first, second
+			next.Pairs = append(next.Pairs, p)
+		}
+	}
+	for pair := range f.lessMemory {
+		first, ok := to[pair[0]]
+		second, both := to[pair[1]]
+		if ok && both {
+			next.lessMemory[[2]int{first, second}] = f.lessMemory[pair]
+		}
+	}
+	next.Failures = slices.DeleteFunc(slices.Clone(f.Failures), func(m MoreFailed) bool { return next.index(m.More) < 0 || next.index(m.Than) < 0 })
+	next.Leads = slices.DeleteFunc(slices.Clone(f.Leads), func(l Lead) bool { return next.index(l.Name) < 0 })
+	return &next
+}
+
 // Falsifying lists the candidate's known defects that can lose, damage or falsify data.
 func (c *Candidate) Falsifying() (list []defects.Defect) {
 	for _, d := range c.Harmful {
@@ -125,7 +161,7 @@ type Lead struct {
 // FactsOf gathers the facts about the drivers of a run. It leaves out the floor driver if there are
 // others. footprints are by driver name.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
-	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: useOf(a)}
+	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}
 	var names []string
 	for _, g := range a.Groups {
@@ -277,32 +313,6 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 		}
 	}
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
-}
-
-// useOf says how a run uses its databases. It does not know whether other processes open the
-// database, or which contexts end.
-func useOf(a *stats.Analysis) defects.Use {
-	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			p := o.Proof()
-			if p == nil {
-				continue
-			}
-			if u.WAL == defects.NotKnown {
-				u.WAL = defects.No
-			}
-			for _, s := range slices.Concat(p.Connections, slices.Collect(maps.Values(o.Case.InForce))) {
-				if s["journal_mode"] == "wal" {
-					u.WAL = defects.Yes
-				}
-			}
-			if len(p.Connections) > 1 {
-				u.Connections = defects.Yes
-			}
-		}
-	}
-	return u
 }
 
 // speed has the figures of each driver by round: over all tables or, if there is only one table, in

@@ -1,4 +1,4 @@
-package advise
+package recommend
 
 import (
 	"slices"
@@ -233,9 +233,9 @@ func (f *Facts) Open(among []string) (list []MoreFailed) {
 	return list
 }
 
-// pair returns the comparison of candidates x and y, with the ratios of y to x. ok is false if one
+// Pair returns the comparison of candidates x and y, with the ratios of y to x. ok is false if one
 // of them has no figures.
-func (f *Facts) pair(x, y int) (p Pair, ok bool) {
+func (f *Facts) Pair(x, y int) (p Pair, ok bool) {
 	i := slices.IndexFunc(f.Pairs, func(p Pair) bool { return p.First == min(x, y) && p.Second == max(x, y) })
 	if i < 0 {
 		return p, false
@@ -252,13 +252,13 @@ func (f *Facts) pair(x, y int) (p Pair, ok bool) {
 
 // slower reports whether y is clearly slower than x.
 func (f *Facts) slower(x, y int) bool {
-	p, ok := f.pair(x, y)
+	p, ok := f.Pair(x, y)
 	return ok && p.Told && p.Time.Median >= 1+Matters
 }
 
 // ratio returns the ratio of y's time to x's, or nil if one of them has no figures.
 func (f *Facts) ratio(x, y int) *stats.Summary {
-	if p, ok := f.pair(x, y); ok {
+	if p, ok := f.Pair(x, y); ok {
 		return &p.Time
 	}
 	return nil
@@ -286,7 +286,7 @@ func unless(among []int, worse func(int) bool) []int {
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
-			p, ok := f.pair(x, y)
+			p, ok := f.Pair(x, y)
 			further = max(further, p.Further)
 			switch i := p.Time.Interval; {
 			case !ok || i == nil || i.Low <= 0:
@@ -326,7 +326,7 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 	if len(a.Harmful) == 0 && len(b.Harmful) > 0 {
 		note(Reason{Advantage: FewerRisks, Others: int64(len(b.Harmful))})
 	}
-	if p, _ := f.pair(x, y); p.tailTold && p.Tail.Interval != nil && p.Tail.Interval.Low > 1 && p.Tail.Median > 1/muchLess {
+	if p, _ := f.Pair(x, y); p.tailTold && p.Tail.Interval != nil && p.Tail.Interval.Low > 1 && p.Tail.Median > 1/muchLess {
 		note(Reason{Advantage: ShorterTail, Ratio: p.Tail})
 	}
 	less := func(own, others int64) bool { return own > 0 && float64(own) < muchLess*float64(others) }

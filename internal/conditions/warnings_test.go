@@ -1,0 +1,67 @@
+package conditions_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// TestListed checks that a list of runs names each kind of warning once, and leaves out what nearly
+// every run has.
+func TestListed(t *testing.T) {
+	codes := []string{result.WarningVirtual, result.WarningRobbed, result.WarningGovernor, result.WarningLoad, "new", result.WarningClock, "newer"}
+	if got, want := conditions.Listed(codes), []string{"clock", "warning", "noise"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+	usual := []string{result.WarningVirtual, result.WarningGovernor, conditions.CaveatUnsettled, conditions.CaveatLeftOut}
+	if got := conditions.Listed(usual); got != nil {
+		t.Errorf("%q, although nearly every run has these", got)
+	}
+}
+
+// TestNoise checks that all noise of a machine is one line, and that it is no alarm if it is only
+// what nearly every run has.
+func TestNoise(t *testing.T) {
+	usual := []result.Warning{{Code: result.WarningGovernor, Message: "powersave"}, {Code: result.WarningVirtual, Message: "kvm"}}
+	all := slices.Concat(usual, []result.Warning{
+		{Code: result.WarningLoad, Message: "load"}, {Code: result.WarningFsync, Message: "fsync"},
+		{Code: result.WarningRobbed, Message: "robbed", Share: 0.25}, {Code: result.WarningSteal, Message: "steal", Share: 0.03},
+		{Code: result.WarningCalibration, Round: 2, Deviation: -0.2}, {Code: result.WarningCalibration, Round: 7, Deviation: 0.5},
+		{Code: result.WarningClock, Message: "the clock"},
+	})
+	for _, tc := range []struct {
+		warnings []result.Warning
+		rounds   int
+		want     string
+		alarm    bool
+	}{
+		{usual, 9, "the clock rate is not fixed and the machine is virtual: trust ratios more than times", false},
+		{all[:8], 9, "other processes disturbed 25% of the trials, other processes ran, the speed changed in 2 of 9 rounds (-20% to +50%), " +
+			"other virtual machines took 3.0% of the CPU time, the disk's speed changed, the clock rate is not fixed and the machine is virtual: trust ratios more than times", true},
+		{all[6:8], 0, "the speed changed in 2 of 7 rounds (-20% to +50%): trust ratios more than times", true},
+		{[]result.Warning{{Code: result.WarningRobbed}, {Code: result.WarningCalibration, Round: 2}}, 9, // of an older run
+			"other processes disturbed trials and the speed changed in 1 of 9 rounds: trust ratios more than times", true},
+	} {
+		l := conditions.MachineWarnings(tc.warnings, tc.rounds)
+		if len(l) != 1 || l[0].Label != "noise" || l[0].Text != tc.want || l[0].Alarm != tc.alarm {
+			t.Errorf("%+v, want %s", l, tc.want)
+		}
+	}
+	if l := conditions.MachineWarnings(all, 9); len(l) != 2 || l[0].Label != "clock" || l[1].Label != "noise" {
+		t.Errorf("%+v", l)
+	}
+}
+
+// TestKept checks that a screen keeps warnings about lost or falsified data, and that these come
+// first.
+func TestKept(t *testing.T) {
+	list := []conditions.Caveat{{Code: conditions.CaveatUnsettled, Text: "x"}, {Code: string(result.Wrong), Text: "x"}, {Code: conditions.CaveatDefect, Text: "x"}, {Code: conditions.CaveatRisk, Text: "x"}}
+	conditions.SortCaveats(list)
+	for i, it := range conditions.CaveatItems(list) {
+		if it.Kept != (i < 2) || !it.Warning || it.Alarm != (i < 3) {
+			t.Errorf("%d: %+v", i, it)
+		}
+	}
+}

@@ -1,0 +1,263 @@
+package recommend
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Recommendation says which driver of a run to take.
+type Recommendation struct {
+	*Advice
+	Needs []Need `json:"needs,omitempty"` // what to take if the recommended driver does not meet a need
+	Facts *Facts `json:"-"`
+}
+
+// Need is what to take of the drivers that meet a need.
+type Need struct {
+	DatabaseSQL bool `json:"database_sql"` // the driver is used through database/sql
+	WithoutC    bool `json:"without_c"`    // building the driver needs no C compiler
+	*Advice
+
+	facts *Facts
+}
+
+// Of recommends a driver from the facts of a run. footprints are by driver name.
+func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendation {
+	f := FactsOf(a, footprints)
+	r := &Recommendation{Advice: Decide(f), Facts: f}
+	picked := []*Advice{r.Advice}
+	for _, n := range []Need{{WithoutC: true}, {DatabaseSQL: true}, {DatabaseSQL: true, WithoutC: true}} {
+		n.facts = f.Only(n.meets)
+		if n.Advice, _, _ = n.facts.choose(); n.Verdict == None || all(f, picked, n.meets) {
+			continue
+		}
+		picked = append(picked, n.Advice)
+		r.Needs = append(r.Needs, n)
+	}
+	return r
+}
+
+// all reports whether one of the advices only names candidates that meet a need.
+func all(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
+	for _, a := range advices {
+		met := len(a.Names()) > 0
+		for _, name := range a.Names() {
+			met = met && meets(f.Candidate(name))
+		}
+		if met {
+			return true
+		}
+	}
+	return false
+}
+
+func (n *Need) meets(c *Candidate) bool {
+	return (!n.DatabaseSQL || c.Info.Interface == driver.DatabaseSQL) && (!n.WithoutC || c.WithoutC())
+}
+
+// Label names the need in a few words.
+func (n *Need) Label() string {
+	switch {
+	case !n.DatabaseSQL:
+		return "without C"
+	case !n.WithoutC:
+		return "database/sql"
+	}
+	return "sql without C"
+}
+
+// Names lists the candidates that the advice recommends: one, several if the facts do not decide
+// between them, or none.
+func (a *Advice) Names() []string {
+	if a.Take != "" {
+		return []string{a.Take}
+	}
+	return a.Among
+}
+
+// Answer says in a sentence or two which driver to take.
+func (r *Recommendation) Answer() string {
+	f := r.Facts
+	switch {
+	case r.Verdict == None:
+		return "Take none of these drivers: each failed or gave a wrong answer somewhere."
+	case r.Verdict == Undecided:
+		return "Take " + document.Or(r.Among) + ": " + r.open(r.Facts) + "."
+	case len(f.Candidates) == 1:
+		return fmt.Sprintf("There is nothing to choose: %s is the only driver.", r.Take)
+	case r.Verdict == Conditional:
+		return fmt.Sprintf("Take %s only if its known defects cannot affect you: every driver here has defects that can lose or falsify data.", r.Take)
+	}
+	return "Take " + r.Take + r.why() + "."
+}
+
+// why says why the recommended driver is recommended. The words follow its name.
+func (r *Recommendation) why() string {
+	first := Reason{}
+	if len(r.Because) > 0 {
+		first = r.Because[0]
+	}
+	switch {
+	case first.Advantage == Faster:
+		return fmt.Sprintf(", the fastest%s: %s is %s", r.among(), first.Over, document.Slower(*first.Ratio))
+	case first.Advantage == Only:
+		return ": " + ReasonWords(first)
+	case first.Over != "":
+		return fmt.Sprintf(": it is as fast as %s, and %s", first.Over, ReasonWords(first))
+	}
+	return ""
+}
+
+// among says which drivers the recommended one is the fastest of, if faster ones are left out.
+func (r *Recommendation) among() string {
+	var defect, status bool
+	for i := range r.Rejected {
+		if x := &r.Rejected[i]; x.AsFast {
+			defect, status = defect || x.Cause == CauseDefect, status || x.Cause == CauseStatus
+		}
+	}
+	switch {
+	case defect && status:
+		return " that is right in every cell and has no known defect that can lose data"
+	case defect:
+		return " without a known defect that can lose data"
+	case status:
+		return " that is right in every cell"
+	}
+	return ""
+}
+
+// open says why the facts do not decide between the candidates, and what would.
+func (a *Advice) open(f *Facts) string {
+	would := "; " + a.MoreRounds() + " would tell"
+	if a.Further == 0 {
+		would = ""
+	}
+	switch {
+	case a.Hidden == 0 && !a.Untold:
+		return fmt.Sprintf("they are equally fast (within %s), and each is better in something", document.Percent(Matters))
+	case f.TooShort:
+		return "no phase with figures of all of them is long enough to judge by"
+	case f.Open(a.Among) != nil:
+		return "which of them fails more often is not known yet" + would
+	case a.Untold && a.Further == 0:
+		return "they have no rounds in common to compare"
+	case a.Untold:
+		return "their times are not known well enough yet" + would
+	}
+	return fmt.Sprintf("no clear difference yet, one of them may be up to %s slower%s", document.Percent(a.Hidden), would)
+}
+
+// MoreRounds says how many more rounds would decide.
+func (a *Advice) MoreRounds() string {
+	if a.Further >= stats.MaxRounds {
+		return "more than " + document.Thousands(stats.MaxRounds) + " more rounds"
+	}
+	return "about " + document.Counted(int64(a.Further), "more round")
+}
+
+// Alternatives lists the condition of the recommendation, what to take for each need that the recommended driver does not meet, and the
+// fastest driver with the reason not to take it, if that is another one.
+func (r *Recommendation) Alternatives() (l document.List) {
+	if r.Verdict == Conditional {
+		l = append(l, document.Item{Label: "its defects", Text: NeedsOf(r.Facts.Candidate(r.Take).Falsifying()), Alarm: true})
+	}
+	for i := range r.Needs {
+		n := &r.Needs[i]
+		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})
+	}
+	if x := r.LeftOut(); x != nil {
+		how := "as fast"
+		if i := x.Ratio.Interval; i != nil && i.High < 1 {
+			how = document.SlowerBy(*x.Ratio)
+		}
+		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, how, WhyNot(*x)), Alarm: true})
+	}
+	return l
+}
+
+// need says what to take for a need, compared with what is recommended without it.
+func (r *Recommendation) need(n *Need) string {
+	words := document.Or(n.Names())
+	ratio := r.Facts.ratio(r.Facts.index(r.Names()[0]), r.Facts.index(n.Names()[0]))
+	switch {
+	case n.Verdict == Conditional:
+		words += fmt.Sprintf(", only if its known defects cannot affect you (%s)", NeedsOf(n.facts.Candidate(n.Take).Falsifying()))
+	case n.Verdict == Undecided:
+		return words + ": no clear difference between them"
+	}
+	switch {
+	case ratio == nil || r.Verdict == None:
+		return words
+	case r.Facts.slower(r.Facts.index(r.Names()[0]), r.Facts.index(n.Names()[0])):
+		return words + ", " + document.SlowerThan(*ratio, r.Names()[0])
+	}
+	return words + ", about as fast as " + r.Names()[0] + " so far"
+}
+
+// LeftOut returns the fastest candidate that is not slower than the recommended one but was
+// rejected for a status or a defect. It returns nil if there is none.
+func (a *Advice) LeftOut() (fastest *Rejection) {
+	for i := range a.Rejected {
+		if r := &a.Rejected[i]; r.AsFast && (fastest == nil || r.Ratio.Median < fastest.Ratio.Median) {
+			fastest = r
+		}
+	}
+	return fastest
+}
+
+// advantageWords has, for each advantage, the reason to recommend a candidate and the need that
+// favors another candidate. Names in braces are replaced by figures.
+var advantageWords = map[Advantage]struct{ reason, need string }{
+	Faster:      {"{over}, the next, is {slower}", ""},
+	Only:        {"it is the only one that is right in every cell, fails no more often than others and has no known defect that can lose or falsify data here", ""},
+	ShorterTail: {"the 99th percentile of {over} is {tail} higher", "the slowest operations matter most"},
+	LessMemory:  {"it needs {own} of memory at its peak, {over} {others}", "memory is scarce ({own} instead of {others})"},
+	Smaller:     {"its binary has {own}, that of {over} {others}", "the size of the binary matters ({own} instead of {others})"},
+	WithoutC:    {"it needs no C compiler", "you build without a C compiler"},
+	DatabaseSQL: {"it is used through database/sql", "you need database/sql"},
+	FewerRisks:  {"it has no known defect that matters here, {over} has {defects}", "you avoid every known defect, even one that cannot falsify data"},
+}
+
+// ReasonWords says what a reason is. The words follow the candidate's name.
+func ReasonWords(r Reason) string {
+	list := []string{"{over}", r.Over, "{own}", document.Megabytes(r.Own), "{others}", document.Megabytes(r.Others), "{defects}", document.Counted(r.Others, "defect")}
+	if r.Ratio != nil {
+		list = append(list, "{slower}", document.Slower(*r.Ratio), "{tail}", document.Percent(r.Ratio.Median-1))
+	}
+	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
+}
+
+// NeedWords says which need would favor another candidate.
+func NeedWords(o Overturn) string {
+	return strings.NewReplacer("{own}", document.Megabytes(o.Own), "{others}", document.Megabytes(o.Others)).Replace(advantageWords[o.Advantage].need)
+}
+
+// WhyNot says why a candidate is not recommended. The words follow its name and "but".
+func WhyNot(r Rejection) string {
+	switch r.Cause {
+	case CauseStatus:
+		words := map[result.Status]string{result.Wrong: "gave a wrong answer", result.Refused: "was refused", result.Failed: "failed", result.Unavailable: "has no worker"}
+		return strings.TrimSuffix(cmp.Or(words[r.Status], "was not measured")+": "+r.Message, ": ")
+	case CauseDefect:
+		return "can lose or falsify data: " + document.FirstOf(document.Map(r.Defects, func(d defects.Defect) string { return d.ID }), 3, ", ")
+	case CauseErrors:
+		return fmt.Sprintf("more of its operations failed (%s)", document.Thousands(r.Failed))
+	case CauseSlower:
+		return "is slower"
+	}
+	return "is not clearly better in anything"
+}
+
+// NeedsOf says what each defect needs to do harm.
+func NeedsOf(list []defects.Defect) string {
+	return document.FirstOf(document.Map(list, func(d defects.Defect) string { return d.ID + " needs " + conditions.DefectNeeds(d.Needs) }), 2, ", ")
+}

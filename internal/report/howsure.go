@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// HowSure says how certain the answer of a run is: how many rounds it rests on, whether another row
+// may be faster than the first one, how exact the ratios are, and how often a run calls equal rows
+// different. It is the same text in every format.
+func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
+	if a.Run.Compares != nil && opts.Study == nil {
+		c := stats.CompareRun(a)
+		return sentences(document.Counted(int64(rounds(a)), "round"), compare.HowSure(c))
+	}
+	measured := document.Counted(int64(rounds(a)), "round")
+	if n := said.leastRounds(); n > 0 && n < rounds(a) {
+		measured = fmt.Sprintf("%d–%s", n, measured)
+	}
+	shown, chance := said.Tables, ""
+	if first := said.first(); first != nil && opts.Study == nil {
+		if another := said.another(first, rounds(a)); another != "" {
+			measured += ": " + another
+		}
+		shown = []Ranking{*first}
+	}
+	if said.FalseDifference > 0 && opts.Study == nil {
+		chance = fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference))
+	}
+	return sentences(measured, exactness(a, shown), chance)
+}
+
+// sentences joins sentences, which have no full stops, and leaves out empty ones. A single sentence
+// remains without a full stop.
+func sentences(list ...string) string {
+	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), ". ")
+}
+
+// first returns the ranking that the answer of a run rests on: that of the summary or, without a
+// summary, of the only table with a rank. It returns nil if there is no such ranking.
+func (s *Answers) first() (first *Ranking) {
+	if s.Overall != nil && s.Overall.Best != nil {
+		return s.Overall
+	}
+	for i := range s.Tables {
+		if r := &s.Tables[i]; r.Best != nil {
+			if first != nil {
+				return nil
+			}
+			first = r
+		}
+	}
+	return first
+}
+
+// another says how sure it is that no other row is faster than the recommended driver or, if none is
+// recommended, than the best row of a ranking.
+func (s *Answers) another(first *Ranking, all int) string {
+	if s.Recommended == nil {
+		return first.another(all)
+	}
+	why := s.Recommended.Because
+	if s.Recommended.Take == "" || len(why) == 0 || why[0].Advantage != recommend.Faster {
+		return "" // the answer says what may be as fast
+	}
+	row := func(driver string) int {
+		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })
+	}
+	return first.faster(row(why[0].Of), row(why[0].Over), all)
+}
+
+// faster says in how many rounds row i was faster than row j.
+func (r *Ranking) faster(i, j, all int) string {
+	if i < 0 || j < 0 {
+		return ""
+	}
+	test, ok := r.against(i, j)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Rows[i].Name, r.Rows[j].Name, agreed(test, all), equals(document.Probability(test.Adjusted)))
+}
+
+// another says whether another row may be faster than the best one: which rows are tied with it,
+// and in how many rounds the next row was slower. all is the number of rounds of the run. another
+// returns "" if the ranking has no other row.
+func (r *Ranking) another(all int) string {
+	var words []string
+	if r.Next != nil {
+		at := func(p *Place) int {
+			return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
+		}
+		faster := r.faster(at(r.Best), at(r.Next), all)
+		if faster == "" {
+			return ""
+		}
+		words = append(words, faster)
+	}
+	if len(r.Tied) > 0 {
+		words = append(words, fmt.Sprintf("%s may be as fast or faster", document.AndOthers(r.Tied)))
+		if r.Next == nil {
+			words[0] = fmt.Sprintf("%s may be as fast as %s or faster", document.AndOthers(r.Tied), r.Best.Name)
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+// agreed says in how many rounds the first set of a test was less than the second. all is the
+// number of rounds of the run.
+func agreed(t stats.Test, all int) string {
+	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
+	switch {
+	case n == t.N && n == all:
+		return "every one"
+	case n == t.N:
+		return "all " + document.Counted(int64(n), "round") + " that both have"
+	}
+	return fmt.Sprintf("%d of %s", n, document.Counted(int64(t.N), "round"))
+}
+
+// equals returns a formatted probability after an equals sign, unless it begins with a sign of its
+// own.
+func equals(p string) string {
+	if strings.HasPrefix(p, "<") {
+		return p
+	}
+	return "=" + p
+}
+
+// rough is the spread above which ratios are not called exact.
+const rough = 0.25
+
+// exactness says how wide the intervals of rankings are. It returns "" if they have none.
+func exactness(a *stats.Analysis, list []Ranking) string {
+	what, most := "", 0.0
+	add := func(kind string, s *stats.Summary) {
+		if s == nil || s.Interval == nil {
+			return
+		}
+		if v, ok := s.Spread(); ok {
+			what, most = kind, max(most, v)
+		}
+	}
+	for i := range list {
+		for _, row := range list[i].Rows {
+			if row.Ratio != nil && row.Name != list[i].Base {
+				add("ratios", row.Ratio)
+			}
+		}
+	}
+	if what == "" {
+		for i := range list {
+			for _, row := range list[i].Rows {
+				add("times", row.Median)
+			}
+		}
+	}
+	if what == "" {
+		return ""
+	}
+	known := fmt.Sprintf("known to ±%s or better", document.Percent(most))
+	if most > rough {
+		known = fmt.Sprintf("rough, ±%s at worst", document.Percent(most))
+	}
+	return fmt.Sprintf("The %s are %s (%s intervals)", what, known, document.Percent(a.Confidence))
+}
+
+// leastRounds returns the smallest number of rounds of any ranking, or 0 if nothing is ranked.
+// Rankings differ because a case ends when its figures are precise enough.
+func (s *Answers) leastRounds() (least int) {
+	rankings := s.Tables
+	if s.Overall != nil {
+		rankings = append(slices.Clone(rankings), *s.Overall)
+	}
+	for _, r := range rankings {
+		if r.Rounds > 0 && (least == 0 || r.Rounds < least) {
+			least = r.Rounds
+		}
+	}
+	return least
+}

@@ -1,0 +1,99 @@
+package report_test
+
+import (
+	"html"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// howSure returns what is said of how certain the answer of a run is.
+func howSure(run *result.Run, o report.Options) string {
+	a := stats.Analyze(run, "native")
+	said := report.AnswersOf(a, o)
+	return report.HowSure(a, &said, o)
+}
+
+func TestHowSure(t *testing.T) {
+	const equal = " If all were equally fast, the chance that this run calls any of them faster would be at most 5%"
+	slower := func(rounds, faster int) *result.Run { // modernc is faster in some rounds
+		run := insertRun(rounds, "mattn", "modernc")
+		spoil(run, "mine", "modernc", func(t *result.Trial) {
+			if t.Round <= faster {
+				t.Samples[0].WallNS /= 10
+			}
+		})
+		return run
+	}
+	rough := insertRun(9, "mattn", "modernc")
+	spoil(rough, "mine", "modernc", func(t *result.Trial) { t.Samples[0].WallNS *= int64(t.Round) })
+	sides := insertRun(9, "mattn", "modernc")
+	sides.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+	for _, tc := range []struct {
+		name  string
+		run   *result.Run
+		begin string
+		end   string
+	}{
+		{"all rounds agree", insertRun(9, "mattn", "modernc"), "9 rounds: mattn was faster than modernc in every one (p=0.004). The ratios are known to ±", " or better (95% intervals)." + equal},
+		{"many rounds", insertRun(19, "mattn", "modernc"), "19 rounds: mattn was faster than modernc in every one (p<0.001). ", equal},
+		{"most rounds agree", slower(19, 2), "19 rounds: mattn was faster than modernc in 17 of 19 rounds (p", equal},
+		{"one that is left out is as fast", insertRun(9, "mattn", "tailscale", "modernc"), "9 rounds: mattn was faster than modernc in every one (p=0.004). ", equal},
+		{"the other is left out", insertRun(9, "mattn", "tailscale"), "9 rounds. The ratios are known to ±", equal},
+		{"rough", rough, "9 rounds: mattn was faster than modernc in every one (p=0.004). The ratios are rough, ±", equal},
+		{"few rounds", insertRun(3, "mattn", "modernc"), "3 rounds", "3 rounds"},
+		{"alone", insertRun(9, "mattn"), "9 rounds. The times are known to ±", " or better (95% intervals)"},
+		{"nothing", newRun(0), "0 rounds", "0 rounds"},
+		{"sides", sides, "9 rounds. If the sides were equally fast, the chance of any \"slower\" or \"faster\" here would be at most 1%", ""},
+	} {
+		got := howSure(tc.run, report.Options{})
+		if !strings.HasPrefix(got, tc.begin) || !strings.HasSuffix(got, tc.end) {
+			t.Errorf("%s: %s", tc.name, got)
+		}
+	}
+	study := report.Options{Study: &report.Study{}}
+	if got := howSure(insertRun(9, "mattn", "modernc"), study); !strings.HasPrefix(got, "9 rounds. The ratios are known to ±") || strings.Contains(got, "chance") {
+		t.Errorf("study: %s", got)
+	}
+}
+
+// TestHowSureShort checks that rounds are not counted as those of the run if a row was measured in
+// fewer.
+func TestHowSureShort(t *testing.T) {
+	run := insertRun(19, "mattn", "modernc")
+	var kept []result.Trial
+	for _, tr := range run.Trials {
+		if tr.Case != run.Cases[1].ID || tr.Round <= 12 {
+			kept = append(kept, tr)
+		}
+	}
+	run.Trials = kept
+	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "12–19 rounds: mattn was faster than modernc in all 12 rounds that both have (p<0.001). ") {
+		t.Error(got)
+	}
+}
+
+// TestHowSureEverywhere checks that all formats say the same.
+func TestHowSureEverywhere(t *testing.T) {
+	for name, make := range fixtures {
+		run := make()
+		if run.Compares != nil || run.Profiles != nil {
+			continue // these have a page of their own
+		}
+		want := howSure(run, report.Options{})
+		for format, out := range map[string]string{
+			"screen":   screen(t, run, document.Options{Width: 2000, Lines: 1000}),
+			"table":    write(t, "table", run, "native", document.Options{Width: 2000}),
+			"markdown": strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, ""),
+			"html":     html.UnescapeString(write(t, "html", run, "native", document.Options{})),
+		} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%s %s: no %q in\n%.3000s", name, format, want, out)
+			}
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// tradeoff is the time of a driver over all tables of the summary, and its peak memory.
+type tradeoff struct {
+	stats.OverallDriver
+	name    string
+	memory  float64 // the greatest of the tables' medians, in bytes
+	in      string  // the table with the most memory
+	isFloor bool
+	grave   []string // known defects that lose, damage or falsify data
+}
+
+// tradeoffs returns the drivers of the summary in its order. It returns nil if there is no summary,
+// or if the memory of fewer than two drivers is known.
+func tradeoffs(a *stats.Analysis) (list []tradeoff) {
+	if len(a.Overall.Drivers) < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
+		return nil
+	}
+	grave := map[string][]string{} // by the driver's label
+	for _, d := range conditions.DefectsOf(a) {
+		for i := range d.Known {
+			if d.Known[i].Effect.Falsifies() && !conditions.DefectElsewhere(a, &d.Known[i]) && !slices.Contains(grave[d.Driver], d.Known[i].ID) {
+				grave[d.Driver] = append(grave[d.Driver], d.Known[i].ID)
+			}
+		}
+	}
+	for _, d := range a.Overall.Drivers {
+		t := tradeoff{OverallDriver: d, name: conditions.Label(d.Case), isFloor: a.Overall.IsFloor && d.Case.Driver == a.Overall.Base}
+		t.grave = grave[t.name]
+		EachGroupTable(a, func(n stats.TableName, table *stats.Table) {
+			if !slices.Contains(a.Overall.Tables, n) {
+				return
+			}
+			for _, c := range table.Measured() {
+				if m := median(c, peakMemory); c.Case.Driver == d.Case.Driver && m > t.memory {
+					t.memory, t.in = m, n.String()
+				}
+			}
+		})
+		if t.memory > 0 && d.Ratio.N > 0 {
+			list = append(list, t)
+		}
+	}
+	if len(list) < 2 {
+		return nil
+	}
+	return list
+}
+
+func peakMemory(s stats.Sample) float64 { return float64(s.PeakRSSBytes) }
+
+const memoryMeans = "Peak memory is that of the process and its children in the cell where it is greatest: the median over the trials."
+
+// memoryOverview returns a table of the drivers' time and peak memory.
+func memoryOverview(a *stats.Analysis) document.Document {
+	list := tradeoffs(a)
+	if list == nil {
+		return nil
+	}
+	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {Title: "in", Drop: 2},
+		{Title: "known defects that can lose data", Drop: 1}}}
+	for _, t := range list {
+		defects := strings.Join(t.grave, ", ")
+		switch {
+		case t.isFloor:
+			defects = document.Absent
+		case t.grave == nil:
+			defects = "none"
+		}
+		g.Rows = append(g.Rows, []string{t.name, document.Times(t.Ratio.Median), document.BytesOf(t.memory), t.in, defects})
+	}
+	return document.Document{document.Heading{Level: 2, Text: "Time and memory"}, g, document.Paragraph{Text: memoryMeans, Quiet: true}}
+}
+
+// baseLabel returns the label of the driver that the summary's ratios divide by.
+func baseLabel(a *stats.Analysis) string {
+	for _, d := range a.Overall.Drivers {
+		if d.Case.Driver == a.Overall.Base {
+			return conditions.Label(d.Case)
+		}
+	}
+	return a.Overall.Base
+}
+
+// tradeoffPicture draws the time of each driver against its peak memory.
+func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok bool) {
+	shown, whole := s.drivers(a)
+	list := slices.DeleteFunc(tradeoffs(a), func(t tradeoff) bool { return !shown[t.Case.Driver] })
+	if !whole || len(list) < 2 {
+		return document.PictureBlock{}, false
+	}
+	to := baseLabel(a)
+	const sound, grave, floor = 0, 1, 2
+	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
+		{Name: "known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
+		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
+	var items []chart.Item
+	for _, t := range list {
+		it := chart.Item{Name: t.name, Kind: sound, X: t.Ratio.Median, Y: t.memory, Tip: "most in " + t.in}
+		switch {
+		case t.isFloor:
+			it.Kind = floor
+		case t.grave != nil:
+			it.Kind = grave
+			it.Tip = document.Tips(it.Tip, document.SomeOf(t.grave, 3))
+		}
+		items = append(items, it)
+	}
+	x := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
+	y := chart.Axis{Label: "peak memory, less is better", Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
+	return document.PictureBlock{Headed: true, Behind: memoryOverview(a)[1:], Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
+		Kind: document.KindTradeoff, Note: "Best is at the lower left. " + memoryMeans,
+		Draw: func(width int, title string) chart.Chart {
+			return &chart.Scatter{Title: title, Width: width, X: x, Y: y, Kinds: kinds, Items: items}
+		}}}, true
+}

@@ -1,0 +1,76 @@
+package report_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+)
+
+// TestMemoryOverview checks that text and picture have the peak memory of each driver, and mark those
+// with known defects that can lose data.
+func TestMemoryOverview(t *testing.T) {
+	out := write(t, "table", fullRun(), "native", report.Options{})
+	_, out, ok := strings.Cut(out, "\nTime and memory\n")
+	if !ok {
+		t.Fatal("there is no overview of memory")
+	}
+	lines := strings.Split(out, "\n")
+	for i, want := range []string{"driver × native peak memory in known defects that can lose data", "native 1.00x 28.0 MiB simple insert -", "mattn 1.84x 31.3 MiB simple insert none", "tailscale 1.84x 31.3 MiB simple insert wal-reset, count-of-view"} {
+		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
+			t.Errorf("line %d: %q, want %q", i, got, want)
+		}
+	}
+	a := stats.Analyze(fullRun(), "native")
+	p, err := report.PictureNamed(a, "memory", report.Options{})
+	if err != nil || p.Kind != document.KindTradeoff {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	kinds := map[string]string{}
+	_, rows := chart.Table(p.Chart(0))
+	for _, row := range rows {
+		kinds[row[0]] = row[3]
+	}
+	if kinds["mattn"] == kinds["tailscale"] || kinds["tailscale"] != kinds["zombiezen"] || kinds["native"] == kinds["mattn"] {
+		t.Errorf("%v", kinds)
+	}
+	if !strings.Contains(p.Source, "run ") || !strings.Contains(p.Source, "2026-") || !strings.Contains(p.Source, a.Run.Machine.CPU) {
+		t.Errorf("the source of a picture is %q", p.Source)
+	}
+}
+
+func TestHeadline(t *testing.T) {
+	long := strings.Repeat("word ", 20)
+	for _, tc := range []struct{ text, head, rest string }{
+		{"Take mattn: it is fast.", "Take mattn: it is fast", ""},
+		{"Take mattn. " + long + "end.", "Take mattn", "Word " + strings.TrimPrefix(long, "word ") + "end."},
+		{"Take mattn: " + long + "; modernc is next.", "Take mattn", "Word " + strings.TrimPrefix(long, "word ") + "; modernc is next."},
+		{"Take mattn; modernc " + long, "Take mattn", "modernc " + long},
+	} {
+		if head, rest := report.Headline(tc.text, []string{"mattn", "modernc"}); head != tc.head || rest != tc.rest {
+			t.Errorf("%s: %q, %q", tc.text, head, rest)
+		}
+	}
+}
+
+func TestKindOfP99(t *testing.T) {
+	cell := func(latencies ...latency.Summary) []*stats.Cell {
+		run := insertRun(9, "mattn")
+		a := stats.Analyze(run, "")
+		c := a.Groups[0].Tables[0].Measured()[0]
+		for i := range c.Samples {
+			c.Samples[i].Latency = latencies
+		}
+		return []*stats.Cell{c}
+	}
+	read, write := latency.Summary{Operation: "read", P99NS: 48_500}, latency.Summary{Operation: "write", P99NS: 3_510_000}
+	for want, cells := range map[string][]*stats.Cell{"read": cell(read), "the slowest kind (write)": cell(read, write)} {
+		if got := report.KindOfP99(cells); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -204,7 +204,7 @@ func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", 
 func (o *runOptions) checkSchedule(r *request) error {
 	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
-		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
+		return usagef("--rounds %d: at least %d, the fewest that give a 95%% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
 		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)

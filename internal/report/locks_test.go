@@ -77,10 +77,10 @@ func TestLocks(t *testing.T) {
 
 func TestLocksAnswer(t *testing.T) {
 	for want, choices := range map[string][]driver.Settings{
-		"No operation failed because of a lock, in 2 cases.":                                                                                          {lockSettings("immediate", "5000", "4")},
-		"Operations failed because of locks in 2 of 2 cases. No measured setting ends this on all drivers.":                                              {lockSettings("deferred", "5000", "4")},
+		"No operation failed because of a lock, in 2 cases.":                                                                                  {lockSettings("immediate", "5000", "4")},
+		"Operations failed because of locks in 2 of 2 cases. No measured setting ends this on all drivers.":                                   {lockSettings("deferred", "5000", "4")},
 		"Operations waited forever in 2 of 4 cases. Set journal_mode=wal txlock=immediate busy_timeout=5000 and pool of 4, which ends it and": {lockSettings("deferred", "5000", "1"), lockSettings("immediate", "5000", "4")},
-		"is the fastest that does (mattn 20.0k/s, modernc 17.0k/s).":                                                                           {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
+		"is the fastest that does (mattn 20.0k/s, modernc 17.0k/s).":                                                                          {lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4")},
 	} {
 		if got := locks.LocksAnswer(locks.ExplainLocks(stats.Analyze(locksRun(choices...), "native"))); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
@@ -107,11 +107,11 @@ func TestLocksToday(t *testing.T) {
 	for want, got := range map[string]string{
 		"No operation failed because of a lock, in 4 cases. The fastest is wal immediate 10000 pool of 4 (mattn 20.0k/s, modernc 17.0k/s), 2.2 times as fast as with your settings (2.2 to 2.2 times as fast; wal immediate 10000 pool of 8: mattn 10.0k/s, modernc 7.01k/s). " +
 			"Operations wait least with wal immediate 10000 pool of 8 (mattn p99.9 3.00 ms with fairness 1.00, modernc p99.9 3.00 ms with fairness 1.00), which you have now.": said(0, slow, fast),
-		"Operations failed because of locks in 2 of 4 cases. Your settings (wal deferred 5000 pool of 4) cause this. Set ":       said(0, failing, fast),
+		"Operations failed because of locks in 2 of 4 cases. Your settings (wal deferred 5000 pool of 4) cause this. Set ":     said(0, failing, fast),
 		"Operations failed because of locks in 2 of 4 cases. Your settings (wal immediate 10000 pool of 4) don't cause this. ": said(1, failing, fast),
-		"wal immediate 10000 pool of 8 (as now) 10.0k":                                                          said(0, slow, fast),
-		"mattn wal deferred 5000 pool of 4 (as now) 240 × BUSY_SNAPSHOT txlock=immediate":                       said(0, failing, lockSettings("immediate", "5000", "4")),
-		"connections: as now: the workload's own settings.":                                                  said(0, slow, fast),
+		"wal immediate 10000 pool of 8 (as now) 10.0k":                                    said(0, slow, fast),
+		"mattn wal deferred 5000 pool of 4 (as now) 240 × BUSY_SNAPSHOT txlock=immediate": said(0, failing, lockSettings("immediate", "5000", "4")),
+		"connections: as now: the workload's own settings.":                               said(0, slow, fast),
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

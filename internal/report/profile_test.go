@@ -126,7 +126,7 @@ func TestProfileAnswer(t *testing.T) {
 		{"less", profiledDriver(1, "a", 100, 99, 101), profiledDriver(2, "b", 33, 34, 33), "b takes less CPU time than a (33.3 ms and 100 ms, 0.33x ["},
 		{"few samples", profiledDriver(1, "a", 30, 30), profiledDriver(2, "b", 35, 35), "b takes a CPU time that cannot be told from that of a yet (35 ms and 30 ms, 1.17x [0.826, 1.65]). a spends"},
 		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "cannot be told"},
-		{"one", profiledDriver(1, "a", 100), failed, "a spends 75 % ±8 in SQLite, 25 % ±8 in C library. b has no profile: it is failed."},
+		{"one", profiledDriver(1, "a", 100), failed, "a spends 75% ±8 in SQLite, 25% ±8 in C library. b has no profile: it is failed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := profile.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {

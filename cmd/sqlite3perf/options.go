@@ -135,7 +135,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 }
 
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
+	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, in addition to the printed result")
 	reaching(f, writes, "html")
 }
 

@@ -179,7 +179,7 @@ func (x *OnMachine) trust() string {
 		}
 	}
 	if more > 0 {
-		words += fmt.Sprintf("; %d more to beware of in its own report", more)
+		words += fmt.Sprintf("; %d more warnings in its own report", more)
 	}
 	return words
 }

@@ -67,10 +67,10 @@ func TestUnsetSettings(t *testing.T) {
 		if want := "\nsettings      nobody set " + locks + "synchronous in mine. The drivers' defaults differ"; !strings.Contains(head, want) {
 			t.Errorf("%d connections: no %q in\n%s", connections, want, head)
 		}
-		if want := "\nsettings      nobody set synchronous: full with modernc; normal with mattn\n"; strings.Count(tables, want) != 1 {
+		if want := "\nsettings      synchronous is not set, so each driver used its default: full with modernc; normal with mattn\n"; strings.Count(tables, want) != 1 {
 			t.Errorf("%d connections: not once %q in\n%s", connections, want, tables)
 		}
-		if want := "nobody set txlock: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
+		if want := "txlock is not set, so each driver used its default: deferred with mattn; immediate with modernc\n"; strings.Contains(tables, want) != (connections > 1) {
 			t.Errorf("%d connections: %q in\n%s", connections, want, tables)
 		}
 		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}

@@ -46,7 +46,7 @@ export function facts(list) {
 export function caveats(list, most = 4) {
   const items = (l) => h("ul", { class: "caveats" }, l.map((c) => h("li", { class: "warn" }, c.text)));
   if (list.length <= most + 1) return list.length ? items(list) : null;
-  return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more to beware of`), items(list.slice(most)))];
+  return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more warnings`), items(list.slice(most)))];
 }
 
 // choices makes a group of check boxes, one for each value. An empty list chosen means all values.

@@ -531,8 +531,8 @@ func TestCompare(t *testing.T) {
 		Answer string
 		Cells  []struct{ Verdict, Variant, Phase string }
 	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
-	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is slower than run 1") ||
-		!strings.Contains(c.Answer, "typically takes the same time as run 1 in 4 of 6 cells") {
+	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is 2.0 times as slow as run 1") ||
+		!strings.Contains(c.Answer, "Typical trials of run 2 and run 1 differ by less than 10% in 4 of 6 cells") {
 		t.Errorf("%+v", c)
 	}
 }

@@ -377,7 +377,7 @@ func addedCostLines(c *driver.AddedCost) []string {
 	}
 	var words []string
 	for _, p := range c.Phases {
-		share := fmt.Sprintf("%+.1f %%", 100*(p.WallRatio.Median-1))
+		share := fmt.Sprintf("%+.1f%%", 100*(p.WallRatio.Median-1))
 		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
 			share = "not told from 0"
 		}

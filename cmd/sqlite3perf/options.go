@@ -151,7 +151,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 }
 
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
+	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, in addition to the printed result")
 	reaching(f, writes, "html")
 	grouped(f, groupOutput, "html")
 }
@@ -227,7 +227,7 @@ func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", 
 func (o *runOptions) checkSchedule(r *request) error {
 	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
-		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
+		return usagef("--rounds %d: at least %d, the fewest that give a 95%% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
 		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)

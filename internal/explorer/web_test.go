@@ -549,8 +549,8 @@ func TestCompare(t *testing.T) {
 		Answer string
 		Cells  []struct{ Verdict, Variant, Phase string }
 	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
-	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is slower than run 1") ||
-		!strings.Contains(c.Answer, "typically takes the same time as run 1 in 4 of 6 cells") {
+	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is 2.0 times as slow as run 1") ||
+		!strings.Contains(c.Answer, "Typical trials of run 2 and run 1 differ by less than 10% in 4 of 6 cells") {
 		t.Errorf("%+v", c)
 	}
 }
@@ -858,7 +858,7 @@ func TestProfiledRun(t *testing.T) {
 	if l := get[*List](t, server, "/api/v1/runs?state=profile"); l.Matching != 3 || l.Runs[0].Profiled != "insert" || l.Runs[0].State != "profile" {
 		t.Errorf("%+v", l)
 	}
-	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100 %") {
+	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100%") {
 		t.Errorf("%+v", r)
 	}
 	for path, want := range map[string]string{"/runs/3/report": "picture-flame-mattn", "/api/v1/runs/3/report": `"sampler"`} {

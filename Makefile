@@ -145,7 +145,7 @@ studies-full: build ## the outputs in docs/studies.md at full scale, by this mac
 	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" -with '--scale full' docs/studies.md $(STUDIES)
 
 # PAGES="default=runs.db:1 writers=runs.db:2 …" SHOWN=runs.db:1, with runs as in docs/reports.
-pages: build ## the example pages in docs/reports and the screenshots in docs/images, of stored runs
+pages: build ## the example pages in docs/reports, the screenshots in docs/images and the screen in README.md, of stored runs
 	$(GO) run ./docs/pages -tool bin/sqlite3perf -screenshots "$(SHOWN)" $(PAGES)
 
 clean:

@@ -28,6 +28,7 @@ type fake struct {
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
 	limits   map[string]string
+	rollback error         // what every rollback returns
 	onTx     func(int)     // called with +1 when a transaction begins and -1 when it ends
 	open     int           // connections taken from the pool
 	quiet    bool          // inserted rows are not recorded in log
@@ -105,7 +106,7 @@ func (t fakeTx) end(how string) error {
 	}
 	return nil
 }
-func (t fakeTx) Rollback(context.Context) error { return t.end("rollback") }
+func (t fakeTx) Rollback(context.Context) error { return errors.Join(t.end("rollback"), t.rollback) }
 
 type fakeStmt struct {
 	*fake

@@ -379,3 +379,13 @@ func TestTimeout(t *testing.T) {
 		}
 	}
 }
+
+// TestTxlockUnobserved checks that a trial fails if txlock cannot be observed.
+func TestTxlockUnobserved(t *testing.T) {
+	f := newFake()
+	f.rollback = errors.New("no rollback")
+	got := serve(t, f, trialOf(t, blog(1), nil))
+	if r := got[len(got)-1].Reason; r == nil || !strings.Contains(r.Message, "observing txlock: no rollback") {
+		t.Errorf("%+v", r)
+	}
+}

@@ -40,3 +40,15 @@ func TestTypes(t *testing.T) {
 		}
 	}
 }
+
+// TestTypeErrorHasRow checks that the worker adds the row to a library's error about a type.
+func TestTypeErrorHasRow(t *testing.T) {
+	f := newFake()
+	f.answer = func(string, []any) ([]driver.Row, error) {
+		return nil, &driver.TypeError{Column: 1, Declared: driver.ColumnType{Type: driver.Int}, Got: "text"}
+	}
+	got := serve(t, f, trialOf(t, blog(1, selectUsers(1)), driver.Settings{"pool_size": "2"}))
+	if r := got[len(got)-1].Reason; r == nil || !strings.Contains(r.Message, "TEXT in row 1") {
+		t.Errorf("%+v", r)
+	}
+}

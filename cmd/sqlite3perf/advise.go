@@ -71,6 +71,7 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.targets, "targets", nil, "build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes the first time")
 	f.BoolVar(&o.diff, "diff", true, "run the statements of the workloads on all candidates, and compare the answers, as sqlite3perf diff does")
 	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
+	grouped(f, groupWhat, "drivers", "targets", "diff", "cold-build")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)

@@ -181,7 +181,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 		t.Fatal(err)
 	}
 	path := filepath.Join(here, "results.db")
-	if _, code := run1(t, 0, "tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s", "--store", path, "--dir", here); code != exitOK {
+	if _, code := run1(t, 0, "tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s", "--store", path, "--dir", here); code != exitOK {
 		t.Fatalf("tune: exit status %d", code)
 	}
 	st, err := store.OpenReadOnly(t.Context(), path)

@@ -57,12 +57,14 @@ type bisectOptions struct {
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the one that is seen to change)")
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
+	grouped(f, groupWhat, "phase", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addPrecisionFlag(f, "5%", "a difference within this `share` of the time is no change; less takes longer to tell")
+	o.addMarginFlag(f, "5%", "a difference within this `share` of the time is no change; less takes longer to tell")
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
 	o.addPlaceFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
 }
 
@@ -98,7 +100,7 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
-	s := &bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
+	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
 	show.note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
 	s.Begin = func(k, n int, first, second string) {
 		show.note("step %d of about %d: %s, compared with %s", k, n, second, first)
@@ -113,7 +115,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
 	case start != nil && !o.untilFixed:
-		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that mended it with --until-fixed", failure)}
+		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure)}
 	case missing != nil:
 		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
 	case len(found.Steps) == 0:
@@ -128,6 +130,7 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 		b.Also = also
 	}
 	err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
 		return bisect.Formats.Write(w, format, b, opts)
 	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
 	if failure = cmp.Or(failure, err); failure != nil {
@@ -193,8 +196,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 			c.ID = i + 1
 		}
 	}
-	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.precision}
-	r.precision = 0 // this run is to decide a verdict, not to measure figures precisely
+	r.compares = &result.Compares{Factor: result.FactorDriver, First: r.matrix.Side(r.matrix.Drivers[0]).Name, Second: r.matrix.Side(r.matrix.Drivers[1]).Name, Margin: r.margin}
 	if !m.o.exact {
 		r.compares.Looks, r.schedule.Settled = true, settled
 	}

@@ -98,11 +98,14 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer, beyond the time that was asked for, is ended and has failed")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
+	grouped(f, groupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")
+	grouped(f, groupLong, "duration", "rounds", "timeout", "patience", "trial-limit")
 	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	o.output.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
 func compareCommand(env *environment) *cobra.Command {
@@ -32,9 +33,9 @@ setting or of a parameter, in the order in which they are typed.
 
 Two drivers, or two values, are measured now, both in the same rounds, until every
 verdict is clear or --time is over. Each cell, which is a phase of a workload with its
-settings, has a verdict: slower, faster, same (the whole interval of the ratio lies
-within --precision) or cannot tell yet, with an estimate of what would settle it. Cells
-that are wrong or failed come first.
+settings, has a verdict: slower, faster, no difference (the whole interval of the ratio
+lies within --margin), probably one of these, or not known yet, with an estimate of
+the further rounds. Cells that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone. After a run or a report, two of its drivers can be
@@ -57,10 +58,11 @@ type compareOptions struct{ runOptions }
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addPrecisionFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	o.addMarginFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
@@ -104,7 +106,6 @@ func compareLive(ctx context.Context, env *environment, o *compareOptions, args 
 	}
 	r.prepared = allBuilt
 	r.ahead = tooFewRounds(r)
-	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.compares.Looks = true
 		r.schedule.Settled = untilCompared
@@ -123,11 +124,46 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 
 func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
-		return o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+			c := stats.CompareRun(a)
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			return compare.Formats.Write(w, format, compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, opts)
-		}, o.output.again(fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)))
+			opts.Hints.Further = o.output.further(a.Run, c)
+			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
+		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
+}
+
+// further returns the command that measures the further rounds of a run that a comparison needs, or
+// "" if there is none.
+func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
+	rounds, open := 0, []*stats.Compared(nil)
+	for _, x := range c.Cells {
+		if x.Rounds > 0 && x.Rounds < stats.MaxRounds {
+			rounds, open = max(rounds, x.Ratio.N+x.Rounds), append(open, x)
+		}
+	}
+	switch {
+	case open == nil:
+		return ""
+	case run.Stopped == result.StoppedRounds:
+		return fmt.Sprintf("the same command with --rounds %d", rounds)
+	}
+	return o.toExtend(run, compare.TimeToSettle(open))
+}
+
+// onlyThese returns the command that measures two drivers of a stored run until their comparison is
+// clear, or "" if a workload has no name that the command could take.
+func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
+	var workloads []string
+	for _, x := range c.Cells {
+		if x.Rounds > 0 {
+			workloads = with(workloads, x.Workload)
+		}
+	}
+	if workloads == nil || slices.ContainsFunc(workloads, func(w string) bool { return !slices.Contains(workload.Builtins(), w) }) {
+		return ""
+	}
+	return inStore(o.store, conditions.CommandLine([]string{"sqlite3perf", "compare", pair[0], pair[1], "--workloads", strings.Join(workloads, ",")}))
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
@@ -159,7 +195,7 @@ func tooFewRounds(r *request) string {
 
 // sides finds the two compared drivers, or the two compared values of a setting or parameter.
 func (o *compareOptions) sides(r *request) (*result.Compares, error) {
-	c := &result.Compares{Margin: r.precision}
+	c := &result.Compares{Margin: r.margin}
 	if len(r.matrix.Drivers) == 2 {
 		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Side(r.matrix.Drivers[0]).Name, r.matrix.Side(r.matrix.Drivers[1]).Name
 		if c.First == c.Second {
@@ -213,13 +249,14 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	}
 	margin := 0.0
 	err := inOrder(
-		func() error { return o.onlyOfStored(words, "precision") },
-		func() (err error) { margin, err = share("--precision", o.precision); return err },
+		func() error { return o.onlyOfStored(words, "margin") },
+		func() (err error) { margin, err = share("--margin", o.margin); return err },
 		o.output.check,
 	)
 	if err != nil {
 		return err
 	}
+	o.output.store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
@@ -249,13 +286,17 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	if pair != nil && len(first.Run.Cases) > 2 {
-		more = append(more, "sqlite3perf compare "+strings.Join(pair, " ")+" measures only these two, until it is clear")
+	further := ""
+	switch {
+	case pair != nil && len(driversOf(first.Run)) > 2:
+		further = o.output.onlyThese(pair, c)
+	case first == second && !isReport(args[0]):
+		further = o.output.further(first.Run, c)
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Scale, opts.Hints.More = scaleHint, more
+	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = scaleHint, more, further
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
-	}, o.output.again(again))
+	}, again)
 	if err != nil {
 		return err
 	}
@@ -285,7 +326,7 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 		return nil, usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
 	case first.Run.Compares == nil:
 		return nil, usagef("%s was not made by compare: name a second one", args[0])
-	case typed(o.flags.Lookup("precision")):
+	case typed(o.flags.Lookup("margin")):
 		first.Run.Compares.Margin = margin
 	}
 	return stats.CompareRun(first), nil

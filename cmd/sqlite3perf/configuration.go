@@ -84,6 +84,9 @@ func configure(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	if err := useFormer(cmd); err != nil {
+		return err
+	}
 	warnUnknownVariables(cmd)
 	for _, f := range files {
 		if slices.Sort(f.used); len(f.used) > 0 {

@@ -144,7 +144,7 @@ func TestStrangersDocument(t *testing.T) {
 	doc := string(text)
 	for _, c := range rootCommand(&environment{}).Commands() {
 		if !c.Hidden && !strings.Contains(doc, "`"+c.Name()+"`") && !strings.Contains(doc, "`"+c.Name()+" ") {
-			t.Errorf("what was tried with %s is not in it", c.Name())
+			t.Errorf("docs/strangers.md does not name %s: add it to the lines of the files that it reads", c.Name())
 		}
 	}
 	missing := map[string]bool{}

@@ -53,6 +53,7 @@ does to figures, and what to do. A fact that cannot be had is called unknown.`,
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	o.output.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
 	return cmd
 }
@@ -94,6 +95,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	show.finish()
 	machine.Judge(c)
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
 		opts.Hints.Directory = "--dir"
 		return doctor.Formats.Write(w, format, c, opts)
 	}, "sqlite3perf doctor")

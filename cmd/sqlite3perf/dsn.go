@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -23,9 +24,8 @@ import (
 type dsnOptions struct {
 	drivers []string
 	named   *pflag.Flag // the flag --drivers
-	format  string
+	output  outputOptions
 	quiet   bool
-	full    bool // print everything, even on a terminal
 	workers workerOptions
 }
 
@@ -47,7 +47,7 @@ proposed spellings are opened and read back in the same way.
 Keys and passwords in the name are not printed. A terminal gets the answer, and of the
 rest what fits below it; --full prints all.`,
 		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
-  sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc --format json`,
+  sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc -o dsn.json`,
 		Args: arguments(1, 1, "the data source name, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error { return tellDSN(cmd.Context(), env, o, args[0]) },
 	}
@@ -55,8 +55,9 @@ rest what fits below it; --full prints all.`,
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	o.named = f.Lookup("drivers")
 	o.workers.addFlags(f)
-	f.StringVar(&o.format, "format", "table", "table or json")
-	f.BoolVar(&o.full, "full", false, "all of it, also on a terminal, where otherwise what fits is printed")
+	o.output.addFlags(f)
+	o.output.setFormats("how the answer is printed", dsn.Formats.Names(), dsn.Formats.Check)
+	o.output.addFullFlag(f)
 	addQuietFlag(f, &o.quiet)
 	return cmd
 }
@@ -65,8 +66,8 @@ rest what fits below it; --full prints all.`,
 var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
 
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
-	if err := dsn.Formats.Check(o.format); err != nil {
-		return usageError{err}
+	if err := o.output.check(); err != nil {
+		return err
 	}
 	name, err := dsn.Parse(text)
 	if err != nil {
@@ -94,11 +95,9 @@ func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) 
 	if err != nil {
 		return err
 	}
-	opts := document.Options{Width: env.stdoutWidth, Hints: allOfIt}
-	if env.stdoutWidth > 0 && !o.full {
-		opts.Lines = screenLines(env.stdoutHeight)
-	}
-	return dsn.Formats.Write(env.stdout, o.format, &dsn.DSN{Name: name, Told: told}, opts)
+	return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+		return dsn.Formats.Write(w, format, &dsn.DSN{Name: name, Told: told}, opts)
+	}, "")
 }
 
 func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []build.Ref, err error) {

@@ -146,6 +146,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			name = long
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Hidden {
+				return
+			}
 			if strings.HasPrefix(f.Name, name) || levenshtein.ComputeDistance(name, f.Name) <= max(1, len(name)/3) {
 				names = append(names, "--"+f.Name)
 			}

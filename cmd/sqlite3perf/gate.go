@@ -41,10 +41,10 @@ A cell, which is a phase of a workload with its settings, regresses if it takes 
 --max-regression more, not by chance, and again when it is measured a second time. A
 wrong answer is a regression, too, and so are more operations that fail. A cell passes if
 its whole interval excludes a regression. If that takes longer than --time, the answer is
-"Not excluded": give it more --time, a greater --max-regression or fewer workloads. With
+"Not known yet": give it more --time, a greater --max-regression or fewer workloads. With
 --strict=false its exit status is 0.
 
-Exit status: 0 passed; 3 a regression; 4 not passed: a regression is not excluded, some
+Exit status: 0 passed; 3 a regression; 4 not passed: a regression is possible, some
 cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed;
 2 wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
@@ -82,14 +82,18 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
 	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
-	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible: not excluded, or seen once and not confirmed")
+	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible, or was seen once and not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	reaching(f, writes, "also")
+	grouped(f, groupWhat, "baseline", "drivers", "metrics", "allow-differences")
+	grouped(f, groupLong, "max-regression", "strict")
+	grouped(f, groupOutput, "also")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
+	o.output.addFullFlag(f)
 	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
@@ -193,7 +197,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 		return err
 	}
 	out.Max = most
-	o.precision = o.most
 	o.computing = newProgress(env, o.quiet).Computing
 	var r *request
 	if isStored(o.baseline) {
@@ -221,7 +224,6 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
-	r.precision = 0 // this run is to decide verdicts, not to measure figures precisely
 	if !o.exact {
 		r.schedule.Settled = func(run *result.Run, round int) ([]int, bool) {
 			if !stats.Look(round) {
@@ -375,6 +377,9 @@ func (o *gateOptions) live(ctx context.Context, env *environment) (*request, err
 	if err != nil {
 		return nil, err
 	}
+	if r.margin, err = share("--max-regression", o.most); err != nil {
+		return nil, err
+	}
 	if r.compares, err = o.sides(r); err != nil {
 		return nil, err
 	}
@@ -398,7 +403,8 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 		}
 		annotated = annotated || to.file == "" && to.format == "github"
 		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
-			opts.Hints = hints
+			opts.Hints, opts.Lines = hints, to.screen(env)
+			opts.Hints.Rest = allOfIt.Rest
 			return gate.Formats.Write(w, format, g, opts)
 		}, again)
 		if err != nil {

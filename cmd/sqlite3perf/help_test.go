@@ -1,10 +1,12 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 // TestHelp checks that every command shows its own help, for all ways to request help.
@@ -27,6 +29,80 @@ func TestHelp(t *testing.T) {
 	for _, args := range [][]string{{"versions", "--help"}, {"--help", "versions"}, {"help", "versions"}, {"versions", "-h"}} {
 		if out, code := run1(t, 0, args...); code != exitUsage || out != "" {
 			t.Errorf("%s: exit status %d:\n%s", strings.Join(args, " "), code, out)
+		}
+	}
+}
+
+// TestFlagGroups checks that the help of commands with many flags has them in groups, each flag once.
+func TestFlagGroups(t *testing.T) {
+	var commands []string
+	for _, c := range subcommands(rootCommand(processEnvironment())) {
+		usages := flagUsages(c, 0)
+		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if n := strings.Count(usages+" ", " --"+f.Name+" "); !f.Hidden && n < 1 || f.Hidden && n > 0 {
+				t.Errorf("%s: the help has --%s %d times", c.Name(), f.Name, n)
+			}
+		})
+		if strings.HasPrefix(usages, "Flags:\n") {
+			continue
+		}
+		commands = append(commands, c.Name())
+		at := -1
+		for _, g := range flagGroups {
+			next := strings.Index(usages, g+":\n")
+			if next <= at {
+				t.Errorf("%s: the group %q is at %d:\n%s", c.Name(), g, next, usages)
+			}
+			at = next
+		}
+	}
+	slices.Sort(commands)
+	want := []string{"advise", "bisect", "cluster", "compare", "gate", "locks", "profile", "reproduce", "run", "tune"}
+	if !slices.Equal(commands, want) {
+		t.Errorf("flags are in groups in %q, want %q", commands, want)
+	}
+}
+
+// TestFormerFlags checks that a flag's former name still sets the flag, with a note.
+func TestFormerFlags(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args      []string
+		env, want string
+		value     string
+		status    bool // an error
+	}{
+		{[]string{"compare", "a", "b", "--precision", "7%"}, "", "--precision is now --margin\n", "7%", false},
+		{[]string{"tune", "--precision=7%"}, "", "--precision is now --least-gain\n", "7%", false},
+		{[]string{"bisect", "a", "--margin", "7%"}, "", "", "7%", false},
+		{[]string{"bisect", "a", "--margin", "7%"}, "8%", "", "7%", false},
+		{[]string{"bisect", "a"}, "8%", "--precision is now --margin\n", "8%", false},
+		{[]string{"compare", "a", "--margin", "7%", "--precision", "8%"}, "", "", "", true},
+		{[]string{"run", "--precision", "7%"}, "", "", "", false},
+	} {
+		t.Setenv("SQLITE3PERF_PRECISION", c.env)
+		root := rootCommand(processEnvironment())
+		cmd, _, err := root.Find(c.args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var notes strings.Builder
+		root.SetErr(&notes)
+		if err := cmd.ParseFlags(c.args[1:]); err != nil {
+			t.Fatal(err)
+		}
+		err = configure(cmd)
+		if (err != nil) != c.status || notes.String() != c.want {
+			t.Errorf("%q: %v, and prints %q", c.args, err, notes.String())
+		}
+		for _, name := range []string{"margin", "least-gain"} {
+			if f := cmd.Flags().Lookup(name); f != nil && c.value != "" && f.Value.String() != c.value {
+				t.Errorf("%q: --%s is %s", c.args, name, f.Value)
+			}
+		}
+		if f := cmd.Flags().Lookup("precision"); c.value != "" && typed(f) {
+			t.Errorf("%q: --precision counts as typed", c.args)
 		}
 	}
 }

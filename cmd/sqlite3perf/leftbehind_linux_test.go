@@ -279,7 +279,7 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 		with("compare", "./good", "./better", "--rounds", "20"),
 		with("gate", "--baseline", "./good", "--drivers", "./better", "--rounds", "20", "--also", "junit=out/gate.xml"),
 		with("profile", "--drivers", "./good", "--phase", "query", "--time", "1s", "-o", "out/profile", "--force"),
-		with("tune", "--drivers", "./good", "--time", "5s"),
+		with("tune", "--drivers", "./good", "--time", "60s"),
 		with("advise", "--drivers", "./good,./better", "--rounds", "6"),
 		with("diff", "./good", "./better"),
 		with("locks", "--drivers", "./good"),

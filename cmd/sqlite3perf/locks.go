@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -69,10 +70,11 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ",") + ")"
 	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if operations are under way and no client begins or ends one for this long beyond busy_timeout, unless the workload has its own value")
 	f.IntSliceVar(&o.processes, "processes", nil, "how many processes share the clients of a mix, such as 1,2; the same as --set processes=1,2 (default: as the workload says, or 1)")
+	grouped(f, groupWhat, "drivers", "processes")
+	grouped(f, groupLong, "patience")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
 	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
-	o.precision = "5%"
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
 	o.output.setFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
@@ -101,13 +103,16 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 	if err != nil {
 		return err
 	}
-	r.precision, r.leftOut = 0, nil
+	r.leftOut = nil
 	if !o.exact && !o.flags.Changed("time") {
 		r.schedule.Rounds = lab.MinRounds
 	}
 	if r.cases, err = o.ways(r); err != nil {
 		return err
 	}
+	drivers := len(r.matrix.Drivers)
+	r.keepsTime = !o.exact && typed(o.flags.Lookup("time"))
+	r.called = fmt.Sprintf("locks of %s and %s", document.Counted(drivers, "driver"), document.Counted(len(r.cases)/drivers, "choice"))
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if a == nil || len(a.Run.Trials) == 0 {
 		return failure

@@ -124,9 +124,9 @@ var groups = []struct {
 }{
 	{"Measure", []func(*environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
 	{"Judge", []func(*environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
-	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, clusterCommand, dsnCommand}},
+	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, clusterCommand}},
 	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
-	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, workloadCommand, checkCommand, doctorCommand}},
+	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
 	{"One database of yours", []func(*environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},
 }
 
@@ -152,7 +152,9 @@ told apart are called a tie.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetUsageTemplate("{{if .HasParent}}" + root.UsageTemplate() + "{{else}}" + rootUsage + "{{end}}")
+	cobra.AddTemplateFunc("flagUsages", func(c *cobra.Command) string { return flagUsages(c, env.stdoutWidth) })
+	usage := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
+	root.SetUsageTemplate("{{if .HasParent}}" + usage + "{{else}}" + rootUsage + "{{end}}")
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	for _, g := range groups {

@@ -41,7 +41,8 @@ type runOptions struct {
 	rounds     int
 	exact      bool // the user gave --rounds
 	time       time.Duration
-	precision  string
+	precision  string // width at which a case is settled
+	margin     string // difference that counts as none, for commands that compare
 	seed       string
 	dir        string
 	trialLimit time.Duration
@@ -57,11 +58,13 @@ type runOptions struct {
 func addStoreFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "store", "", "`file` in which results are stored (default: results.db in the user's data directory)")
 	reaching(f, writes, "store")
+	grouped(f, groupOutput, "store")
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	reaching(f, executes, "drivers")
+	grouped(f, groupWhat, "drivers")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
@@ -78,16 +81,20 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; workloads that have no such parameter run as they are; several values make a matrix (repeatable)")
 	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, as many as have `number` events together (default: all)")
-}
-
-// addPrecisionFlag adds --precision. usage says what its value means for the command.
-func (o *runOptions) addPrecisionFlag(f *pflag.FlagSet, value, usage string) {
-	f.StringVar(&o.precision, "precision", value, usage)
+	grouped(f, groupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }
 
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
-	o.addPrecisionFlag(f, "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
+	f.StringVar(&o.precision, "precision", "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
+	grouped(f, groupLong, "precision")
+}
+
+// addMarginFlag adds --margin. usage says what its value means for the command.
+func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
+	f.StringVar(&o.margin, "margin", value, usage)
+	grouped(f, groupLong, "margin")
+	renamed(f, "precision", "margin")
 }
 
 // untilSettled lets the run end when its cases are settled, unless the user gave --rounds.
@@ -104,30 +111,39 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
 	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
 	o.addSeedFlag(f)
+	grouped(f, groupLong, "rounds")
 }
 
 func (o *runOptions) addScaleFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	grouped(f, groupLong, "scale")
 }
 
 func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage string) {
 	f.DurationVar(&o.time, "time", value, usage)
+	grouped(f, groupLong, "time")
 }
 
 func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
+	grouped(f, groupWhat, "seed")
 }
 
 func addDirFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
 	reaching(f, writes, "dir")
+	grouped(f, groupWhere, "dir")
 }
 
-func addQuietFlag(f *pflag.FlagSet, value *bool) { f.BoolVar(value, "quiet", false, "no progress") }
+func addQuietFlag(f *pflag.FlagSet, value *bool) {
+	f.BoolVar(value, "quiet", false, "no progress")
+	grouped(f, groupOutput, "quiet")
+}
 
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	addDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
+	grouped(f, groupLong, "trial-limit")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
@@ -137,6 +153,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
 	reaching(f, writes, "html")
+	grouped(f, groupOutput, "html")
 }
 
 // request is a runOptions after checking. Nothing has been created yet.
@@ -144,7 +161,8 @@ type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
 	schedule  lab.Schedule
-	precision float64 // precision of figures or verdicts, from --precision
+	precision float64 // from --precision; 0 if the run does not go on until figures are precise
+	margin    float64 // from --margin or --max-regression
 	workshop
 	leftOut   []result.LeftOut
 	study     *result.Study // the study that the run reproduces; nil if it reproduces none
@@ -165,6 +183,11 @@ type request struct {
 	fitted   bool                        // whether --time is long enough has been checked
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
+
+	// keepsTime says that nothing is measured if a trial of each workload shows that --time is not
+	// enough. called is what the error calls the run; "" for rounds of cases.
+	keepsTime bool
+	called    string
 }
 
 func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {
@@ -214,7 +237,10 @@ func (o *runOptions) checkSchedule(r *request) error {
 		return err
 	}
 	r.schedule = lab.Schedule{Rounds: o.rounds, Time: o.time}
-	if r.precision, err = share("--precision", o.precision); err != nil {
+	if r.precision, err = o.shareOf("precision", o.precision); err != nil {
+		return err
+	}
+	if r.margin, err = o.shareOf("margin", o.margin); err != nil {
 		return err
 	}
 	r.matrix.Seed, err = seed(o.seed)
@@ -232,6 +258,15 @@ func seed(given string) (uint64, error) {
 		return 0, usagef("--seed %s: want a number from 0 to %d", given, uint64(math.MaxUint64))
 	}
 	return n, nil
+}
+
+// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
+// has no such flag.
+func (o *runOptions) shareOf(name, value string) (float64, error) {
+	if f := o.flags.Lookup(name); f == nil || f.Annotations[formerKey] != nil {
+		return 0, nil
+	}
+	return share("--"+name, value)
 }
 
 // share parses the value of a flag that is a share, such as 2% or 0.02.

@@ -40,6 +40,7 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
 	reaching(f, writes, "output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
+	grouped(f, groupOutput, "format", "output", "no-color")
 }
 
 // tableFormat is the default format.
@@ -55,6 +56,7 @@ func (o *outputOptions) setFormats(what string, formats []string, known func(str
 
 func (o *outputOptions) addFullFlag(f *pflag.FlagSet) {
 	f.BoolVar(&o.full, "full", false, "every table, also on a terminal, where otherwise only the answer is printed")
+	grouped(f, groupOutput, "full")
 }
 
 // named returns the flag that names the file, with its value.
@@ -208,7 +210,7 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options docum
 			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
 		}}
-	if resumable(a.Run) == nil {
+	if resumable(a.Run, false) == nil {
 		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}
 	if a.Run.Compares != nil {

@@ -24,6 +24,7 @@ func (o *workerOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	reaching(f, executes, "source", "worker-cache")
+	grouped(f, groupWhere, "source", "worker-cache")
 }
 
 // workshop builds workers. known are the drivers of its source tree.

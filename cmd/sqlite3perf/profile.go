@@ -77,7 +77,10 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
 	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
+	o.output.addFullFlag(f)
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
+	grouped(f, groupWhat, "drivers", "phase")
+	grouped(f, groupOutput, "force")
 }
 
 type profileRequest struct {
@@ -313,6 +316,8 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	output := o.output
 	output.file = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines = output.screen(env)
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
 		return profile.Formats.Write(w, format, answer, opts)
 	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {

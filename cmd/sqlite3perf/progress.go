@@ -71,7 +71,9 @@ type progress struct {
 	told  time.Time     // time at which the last plain line was printed
 	text  int           // greatest width of the text before the bar, in columns
 
-	estimated bool // the estimated time of the run has been printed
+	takes    time.Duration // last estimate of the time of the run; 0 if there is none
+	printed  time.Duration // the estimate that was last printed as a plain line; 0 if none was
+	changing bool          // a line with a changed estimate has been printed
 }
 
 const (
@@ -167,12 +169,7 @@ func (p *progress) Planned(plan lab.Plan) {
 		if s := plan.Schedule; s.Rounds == 0 && plan.Takes > s.Time {
 			unless += fmt.Sprintf(": longer than --time %v, because %d rounds are run in any case", s.Time, lab.MinRounds)
 		}
-		now := ""
-		if p.estimated {
-			now = " now"
-		}
-		p.estimated = true
-		p.say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
+		p.estimate(plan, unless)
 		return
 	}
 	words := fmt.Sprintf("%s (each a workload on a driver, with settings), %s in all: ", document.Counted(plan.Cases, "case"), document.Counted(plan.Phases, "timed phase"))
@@ -193,6 +190,24 @@ func (p *progress) Planned(plan lab.Plan) {
 		words += ", at least " + roughly(least)
 	}
 	p.say("%s", words)
+}
+
+// estimate prints the estimated size of the run. On a terminal the estimate is part of the progress
+// bar. Elsewhere it is a plain line, and one more if the estimate changes by more than half.
+func (p *progress) estimate(plan lab.Plan, unless string) {
+	p.takes = plan.Takes
+	if p.bar != nil {
+		return
+	}
+	now := ""
+	if p.printed > 0 {
+		if p.changing || 2*plan.Takes <= 3*p.printed && 3*plan.Takes >= 2*p.printed {
+			return
+		}
+		now, p.changing = " now", true
+	}
+	p.printed = plan.Takes
+	p.say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
 }
 
 func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
@@ -234,7 +249,11 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)
 	}
-	p.draw(fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining), share)
+	words := fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining)
+	if whole := " of " + roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
+		words += whole
+	}
+	p.draw(words, share)
 }
 
 func roughly(d time.Duration) string {

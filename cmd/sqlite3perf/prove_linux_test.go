@@ -199,7 +199,7 @@ func TestProvePower(t *testing.T) {
 		testPower(t, "slower5", "--time", "3s") // without make prove, the test only checks that the command runs
 		return
 	}
-	for driver, flags := range map[string][]string{"slower5": nil, "slower2": {"--precision", "0.5%"}} {
+	for driver, flags := range map[string][]string{"slower5": nil, "slower2": {"--margin", "0.5%"}} {
 		t.Run(driver, func(t *testing.T) {
 			found, of := testPower(t, driver, flags...)
 			t.Logf("found slower in %d of %d comparisons", found, of)
@@ -264,7 +264,7 @@ func TestProveBisect(t *testing.T) {
 			}
 			return build.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
 		}
-		s := bisect.Search{Releases: releases, Margin: r.precision, Phase: o.phase, Measure: m.compare}
+		s := bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, Measure: m.compare}
 		s.End = func(step *bisect.Step) { t.Log(bisect.StepWords(step)) }
 		found, err := s.Run(t.Context())
 		if err != nil {

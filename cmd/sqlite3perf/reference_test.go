@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"maps"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
 var update = flag.Bool("update", false, "write docs/commands.md")
@@ -70,10 +73,10 @@ These mean the same in every command that names them below. [drivers.md](drivers
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
-	for _, s := range flagSets {
-		fmt.Fprintf(&b, "\n### %s\n\n", s.title)
+	for _, group := range append(flagGroups, "") {
+		fmt.Fprintf(&b, "\n### %s\n\n", groupTitle(group))
 		for _, name := range flags {
-			if s.has(name) {
+			if groupOf(shared[name]) == group {
 				b.WriteString(describe(shared[name]))
 			}
 		}
@@ -133,7 +136,7 @@ func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			text := describe(f)
 			count[text]++
-			if best := most[f.Name]; f.Name != "help" && count[text] > 1 && (best == nil || count[text] > count[describe(best)]) {
+			if best := most[f.Name]; f.Name != "help" && !f.Hidden && count[text] > 1 && (best == nil || count[text] > count[describe(best)]) {
 				most[f.Name] = f
 			}
 		})
@@ -150,14 +153,14 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
 		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
 	}
-	also := map[string]bool{}
+	also := map[string][]string{} // names of shared flags, by group
 	var own string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		text := describe(f)
 		switch s := shared[f.Name]; {
-		case f.Name == "help":
+		case f.Name == "help" || f.Hidden:
 		case s != nil && describe(s) == text:
-			also[f.Name] = true
+			also[groupOf(s)] = append(also[groupOf(s)], f.Name)
 		default:
 			own += text
 		}
@@ -166,38 +169,20 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	if own != "" {
 		own += "\n"
 	}
-	for _, s := range flagSets {
-		if s.names != nil && !slices.ContainsFunc(s.names, func(name string) bool { return !also[name] }) {
-			list = append(list, fmt.Sprintf("[%s](#%s)", strings.ToLower(s.title), strings.ReplaceAll(strings.ToLower(s.title), " ", "-")))
-			maps.DeleteFunc(also, func(name string, _ bool) bool { return s.has(name) })
+	for _, group := range append(flagGroups, "") {
+		if names := also[group]; names != nil {
+			slices.Sort(names)
+			list = append(list, fmt.Sprintf("[%s](#%s): %s", groupTitle(group), document.Slug(groupTitle(group)), strings.Join(names, ", ")))
 		}
 	}
-	if list = append(list, slices.Sorted(maps.Keys(also))...); len(list) > 0 {
-		own += "Shared flags: " + strings.Join(list, ", ") + "\n"
+	if list != nil {
+		own += "Shared flags. " + strings.Join(list, ". ") + ".\n"
 	}
 	b.WriteString(strings.TrimSuffix(own, "\n\n"))
 }
 
-// flagSets has sets of shared flags that most commands have together. The last set has all other
-// shared flags.
-var flagSets = []flagSet{
-	{"Work", []string{"allow-files", "dsn", "events", "param", "scale", "set"}},
-	{"Place", []string{"dir", "source", "trial-limit", "worker-cache"}},
-	{"Result", []string{"no-color", "output", "quiet", "store"}},
-	{"Other shared flags", nil},
-}
-
-type flagSet struct {
-	title string
-	names []string // names of the flags; nil: all flags that are in no other set
-}
-
-func (s flagSet) has(name string) bool {
-	if s.names != nil {
-		return slices.Contains(s.names, name)
-	}
-	return !slices.ContainsFunc(flagSets[:len(flagSets)-1], func(s flagSet) bool { return s.has(name) })
-}
+// groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
+func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
 
 // writeParagraph writes a paragraph of a help text. Indented lines in it are a table or
 // commands.

@@ -21,7 +21,7 @@ func reportCommand(env *environment) *cobra.Command {
 	o := &outputOptions{format: pageFormat}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write a stored run as a page with pictures",
+		Short: "Write a stored run as a page with pictures, as show RUN -o x.html does",
 		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
 server: the answer, pictures with the figures behind them, and for each cell its
 samples and the settings that were proven. It can be opened, mailed and printed. The page
@@ -30,7 +30,10 @@ of a run that tune, locks, advise, diff or cluster made has that command's answe
 
 The run is one of the store, given by its number or as "last", or a JSON report
 (base.json). Without -o the file is called run-3.html, or base.html, in the working
-directory. It prints the name of the file.`,
+directory. It prints the name of the file.
+
+Report RUN -o x.html and show RUN -o x.html write the same page. Report is the shorter way;
+show also has the other formats.`,
 		Example: "  sqlite3perf report last\n  sqlite3perf report 3 -o report.html\n  sqlite3perf report base.json",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -23,7 +23,7 @@ func reproduceCommand(env *environment) *cobra.Command {
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
 own tables, with the published figures beside the measured ones, and then its claims,
-each with a verdict: holds, does not hold, or cannot be told. A terminal gets the claims
+each with a verdict: holds, does not hold, or not known yet. A terminal gets the claims
 alone, unless --full is given. Without a name it lists the studies.
 
 What was wrong with the study is measured correctly, and listed below the tables.
@@ -71,6 +71,7 @@ type reproduceOptions struct {
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and those of the study's that are installed)")
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
+	grouped(f, groupWhat, "drivers", "as-published")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)

@@ -23,10 +23,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// withResume lists the flags that are allowed with --resume. Most of them do not affect what is
-// measured. The others name executables, files, directories and hosts, which are never taken from a
+// withResume lists the flags that are allowed with --resume. --time extends a run whose time is
+// over. Most of the others do not affect what is measured. The rest name executables, files, directories and hosts, which are never taken from a
 // store.
-var withResume = []string{"resume", "allow-files", "dir", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
+var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
 	if refused := o.othersTyped(withResume); refused != nil {
@@ -36,7 +36,7 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 	if err != nil {
 		return err
 	}
-	if err := resumable(run); err != nil {
+	if err := cmp.Or(resumable(run, typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
 		return usagef("run %d %w", run.ID, err)
 	}
 	o.computing = newProgress(env, o.quiet).Computing
@@ -47,8 +47,44 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 	return measure(ctx, env, o, r)
 }
 
-// resumable returns the reason why a run cannot be continued on any machine, or nil.
-func resumable(run *result.Run) error {
+// checkExtended returns an error if the user typed a --time with which the run cannot go on.
+func (o *runOptions) checkExtended(run *result.Run) error {
+	took := timeOf(run).Round(time.Second)
+	switch {
+	case !typed(o.flags.Lookup("time")):
+		return nil
+	case run.Schedule.Rounds > 0:
+		return fmt.Errorf("has a fixed number of rounds: leave out --time, or start a new run with more --rounds")
+	case o.time <= took:
+		return fmt.Errorf("has already taken %v, and --time is the time of the whole run: give more than %v", took, took)
+	}
+	return nil
+}
+
+// timeOf returns how long a run took, without the pauses between an end and a resumption.
+func timeOf(run *result.Run) time.Duration {
+	took := run.Ended.Sub(run.Started)
+	for _, r := range run.Resumed {
+		took -= time.Duration(r.PauseNS)
+	}
+	return max(0, took)
+}
+
+// toExtend returns the command that measures a run for a further time, or "" if there is none. The
+// run must have ended because its time was over: it was judged again and again until then, which
+// its intervals allow for, so it can go on.
+func (o *outputOptions) toExtend(run *result.Run, further time.Duration) string {
+	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
+		return ""
+	}
+	const step = 10 * time.Second
+	total := (timeOf(run) + further + further/4 + step).Truncate(step) // a quarter more, because it is an estimate
+	return inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
+}
+
+// resumable returns the reason why a run cannot be continued on any machine, or nil. extended says
+// that it gets more time.
+func resumable(run *result.Run, extended bool) error {
 	switch {
 	case run.Merged != "":
 		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
@@ -66,7 +102,10 @@ func resumable(run *result.Run) error {
 	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
 		return fmt.Errorf("lacks rows that somebody has deleted: %s", startAgain)
 	}
-	complete := []string{result.StoppedRounds, result.StoppedSettled, result.StoppedTime}
+	complete := []string{result.StoppedRounds, result.StoppedSettled}
+	if !extended {
+		complete = append(complete, result.StoppedTime)
+	}
 	if slices.Contains(complete, run.Stopped) && len(run.Resumable()) == 0 {
 		return fmt.Errorf("is complete (%s), and no case failed: there is nothing to resume", result.Ending(run.Stopped))
 	}
@@ -90,6 +129,9 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	}
 	if run.Compares != nil {
 		r.print = o.comparisonPrinter(env)
+	}
+	if typed(o.flags.Lookup("time")) {
+		r.schedule.Time = o.time
 	}
 	if run.TrialLimitNS > 0 && !typed(o.flags.Lookup("trial-limit")) {
 		o.trialLimit = time.Duration(run.TrialLimitNS)
@@ -320,6 +362,7 @@ func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m r
 		}
 	}
 	// If the run is resumed once more, these values must be the ones of today.
+	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.now()))
 }

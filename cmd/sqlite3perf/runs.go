@@ -2,9 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"encoding/csv"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -18,63 +22,109 @@ import (
 )
 
 func runsCommand(env *environment) *cobra.Command {
-	var storeFile string
+	var o outputOptions
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
 profiled, and of a run with an answer which command gave it. SETTINGS has the settings and parameters that were given for the workloads of a
 run, with all their values. If the runs are of several machines, MACHINE says of which each
-is.`,
-		Example: "  sqlite3perf runs",
+is. --format csv has the same columns, and --format json all that the list knows of a run.`,
+		Example: "  sqlite3perf runs\n  sqlite3perf runs --format json",
 		Args:    arguments(0, 0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			path, err := storePath(storeFile)
-			if err != nil {
-				return err
-			}
-			st, err := store.OpenReadOnly(cmd.Context(), path)
-			if err != nil {
-				return err
-			}
-			defer st.Close()
-			list, err := st.List(cmd.Context())
-			if err != nil {
-				return err
-			}
-			rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
-			several := slices.ContainsFunc(list, func(e store.Entry) bool { return machineOf(e) != machineOf(list[0]) })
-			if several {
-				rows[0] = append(rows[0], "MACHINE")
-			}
-			for _, e := range list {
-				trials := fmt.Sprint(e.Trials)
-				if !e.Sampled() {
-					trials = "–"
-				}
-				rows = append(rows, []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
-					document.Line(ending(e)), document.Line(document.FirstOf(e.Drivers, mostNamed, ",")), document.Line(document.FirstOf(hashed(e), mostNamed, ",")), document.Line(asked(e.Asked))})
-				if last := len(rows) - 1; several {
-					rows[last] = append(rows[last], document.Line(machineOf(e)))
-				}
-			}
-			for _, line := range fitted(rows, env.stdoutWidth) {
-				if _, err := fmt.Fprintln(env.stdout, line); err != nil {
-					return err
-				}
-			}
-			orphans, err := st.Orphans(cmd.Context())
-			if err != nil {
-				return err
-			}
-			if text := store.OrphansText(orphans); text != "" {
-				fmt.Fprintf(env.stderr, "store %s: %s\n", path, text)
-			}
-			return damagedRuns(path, list)
-		},
+		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd.Context(), env, &o) },
 	}
-	addStoreFlag(cmd.Flags(), &storeFile)
+	addStoreFlag(cmd.Flags(), &o.store)
+	o.addFlags(cmd.Flags())
+	o.setFormats("how the list is printed", runsFormats.Names(), runsFormats.Check)
 	return cmd
+}
+
+func listRuns(ctx context.Context, env *environment, o *outputOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	path, err := storePath(o.store)
+	if err != nil {
+		return err
+	}
+	if o.file != "" && sameFile(o.file, path) {
+		return usagef("-o %s is the store, which is not written over: name another file", o.file)
+	}
+	st, err := store.OpenReadOnly(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	list, err := st.List(ctx)
+	if err != nil {
+		return err
+	}
+	err = o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return runsFormats.Write(w, format, list, opts)
+	}, o.again("sqlite3perf runs"))
+	if err != nil {
+		return err
+	}
+	orphans, err := st.Orphans(ctx)
+	if err != nil {
+		return err
+	}
+	if text := store.OrphansText(orphans); text != "" {
+		fmt.Fprintf(env.stderr, "store %s: %s\n", path, text)
+	}
+	return damagedRuns(path, list)
+}
+
+var runsFormats = document.FormatsOf[[]store.Entry, document.Options]{What: "list of runs", List: []document.Format[[]store.Entry, document.Options]{
+	{Name: tableFormat, To: func(w io.Writer, list []store.Entry, o document.Options) error {
+		_, err := fmt.Fprintln(w, strings.Join(fitted(runRows(list, mostNamed), o.Width), "\n"))
+		return err
+	}},
+	{Name: "markdown", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
+		rows := runRows(list, mostNamed)
+		g := document.Grid{Rows: rows[1:]}
+		for _, title := range rows[0] {
+			g.Columns = append(g.Columns, document.Column{Title: title})
+		}
+		return document.RenderMarkdown(w, document.Document{g})
+	}},
+	{Name: "csv", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
+		c := csv.NewWriter(w)
+		for _, row := range runRows(list, math.MaxInt) {
+			if err := c.Write(document.CSVFields(row)); err != nil {
+				return err
+			}
+		}
+		c.Flush()
+		return c.Error()
+	}},
+	{Name: "json", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
+		return document.Encode(w, store.JSONRuns{Version: store.RunsVersion, Runs: append([]store.Entry{}, list...)})
+	}},
+}}
+
+// runRows returns the list of runs as rows of a table; the first has the titles. It names at most
+// most drivers and workloads of a run.
+func runRows(list []store.Entry, most int) [][]string {
+	rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
+	several := slices.ContainsFunc(list, func(e store.Entry) bool { return machineOf(e) != machineOf(list[0]) })
+	if several {
+		rows[0] = append(rows[0], "MACHINE")
+	}
+	for _, e := range list {
+		trials := fmt.Sprint(e.Trials)
+		if !e.Sampled() {
+			trials = "–"
+		}
+		row := []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
+			ending(e), document.FirstOf(e.Drivers, most, ","), document.FirstOf(hashed(e), most, ","), asked(e.Asked)}
+		if several {
+			row = append(row, machineOf(e))
+		}
+		rows = append(rows, document.Map(row, document.Line))
+	}
+	return rows
 }
 
 // machineOf returns the name of the machine of a run. For another machine, it is the name that the

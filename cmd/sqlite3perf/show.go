@@ -45,9 +45,10 @@ did, in each of their formats; --figures prints what was measured instead.
 With --workload it prints instead the text of a workload as that run has read it, and
 with --chart one of the pictures of its page, as svg or png; a name that no picture has
 lists them.
+With -o run3.html it writes the run as a page, exactly as sqlite3perf report does.
 Several runs are those of the same work on several machines: show prints what is the same
 on all of them and what turns around.`,
-		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
+		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 3 -o run3.html\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
 		Args:    arguments(1, -1, "the run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}

@@ -154,6 +154,7 @@ func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; the same plan and seed on each, side by side (--dir is then a directory there)")
 	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` that reaches hosts, with its options, such as 'ssh -F file'")
 	reaching(f, executes, "hosts", "ssh")
+	grouped(f, groupWhere, "hosts", "ssh")
 }
 
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }

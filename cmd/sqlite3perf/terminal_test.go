@@ -31,6 +31,17 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
+// TestStepFits checks that a step is cut before the terminal's last column, so that it takes one line.
+func TestStepFits(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Now()
+	env := &environment{rawErr: &out, stderrWidth: 20, now: func() time.Time { now = now.Add(time.Second); return now }}
+	(&fromOptions{}).teller(env)(strings.Repeat("x", 30))
+	if want := "\r\x1b[K" + strings.Repeat("x", 18) + "…"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
 func TestColour(t *testing.T) {
 	here := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", here)
@@ -104,7 +115,7 @@ func TestTuneOnTerminal(t *testing.T) {
 		var out, messages bytes.Buffer
 		env := &environment{stdout: &out, stderr: &messages, stdoutWidth: 40, stdoutHeight: 18, stderrWidth: 40, now: time.Now,
 			catch: func() <-chan os.Signal { return nil }}
-		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "1s",
+		args := []string{"tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s",
 			"--store", filepath.Join(here, "results.db"), "--dir", here, fmt.Sprintf("--full=%t", full)}
 		if code := execute(t.Context(), env, args); code != exitOK {
 			t.Fatalf("exit status %d: %s", code, messages.String())
@@ -298,13 +309,40 @@ func TestProgressOfRace(t *testing.T) {
 	plan.Takes = 12 * time.Second
 	p.Planned(plan)
 	plan.Schedule.Rounds, plan.Schedule.Time = 0, time.Minute
+	plan.Takes = 17 * time.Second
+	p.Planned(plan)
+	plan.Takes = 20 * time.Second
+	p.Planned(plan)
+	plan.Takes = 60 * time.Second
 	p.Planned(plan)
 	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at most 80 trials in 8 rounds
 estimate: 80 trials in 12s at most: what is slower is left out on the way
-estimate now: 80 trials in 12s, unless all cases are settled before
+estimate now: 80 trials in 20s, unless all cases are settled before
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)
+	}
+}
+
+// TestEstimateOnTerminal checks that on a terminal an estimate is part of the progress bar, and that
+// no line of it stays.
+func TestEstimateOnTerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: 100, now: time.Now}, false)
+	trial := func() {
+		p.Trial(2, 6, 3, 30, 2*time.Minute, &lab.Case{}, &result.Trial{Status: result.OK})
+	}
+	for _, takes := range []time.Duration{4 * time.Minute, 8 * time.Minute} {
+		p.Planned(lab.Plan{Cases: 10, Phases: 10, Trials: 60, Schedule: lab.Schedule{Rounds: 6}, Takes: takes})
+		if strings.Contains(out.String(), "\n") {
+			t.Errorf("a line stays: %q", out.String())
+		}
+		trial()
+		if want := "trial 3 of 30, about 2m0s left of " + roughly(takes); !strings.Contains(out.String(), want) {
+			t.Errorf("no %q: %q", want, out.String())
+		}
+		out.Reset()
+		p.bar = newProgress(&environment{stderr: &out, rawErr: &out, stderrWidth: 100, now: time.Now}, false).bar // draws at once
 	}
 }
 
@@ -320,12 +358,12 @@ func TestProgressOfTooLittleTime(t *testing.T) {
 	p.Planned(plan)
 	plan.Schedule.Time, plan.Takes = time.Minute, 0
 	p.Planned(plan)
-	plan.Takes = 40 * time.Second
+	plan.Takes = 61 * time.Second
 	p.Planned(plan)
 	const want = `10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 15s are over; --time 15s is not enough for them: they take at least 30s
 estimate: 60 trials in 40s: longer than --time 15s, because 6 rounds are run in any case
 10 cases (each a workload on a driver, with settings), 10 timed phases in all: at least 60 trials in 6 rounds, then more until 1m0s are over, at least 30s
-estimate now: 60 trials in 40s
+estimate now: 60 trials in 1m1s: longer than --time 1m0s, because 6 rounds are run in any case
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("-want +got\n%s", diff)

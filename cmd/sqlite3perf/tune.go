@@ -60,6 +60,7 @@ type tuneOptions struct {
 	phase      string
 	durability string
 	settings   []string
+	leastGain  string
 }
 
 // durabilities are the values of --durability. mostLost has the worst loss that each of them
@@ -79,7 +80,9 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.addScaleFlag(f)
 	o.addTimeFlag(f, 3*time.Minute, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
 	o.addSeedFlag(f)
-	o.addPrecisionFlag(f, "2%", "a setting that gains less than this `share` of the time is not worth setting")
+	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting that gains less than this `share` of the time is not worth setting")
+	renamed(f, "precision", "least-gain")
+	grouped(f, groupWhat, "drivers", "durability", "settings", "phase", "least-gain")
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
@@ -95,6 +98,11 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 		return usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
 	}
 	s.Most = most
+	gain, err := share("--least-gain", o.leastGain)
+	if err != nil {
+		return err
+	}
+	s.Margin = gain
 	if o.flags.Changed("settings") && len(o.settings) == 0 {
 		return usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
 	}
@@ -129,7 +137,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 			}
 		}
 	}
-	s.Margin, r.precision = r.precision, 0
+	r.keepsTime = typed(o.flags.Lookup("time"))
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.note}
 	s.Needs = func(n tune.Need) { show.note("%s", needWords(n, o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {

@@ -3,8 +3,8 @@
 //	go run ./docs/pages -tool bin/sqlite3perf -screenshots results.db:3 default=results.db:3 writers=results.db:4
 //
 // An argument NAME=STORE:RUN makes docs/reports/NAME.html. Paths of this machine are shortened in
-// it. The screenshots are written to docs/images. The run of -screenshots should have measured all
-// drivers on the default workloads.
+// it. The run of -screenshots should have measured all drivers on the default workloads. Its
+// screenshots are written to docs/images, and its first screen into the README.
 package main
 
 import (
@@ -62,6 +62,9 @@ func (p *pages) make(ctx context.Context, screenshots string, reports []string) 
 	}
 	if screenshots == "" {
 		return nil
+	}
+	if err := p.screen(ctx, screenshots); err != nil {
+		return fmt.Errorf("%s: %w", screenshots, err)
 	}
 	return p.screenshots(ctx, screenshots)
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -58,6 +59,7 @@ var written = []struct {
 	{"machines", "sqlite3perf on several machines", "What sqlite3perf run, compare and reproduce write with --format json and several --hosts, and show with several runs.", machines.JSONMachines{Version: machines.MachinesVersion}},
 	{"gates", "sqlite3perf gate on several machines", "What sqlite3perf gate writes with --format json and several --hosts.", machines.JSONGates{Version: gate.GateVersion}},
 	{"profile", "sqlite3perf profile", "What sqlite3perf profile writes with --format json.", profile.Profiled{Version: profile.ProfileVersion}},
+	{"runs", "sqlite3perf list of runs", "What sqlite3perf runs writes with --format json.", store.JSONRuns{Version: store.RunsVersion}},
 	{"tuning", "sqlite3perf search for settings", "What sqlite3perf tune writes with --format json.", tune.JSONTuning{Version: tune.TuningVersion}},
 }
 

@@ -29,7 +29,7 @@ type Difference struct {
 }
 
 // Formats are the output formats of a bisection.
-var Formats = document.Question[Bisection]{Name: "bisection", Document: bisection, Title: "Bisection", Page: bisectionPage, JSON: jsonOf}.Formats()
+var Formats = document.Question[Bisection]{Name: "bisection", Document: bisection, Title: "Bisection", Fits: true, Page: bisectionPage, JSON: jsonOf}.Formats()
 
 // Answer says in a sentence or two which release changed which cell, and how.
 func (b Bisection) Answer() string {
@@ -38,7 +38,7 @@ func (b Bisection) Answer() string {
 	case c == nil:
 		return b.none()
 	case b.Bad == "":
-		return fmt.Sprintf("%s changed, and the search was not finished.", c)
+		return fmt.Sprintf("%s changed, but the search was not finished.", c)
 	case b.Pair == nil:
 		return fmt.Sprintf("%s changed between %s %s and %s; the two were not compared.", c, b.Driver, b.Good, b.Bad)
 	}
@@ -47,7 +47,7 @@ func (b Bisection) Answer() string {
 		who = fmt.Sprintf("One of %s %s is the first release in which", b.Driver, strings.Join(append(slices.Clone(b.Between), b.Bad), ", "))
 	}
 	if b.Pair.Judgment != Changed {
-		return fmt.Sprintf("%s changed up to %s %s, but between %s and %s that is not seen (%s): it may have come with several releases.",
+		return fmt.Sprintf("%s changed up to %s %s, but %s and %s don't differ clearly (%s): several releases may each have a part in it.",
 			c, b.Driver, b.Bad, b.Good, b.Bad, ratioOf(b.Pair.Cell))
 	}
 	switch x := b.Pair.Cell; {
@@ -64,7 +64,8 @@ func (b Bisection) Answer() string {
 		}
 		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
 	default:
-		return fmt.Sprintf("%s %s is %s: %s the time of %s %s.", who, c, c.Verdict, document.Times(x.Ratio.Median), b.Good, document.Interval(x.Ratio.Interval))
+		by := document.SlowerBy(x.Ratio)
+		return fmt.Sprintf("%s %s is %s%s.", who, c, document.Than(by, "in "+b.Good), strings.TrimPrefix(document.Slower(x.Ratio), by))
 	}
 }
 
@@ -87,15 +88,15 @@ func (b Bisection) none() string {
 	first, last := b.Releases[0], b.Releases[len(b.Releases)-1]
 	worse := "slower, faster, wrong or failed"
 	if b.UntilFixed {
-		worse = "faster or mended"
+		worse = "faster or fixed"
 	}
 	if b.Certain() {
-		return fmt.Sprintf("No release of %s from %s to %s that was measured made a cell %s (times within ±%s, and failures within as many points, are the same).", b.Driver, first, last, worse, document.Share(b.Margin))
+		return fmt.Sprintf("None of the measured releases of %s from %s to %s made a cell %s. (A difference of up to %s counts as none.)", b.Driver, first, last, worse, document.Share(b.Margin))
 	}
 	for _, s := range slices.Backward(b.Steps) {
 		if s.Judgment == Unclear {
-			return fmt.Sprintf("It cannot be told yet whether a release of %s from %s to %s made a cell %s: to tell, %s of %s would take another %s.",
-				b.Driver, first, last, worse, s.Cell, s.Second, compare.MoreRounds(s.Cell.Rounds, s.Cell.Time))
+			return fmt.Sprintf("It is not known yet whether a release of %s from %s to %s made a cell %s: %s of %s needs %s.",
+				b.Driver, first, last, worse, s.Cell, s.Second, compare.Settling([]*stats.Compared{s.Cell}))
 		}
 	}
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
@@ -106,7 +107,7 @@ func (b Bisection) none() string {
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
-		return fmt.Sprintf("%s failed, not %s", compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
+		return fmt.Sprintf("%s failed, before %s", compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
 	case x == nil || !x.Measured():
 		return ""
 	}
@@ -117,7 +118,7 @@ func ratioOf(x *stats.Compared) string {
 func StepWords(s *Step) string {
 	switch {
 	case s.Judgment == PassedOver:
-		return fmt.Sprintf("%s is passed over: %s", s.Second, document.Line(s.Why))
+		return fmt.Sprintf("%s is skipped: %s", s.Second, document.Line(s.Why))
 	case s.Cell == nil:
 		return s.Second + " is unchanged"
 	case !s.Cell.Measured():
@@ -125,12 +126,16 @@ func StepWords(s *Step) string {
 	case s.Judgment == Unclear && s.Cell.FailuresOpen():
 		return fmt.Sprintf("%s: %s: %s: %s", s.Second, judged(s), s.Cell, s.Cell.Why)
 	}
-	return fmt.Sprintf("%s: %s: %s takes %s the time of %s", s.Second, judged(s), s.Cell, ratioOf(s.Cell), s.First)
+	by := document.SlowerBy(s.Cell.Ratio)
+	return fmt.Sprintf("%s: %s: %s is %s%s", s.Second, judged(s), s.Cell, document.Than(by, "in "+s.First), strings.TrimPrefix(document.Slower(s.Cell.Ratio), by))
 }
 
 func judged(s *Step) string {
-	if s.Judgment == Unclear {
+	switch s.Judgment {
+	case Unclear:
 		return compare.Word(stats.Unclear)
+	case PassedOver:
+		return "skipped"
 	}
 	return string(s.Judgment)
 }
@@ -143,7 +148,7 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	}
 	if b.Change != nil && b.Pair != nil {
 		if b.Also == nil {
-			l.Note(document.Item{Label: "also changed", Text: "nothing else that is known: not SQLite, its compile options or other modules"})
+			l.Note(document.Item{Label: "also changed", Text: "nothing else that is known: SQLite, its compile options and other modules are the same"})
 		}
 		for _, a := range b.Also {
 			l.Note(document.Item{Label: a.What, Text: a.words()})
@@ -154,6 +159,8 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	}
 	l.Note(document.Item{Label: "searched", Text: fmt.Sprintf("%d releases of %s, %s to %s, in %s",
 		len(b.Releases), b.Driver, b.Releases[0], b.Releases[len(b.Releases)-1], document.Counted(int64(len(b.Steps)), "step"))})
+	d = append(d, l)
+	l = nil
 	var seen []result.Warning
 	rounds := 0
 	for _, s := range b.Steps {
@@ -165,9 +172,25 @@ func bisection(b Bisection, _ document.Options) document.Document {
 		}
 		seen, rounds = append(seen, s.Analysis.Warnings...), rounds+s.Analysis.Run.Rounds
 	}
-	d = append(d, append(l, conditions.MachineWarnings(seen, rounds)...))
 	d = append(d, stepGrid(b.Steps))
-	return append(d, document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds of one run. ratio: the time of the release divided by that of the one it is compared with, with its interval of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true})
+	if l = append(l, conditions.MachineWarnings(seen, rounds)...); l != nil {
+		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: measured(l)}}})
+	}
+	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: time of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
+}
+
+// measured names the part of the answer that says how it was measured.
+func measured(l document.List) string {
+	warnings := 0
+	for _, it := range l {
+		if it.Alarm {
+			warnings++
+		}
+	}
+	if warnings > 0 {
+		return "how it was measured, with " + document.Counted(int64(warnings), "warning")
+	}
+	return "how it was measured"
 }
 
 func (d Difference) words() string {
@@ -306,7 +329,7 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 				row.Tip = document.Tips(compare.CellName(s.Cell), row.Tip)
 				ok = true
 			case s.Judgment == PassedOver:
-				row.Reason = "passed over: " + s.Why
+				row.Reason = "skipped: " + s.Why
 			case s.Cell != nil:
 				row.Reason = judged(s) + ": " + cmp.Or(s.Cell.Why, s.Cell.String()+" has no ratio")
 			default:

@@ -70,7 +70,7 @@ func (t *ClusterTrial) Lost() int64 {
 }
 
 // Formats are the output formats of a cluster's results.
-var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster"}.Formats(
+var Formats = document.Question[*Clusters]{Name: "cluster", Document: clusters, Title: "Cluster", Fits: true}.Formats(
 	document.Format[*Clusters, document.Options]{Name: "svg", To: writeClusterSVG},
 	document.Format[*Clusters, document.Options]{Name: "json", To: writeClusterJSON})
 

@@ -4,10 +4,8 @@ package compare
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -22,236 +20,16 @@ type Compared struct {
 }
 
 // Formats are the output formats of a comparison.
-var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage,
+var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage, Fits: true,
 	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
-
-// Answer says in a sentence or two what the comparison found.
-func Answer(c *stats.Comparison) string {
-	if len(c.Cells) == 0 {
-		return fmt.Sprintf("Nothing to compare: %s and %s have no cell in common.", c.First, c.Second)
-	}
-	var parts []string
-	for _, v := range []stats.Verdict{stats.Slower, stats.Faster, stats.Same, stats.Unclear} {
-		for _, typical := range []bool{true, false} { // cells whose typical trials take the same time are counted separately
-			cells := cellsThat(c, func(x *stats.Compared) bool {
-				return x.Verdict == v && !x.FailuresOpen() && (x.Typical && v != stats.Same) == typical
-			})
-			if cells != nil {
-				parts = append(parts, verdictWords(c, v, typical, cells))
-			}
-		}
-	}
-	if open := failuresOpen(c); open != "" {
-		parts = append(parts, open)
-	}
-	sentences := missing(c)
-	if n := c.Count(stats.Differing); n > 0 {
-		sentences = append(sentences, fmt.Sprintf("The answers differ in %s.", ofCells(n, c)))
-	}
-	sentences = append(sentences, failuresTold(c, stats.FailsMore, "More")...)
-	sentences = append(sentences, failuresTold(c, stats.FailsLess, "Fewer")...)
-	if parts != nil {
-		sentences = append(sentences, c.Second+" "+strings.Join(parts, "; ")+".")
-	}
-	differing, _ := conditions.SideRisks(c)
-	for _, r := range differing {
-		sentences = append(sentences, fmt.Sprintf("With %s, %s.", r.Settings, r.Text))
-	}
-	return strings.Join(sentences, " ") + conditions.CountTooShort(c.Cells)
-}
-
-func cellsThat(c *stats.Comparison, has func(*stats.Compared) bool) (list []*stats.Compared) {
-	for _, x := range c.Cells {
-		if has(x) {
-			list = append(list, x)
-		}
-	}
-	return list
-}
-
-// FailedShare formats a share of failed operations with three digits, because small differences
-// matter.
-func FailedShare(v float64) string { return fmt.Sprintf("%.3g%%", 100*v) }
-
-func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
-	cells := cellsThat(c, func(x *stats.Compared) bool { return x.Verdict == v })
-	if cells == nil {
-		return nil
-	}
-	shares := ""
-	if len(cells) == 1 {
-		shares = " (" + failedShares(cells[0]) + ")"
-	}
-	return []string{fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(len(cells), c), shares)}
-}
-
-func failedShares(x *stats.Compared) string {
-	return FailedShare(x.Failing.Second) + " against " + FailedShare(x.Failing.First)
-}
-
-func failuresOpen(c *stats.Comparison) string {
-	cells := cellsThat(c, (*stats.Compared).FailuresOpen)
-	if cells == nil {
-		return ""
-	}
-	shares := ""
-	if len(cells) == 1 {
-		shares = failedShares(cells[0]) + "; "
-	}
-	return fmt.Sprintf("cannot be told from %s yet%s, because more of its operations may fail, or fewer (%s%s)", c.First, inCells(len(cells), c), shares, Settling(cells))
-}
-
-func missing(c *stats.Comparison) (sentences []string) {
-	for i, name := range []string{c.First, c.Second} {
-		var phases conditions.Groups[result.Status, stats.TableName]
-		for _, x := range c.Cells {
-			side := []*stats.Cell{x.First, x.Second}[i]
-			if phase := atFault(x, side); x.Verdict == stats.Bad && side.Status != result.OK && !slices.Contains(phases.Of[side.Status], phase) {
-				phases.Add(side.Status, phase)
-			}
-		}
-		for _, s := range phases.Keys {
-			sentences = append(sentences, fmt.Sprintf("%s is %s in %s.", name, document.States[s], ofCells(len(phases.Of[s]), c)))
-		}
-	}
-	return sentences
-}
-
-// atFault names the phase that leaves a side of a cell without figures. It may be another phase of
-// the same trials.
-func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
-	name := x.TableName
-	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
-		name.Phase = side.Reason.Phase
-	}
-	return name
-}
-
-func ofCells(n int, c *stats.Comparison) string {
-	if len(c.Cells) == 1 {
-		return "the one cell"
-	}
-	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
-}
-
-// inCells returns words that follow a verdict: the number of cells, or "" if the comparison has
-// only one.
-func inCells(n int, c *stats.Comparison) string {
-	if len(c.Cells) == 1 {
-		return ""
-	}
-	return " in " + ofCells(n, c)
-}
-
-// verdictWords says that cells have the verdict v, with their ratios. If typical is set, typical
-// trials take the same time on both sides, so only the means can differ.
-func verdictWords(c *stats.Comparison, v stats.Verdict, typical bool, cells []*stats.Compared) string {
-	verb, but, how := "cannot be told from "+c.First+" yet", "", Ratios(cells, len(c.Cells))
-	if typical {
-		how += "; " + means(cells)
-	}
-	switch {
-	case v == stats.Slower || v == stats.Faster:
-		verb = "is " + string(v) + " than " + c.First
-	case v == stats.Same:
-		verb, how = "takes the same time as "+c.First, how+", within ±"+document.Share(c.Margin)
-	case typical:
-		verb, but = "typically takes the same time as "+c.First, ", but slow trials can still make a difference"
-	}
-	if v == stats.Unclear {
-		how += "; " + Settling(cells)
-	}
-	return verb + inCells(len(cells), c) + but + " (" + how + ")"
-}
-
-func means(cells []*stats.Compared) string {
-	list := document.Map(cells, func(x *stats.Compared) string {
-		return document.Times(x.Means.Median) + " " + document.Interval(x.Means.Interval)
-	})
-	return "the mean " + document.FirstOf(list, 3, ", ")
-}
-
-// Settling says how many more rounds are needed until all the given cells have a clear verdict.
-func Settling(cells []*stats.Compared) string {
-	what := "it"
-	if len(cells) > 1 {
-		what = "all of them"
-	}
-	rounds := 0
-	for _, x := range cells {
-		rounds = max(rounds, x.Rounds)
-	}
-	if rounds >= stats.MaxRounds {
-		return fmt.Sprintf("it would take more than %s more rounds to settle %s", document.Thousands(stats.MaxRounds), what)
-	}
-	return fmt.Sprintf("an estimated %s, %s, would settle %s", document.Counted(int64(rounds), "more round"), document.Elapsed(TimeToSettle(cells)), what)
-}
-
-// TimeToSettle returns how long further rounds take until all the given cells have a clear verdict.
-// Cells of the same cases are measured in the same trials, so their time counts once.
-func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
-	longest := map[[2]int]time.Duration{} // by the IDs of both sides' cases
-	for _, x := range cells {
-		cases := [2]int{x.First.Case.ID, x.Second.Case.ID}
-		if x.Time > longest[cases] {
-			sum += x.Time - longest[cases]
-			longest[cases] = x.Time
-		}
-	}
-	return sum
-}
-
-// Ratios says between which ratios the given cells are, and how certain these are. of is the number
-// of cells in the table. For a single cell, Ratios gives the interval, and also the name if the
-// table has other cells.
-func Ratios(cells []*stats.Compared, of int) string {
-	first := cells[0]
-	least, most, low, high := first.Ratio.Median, first.Ratio.Median, math.Inf(1), 0.0
-	metric, sure := " the "+string(first.Metric), true
-	for _, x := range cells {
-		least, most = min(least, x.Ratio.Median), max(most, x.Ratio.Median)
-		if x.Metric != first.Metric {
-			metric = ""
-		}
-		if i := x.Ratio.Interval; i != nil {
-			low, high = min(low, i.Low), max(high, i.High)
-		} else {
-			sure = false
-		}
-	}
-	words := document.Times(least)
-	if document.Times(most) != words {
-		words += " to " + document.Times(most)
-	}
-	words += metric + ", "
-	switch {
-	case !sure:
-		words += "too few rounds for an interval"
-	case len(cells) == 1:
-		words += document.Share(1-stats.Doubt) + " interval " + document.Interval(first.Ratio.Interval)
-	default:
-		words += document.Share(1-stats.Doubt) + " intervals within " + document.Interval(&stats.Interval{Low: low, High: high})
-	}
-	if len(cells) == 1 && of > 1 {
-		words = first.String() + ": " + words
-	}
-	return words
-}
-
-// MoreRounds formats an estimate of n further rounds, which take the time took.
-func MoreRounds(n int, took time.Duration) string {
-	if n >= stats.MaxRounds {
-		return "more than " + document.Thousands(stats.MaxRounds) + " rounds"
-	}
-	return fmt.Sprintf("%s, %s", document.Counted(int64(n), "round"), document.Elapsed(took))
-}
 
 func beware(c *stats.Comparison) (l document.List) {
 	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
-		text := fmt.Sprintf("%s takes %s the time of %s %s: geometric mean of %s",
-			c.Second, document.Times(c.Mean.Median), c.First, document.Interval(c.Mean.Interval), document.Counted(int64(n), "cell"))
+		by := document.SlowerBy(*c.Mean)
+		text := fmt.Sprintf("%s is %s%s: geometric mean of %s", c.Second, document.Than(by, c.First),
+			strings.TrimPrefix(document.Slower(*c.Mean), by), document.Counted(int64(n), "cell"))
 		if short := c.Measured() - n; short > 0 {
-			text += fmt.Sprintf("; left out, because too short to judge a driver by: %d", short)
+			text += fmt.Sprintf(", without %d that are too short to judge a driver by", short)
 		}
 		l = append(l, document.Item{Label: "over all", Text: text})
 	}
@@ -265,27 +43,60 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// Comparison describes a comparison as a document.
+// Comparison describes a comparison as a document: the answer, the verdict on each cell, and then
+// how sure that is and where it is from.
 func Comparison(c Compared, o document.Options) document.Document {
-	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
-	if also := alsoDiffers(c); also != "" {
-		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
-	}
-	l := slices.Concat(conditions.Resume(c.First, o.Hints), beware(c.Comparison), from)
-	l.Note(More(o.Hints))
-	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, l}
-	if bad := without(c.Comparison); bad != nil {
-		d = append(d, bad)
-	}
+	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}}
 	g := comparedGrid(c.Comparison)
 	if len(g.Rows) > 0 {
 		d = append(d, g)
 	}
-	d = append(d, leftOut(c, o)...)
-	if len(g.Rows) == 0 {
-		return d
+	if bad := without(c.Comparison); bad != nil {
+		d = append(d, bad)
 	}
-	return append(d, document.Space{}, comparedNote(c), document.Methodology(OfSides))
+	d = append(d, toDo(c, o.Hints))
+	section := func(rank int, missing string, body ...document.Block) {
+		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
+	}
+	if l := beware(c.Comparison); l != nil {
+		section(1, "how sure that is", l)
+	}
+	if left := leftOut(c, o); left != nil {
+		section(2, "what is too short or left out", left...)
+	}
+	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
+	if also := alsoDiffers(c); also != "" {
+		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
+	}
+	from.Note(More(o.Hints))
+	measured := "how it was measured"
+	if warnings := slices.DeleteFunc(slices.Clone(from), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
+		measured += ", with " + document.Counted(int64(len(warnings)), "warning")
+	}
+	section(3, measured, from)
+	if len(g.Rows) > 0 {
+		section(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides))
+	}
+	return d
+}
+
+// toDo names the commands that measure further rounds.
+func toDo(c Compared, h document.Hints) document.List {
+	l := conditions.Resume(c.First, h)
+	open := cellsThat(c.Comparison, func(x *stats.Compared) bool { return x.Rounds > 0 && x.Rounds < stats.MaxRounds })
+	if l == nil && open != nil && h.Further != "" {
+		l = append(l, document.Item{Label: "to be sure", Text: Settling(open) + ": " + h.Further})
+	}
+	return l
+}
+
+// origin says what was compared, and how it was measured.
+func origin(c Compared) document.List {
+	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
+	if also := alsoDiffers(c); also != "" {
+		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
+	}
+	return from
 }
 
 func leftOut(c Compared, o document.Options) (d document.Document) {
@@ -304,7 +115,7 @@ func comparedNote(c Compared) document.Paragraph {
 		failures = " The difference of the shares that failed is within as many points."
 	}
 	words := RatioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" same: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", document.Share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
+		fmt.Sprintf(" probably: one comparison alone would find it. no difference: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", document.Share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}
@@ -354,7 +165,7 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	}
 	for _, it := range unset.Keys {
 		warning := conditions.UnsetItem(unset.Of[it], it.Label, it.Text)
-		warning.Text += ". This may be the whole difference"
+		warning.Text += ". This may explain the whole difference"
 		l = append(l, warning)
 	}
 	return l
@@ -376,7 +187,7 @@ func HowSure(c *stats.Comparison) string {
 func howSure(c *stats.Comparison) (l document.List) {
 	l.Note(document.Item{Label: "how sure", Text: HowSure(c)})
 	if !c.Interleaved && len(c.Cells) > 0 {
-		l = append(l, document.Item{Label: "beware", Text: "the sides were measured at different times: what else changed on the machine is part of each ratio", Alarm: true})
+		l = append(l, document.Item{Label: "beware", Text: "the sides were measured at different times, so ratios include whatever changed on the machine", Alarm: true})
 	}
 	return l
 }
@@ -429,7 +240,7 @@ func without(c *stats.Comparison) document.List {
 		case x.Why != "":
 			note("failures", x.TableName, x.Why, true)
 		default:
-			note("failures", x.TableName, fmt.Sprintf("%s of the operations failed with %s, %s with %s: the shares are not told apart, so the times are compared",
+			note("failures", x.TableName, fmt.Sprintf("%s of the operations failed with %s, %s with %s: no clear difference, so the times are compared",
 				FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First), false)
 		}
 	}

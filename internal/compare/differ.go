@@ -21,7 +21,7 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "What differs between the sides"}}
 	if len(differ.Keys) == 0 {
-		d = append(d, document.Paragraph{Text: "Nothing of what the workers proved: library, SQLite, compile options and settings are the same on both sides."})
+		d = append(d, document.Paragraph{Text: "Nothing that the workers reported: library, SQLite, compile options and settings are the same on both sides."})
 	} else {
 		g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
 		for _, f := range SideDifferences(cells) {
@@ -147,7 +147,7 @@ func alsoDiffers(c Compared) string {
 		words = append(words, w)
 	}
 	if words == nil {
-		return "in nothing else that the workers proved: flags, compile options and settings are the same"
+		return "nothing else that the workers reported: flags, compile options and settings are the same"
 	}
 	return strings.Join(words, "; ")
 }
@@ -155,7 +155,7 @@ func alsoDiffers(c Compared) string {
 func inShort(words string) string {
 	const most = 4
 	if n := len(strings.Fields(words)); n > most {
-		return fmt.Sprintf("%d of its own", n)
+		return fmt.Sprintf("%d others", n)
 	}
 	return words
 }

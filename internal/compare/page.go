@@ -28,7 +28,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, RatioRow(x, x.Adjusted, slices.Index(verdictKinds, Word(x.Verdict)), Word(x.Verdict)))
+		rows = append(rows, RatioRow(x, x.Adjusted, slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -44,7 +44,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		})
 		p.Title = document.Upper(ofTimes)
 		if g := comparedGrid(c.Comparison); len(g.Rows) > 0 {
-			p.Note += " Same: the whole interval is in the band, and so is that of the ratio of means."
+			p.Note += " No difference: the whole interval is in the band, and so is that of the ratio of means."
 			p.Behind = document.Document{g, comparedNote(c)}
 		}
 		d = append(d, p)
@@ -92,7 +92,7 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio
 	r.Value, r.Low, r.High = document.OfSummary(x.Ratio)
 	settle := ""
 	if x.Rounds > 0 {
-		settle = "to settle: " + MoreRounds(x.Rounds, x.Time)
+		settle = "to be sure: " + MoreRounds(x.Rounds, x.Time)
 	}
 	r.Tip = document.Tips(m[0]+" and "+m[1], fmt.Sprintf("p %s, n %d", document.Probability(p), x.Ratio.N), settle)
 	return r
@@ -107,7 +107,7 @@ func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	f.Rows = rows[:min(len(rows), maxForestRows)]
 	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", document.Share(1-stats.Doubt))
 	if more := len(rows) - len(f.Rows); more > 0 {
-		note += fmt.Sprintf(" %s more are among the figures only.", document.Counted(int64(more), "cell"))
+		note += fmt.Sprintf(" %s more are only in the table.", document.Counted(int64(more), "cell"))
 	}
 	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "ratios", Note: note, Draw: func(width int, title string) chart.Chart {
 		c := f
@@ -126,11 +126,11 @@ func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interl
 		return nil
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "Samples in the order measured"}}
-	words := "Both sides were measured in the same rounds: what changes on the machine is seen in both."
+	words := "Both sides were measured in the same rounds, so both show what changed on the machine."
 	if !interleaved {
-		words = "The sides were measured at different times: their rounds are not the same ones."
+		words = "The sides were measured at different times, in different rounds."
 	}
-	d = append(d, document.Paragraph{Text: words + " A difference that is there in all rounds is not one of a few outliers.", Quiet: true})
+	d = append(d, document.Paragraph{Text: words + " A difference in all rounds isn't due to a few outliers.", Quiet: true})
 	for i, x := range cells[:min(len(cells), maxOrders)] {
 		name := fmt.Sprintf("order-%d", i+1)
 		for j := range rows {
@@ -141,7 +141,7 @@ func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interl
 		d = append(d, samplesPicture(x, name, firstSide, secondSide))
 	}
 	if more := len(cells) - maxOrders; more > 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("%s more: show has the samples of each run.", document.Counted(int64(more), "cell")), Quiet: true})
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("%s more. show prints the samples of each run.", document.Counted(int64(more), "cell")), Quiet: true})
 	}
 	return d
 }
@@ -165,7 +165,7 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 }
 
 // GateKinds are the states that a picture of a gate's ratios distinguishes.
-var GateKinds = []string{string(stats.GatePassed), string(stats.GateRegression), string(stats.GateUnconfirmed), string(stats.GatePossible), string(stats.GateTooFew), string(stats.GateWrong)}
+var GateKinds = []stats.State{stats.GatePassed, stats.GateRegression, stats.GateUnconfirmed, stats.GatePossible, stats.GateTooFew, stats.GateWrong}
 
 // MostTips is how many samples of a run have a tooltip at most.
 const MostTips = 600

@@ -15,14 +15,17 @@ import (
 func comparedGrid(c *stats.Comparison) document.Grid {
 	cells := cellsThat(c, (*stats.Compared).Measured)
 	p := func(x *stats.Compared) float64 { return x.Adjusted }
-	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Word(x.Verdict), x) })
+	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
 	columns := RatioColumns(verdict, p, c.First, c.Second)
 	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Rounds > 0 }) {
-		columns = append(columns, document.Words("to settle", func(x *stats.Compared) string {
+		columns = append(columns, document.Words("more rounds", func(x *stats.Compared) string {
 			if x.Rounds == 0 {
 				return ""
 			}
-			return MoreRounds(x.Rounds, x.Time)
+			if x.Rounds >= stats.MaxRounds {
+				return ">" + document.Thousands(stats.MaxRounds)
+			}
+			return fmt.Sprintf("%d, %s", x.Rounds, document.Elapsed(x.Time))
 		}))
 	}
 	g := document.GridOf(cells, columns...)
@@ -81,13 +84,6 @@ func figuresOf(x *stats.Compared, digits int, values ...float64) (list []string)
 		list = append(list, w+" "+unit)
 	}
 	return list
-}
-
-func Word(v stats.Verdict) string {
-	if v == stats.Unclear {
-		return "cannot tell yet"
-	}
-	return string(v)
 }
 
 // ComparisonVersion is the version of the JSON form of a comparison. Adding fields does not change

@@ -145,6 +145,30 @@ func TestFailing(t *testing.T) {
 	}
 }
 
+// TestFailingOnce checks that a statement that fails only in its first execution is not listed among those that fail.
+func TestFailingOnce(t *testing.T) {
+	bad, good := failed(1, "no such table: t"), row(int64(1))
+	bad.SQL, good.Execution = good.SQL, 1
+	side := func(name string) *diff.Side {
+		return &diff.Side{Name: name, Work: []diff.Work{{Proof: &proof, Answers: []protocol.Answer{bad, good}}}}
+	}
+	if r := diff.Compare(side("a"), side("b")); r.Executions != 2 || len(r.Failing) != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestKeepNoRows checks that a comparison of statements that return no rows can be stored.
+func TestKeepNoRows(t *testing.T) {
+	d := &diff.Diffed{Sides: []diff.DiffSide{{Name: "a"}, {Name: "b"}}, Results: []*diff.Result{compare(rows(nil), rows(nil))}}
+	if _, err := d.Keep(); err != nil {
+		t.Error(err)
+	}
+	d.Results[0].Rows = -1
+	if _, err := d.Keep(); err == nil {
+		t.Error("-1 rows were kept")
+	}
+}
+
 // TestNotTold checks that a fact that only one side reports is not a difference.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))

@@ -19,7 +19,7 @@ import (
 const CheckupVersion = 1
 
 // Formats are the output formats of a checkup.
-var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor"}.Formats(
+var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor", Fits: true}.Formats(
 	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 
 // JSONCheckup is the JSON form of a checkup, with its texts.

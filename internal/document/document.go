@@ -342,6 +342,7 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the sides of this run
+	Further   string // the command that measures the further rounds that a comparison needs; "" if there is none
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger

@@ -111,7 +111,7 @@ func (r *textRenderer) paragraph(p Paragraph) {
 // lines writes s, wrapped, in at most most lines; 0 means all. It indents lines after the first.
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
-	lines := wrapText(s, width)
+	lines := wrapText(s, width, r.width)
 	if most > 0 && len(lines) > most {
 		last := lines[most-1] + " " + lines[most]
 		part := text.Trim(last, width-text.StringWidth(r.dots))
@@ -122,36 +122,81 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	}
 	for i, line := range lines {
 		if i > 0 {
-			r.out.WriteString(indent)
+			r.out.WriteString(indent[:min(len(indent), max(0, r.width-text.StringWidth(line)))])
 		}
 		r.out.WriteString(r.paint(line, c) + "\n")
 	}
 }
 
-// wrapText is like [wrap], but never breaks a URL. A long URL gets its own line. The terminal
-// breaks that line, so the URL can still be clicked.
-func wrapText(s string, width int) (lines []string) {
-	words := strings.Split(s, " ")
-	i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "://") && text.StringWidth(w) > width })
-	if i < 0 {
-		return wrap(s, width)
+// wrapText breaks a text into lines between words. A word that is wider than width gets its own
+// line if it is not wider than full, the width of the terminal. Wider words are broken, except for
+// URLs and data source names: the terminal breaks their line, so they can still be clicked or
+// copied.
+func wrapText(s string, width, full int) []string {
+	return wrapWords(s, width, full, func(word string) bool { return text.StringWidth(word) <= full || copied(word) })
+}
+
+// wrap breaks the text of a cell into lines between words. Only words that are wider than the cell
+// are broken.
+func wrap(s string, width int) []string {
+	return wrapWords(s, width, width, func(string) bool { return false })
+}
+
+// wrapWords is [wrapText] with a function that says which of the words that are wider than width
+// stay whole.
+func wrapWords(s string, width, full int, whole func(word string) bool) (lines []string) {
+	line := ""
+	end := func() {
+		if line != "" {
+			lines, line = append(lines, line), ""
+		}
 	}
-	if before := strings.Join(words[:i], " "); before != "" {
-		lines = wrap(before, width)
+	for word := range strings.FieldsSeq(s) {
+		w := text.StringWidth(word)
+		switch {
+		case line != "" && text.StringWidth(line)+1+w <= width:
+			line += " " + word
+		case w <= width:
+			end()
+			line = word
+		case whole(word):
+			end()
+			if lines == nil && full > width {
+				lines = append(lines, "") // the word does not fit beside a label
+			}
+			lines = append(lines, word)
+		default:
+			end()
+			pieces := pieces(word, width)
+			last := len(pieces) - 1
+			lines, line = append(lines, pieces[:last]...), pieces[last]
+		}
 	}
-	lines = append(lines, words[i])
-	if after := strings.Join(words[i+1:], " "); after != "" {
-		lines = append(lines, wrapText(after, width)...)
+	end()
+	if lines == nil {
+		return []string{""}
 	}
 	return lines
 }
 
-func wrap(s string, width int) []string {
-	lines := strings.Split(text.WrapSoft(s, width), "\n")
-	for i := range lines {
-		lines[i] = strings.TrimRight(lines[i], " ")
+// copied reports whether a word is a URL or a data source name.
+func copied(word string) bool {
+	return strings.Contains(word, "://") || strings.Contains(word, "file:") || strings.Contains(word, "?_")
+}
+
+// pieces breaks a word that is wider than width, after punctuation if possible.
+func pieces(word string, width int) (list []string) {
+	for text.StringWidth(word) > width {
+		at := len(text.Trim(word, width))
+		if i := strings.LastIndexAny(word[:at], "/,;&|?_-.:)"); i >= at/2 {
+			at = i + 1
+		}
+		if at == 0 {
+			break // a rune that is wider than width
+		}
+		list, word = append(list, word[:at]), word[at:]
 	}
-	return lines
+	return append(list, word)
 }
 
 func (r *textRenderer) list(l List) {
@@ -219,10 +264,11 @@ func (r *textRenderer) fits(g Grid, columns []int) bool {
 // short names are never broken.
 func (g *Grid) least(column, width int) int {
 	w := g.width(column)
-	if c := g.Columns[column]; c.Right || c.Whole || w <= shortText {
+	short := min(shortText, width/3)
+	if c := g.Columns[column]; c.Right || c.Whole || w <= short {
 		return w
 	}
-	return max(shortText, text.StringWidth(g.Columns[column].Title), min(g.longestWord(column), width/2))
+	return max(short, text.StringWidth(g.Columns[column].Title), min(g.longestWord(column), width/2))
 }
 
 const shortText = 20
@@ -317,7 +363,7 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	for _, k := range keep[:len(keep)-1] {
 		room -= g.width(k) + gap
 	}
-	if room < leastLast || g.width(last) <= room {
+	if room < leastLast || g.width(last) <= room || g.longestWord(last) > room {
 		return g
 	}
 	return g.broken(map[int]int{last: room})

@@ -269,8 +269,11 @@ func newPace(s stats.Summary, w paceWords) pace {
 	}
 	low, high := s.Interval.Low, s.Interval.High
 	p := paceOf(s.Median, high-low, w)
-	for p.places < 3 && low < high && p.figure(low) == p.figure(high) {
-		p.places++
+	finer := p
+	for ; finer.places <= 3; finer.places++ { // as many decimals as tell the ends apart, if that is possible
+		if finer.figure(low) != finer.figure(high) {
+			return finer
+		}
 	}
 	return p
 }

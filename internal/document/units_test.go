@@ -30,6 +30,7 @@ func TestSlower(t *testing.T) {
 		{1.996, 1.9, 2.1, "2.0 times as slow (1.9 to 2.1)", ""},
 		{2.1, 1.85, 2.34, "2.1 times as slow (1.9 to 2.3)", "1.9 to 2.3 times as slow"},
 		{2.112, 2.109, 2.118, "2.11 times as slow (2.11 to 2.12)", "2.11 to 2.12 times as slow"},
+		{2.1, 2.1, 2.1, "2.1 times as slow (2.1 to 2.1)", ""},
 		{2.1, 0.9, 5, "2.1 times as slow (10% faster to 5.0 times as slow)", ""},
 		{0.4, 0.2, 0.5, "2.5 times as fast (2.0 to 5.0)", ""},
 		{12.4, 11.6, 1520, "12 times as slow (12 to 1,520)", ""},

@@ -17,7 +17,9 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // A run that something else writes into the store is shown as it goes on.
@@ -78,6 +80,21 @@ func TestProgress(t *testing.T) {
 	}
 	if c := get[*Current](t, server, "/api/v1/current"); len(c.Runs) != 0 {
 		t.Errorf("after its end: %+v", c)
+	}
+}
+
+// Progress lists no more than maxBad cases that failed.
+func TestProgressIsLimited(t *testing.T) {
+	r := aRun(1, 1)
+	c, trial := r.Cases[2], r.Trials[0]
+	trial.Status, trial.Samples, trial.Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
+	r.Cases, r.Trials = nil, nil
+	for i := range maxBad + 1 {
+		c.ID, c.Parameters, trial.Case = i+1, map[string]int64{"n": int64(i)}, i+1
+		r.Cases, r.Trials = append(r.Cases, c), append(r.Trials, trial)
+	}
+	if n := len(progress(stats.Analyze(r, ""), true).Bad); n != maxBad {
+		t.Errorf("%d cases, want %d", n, maxBad)
 	}
 }
 

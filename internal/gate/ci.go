@@ -21,7 +21,7 @@ const GateVersion = 1
 type JSONGate struct {
 	Version       int            `json:"version"`
 	Answer        string         `json:"answer"`
-	Decision      stats.Decision `json:"decision"` // the decision, with which the answer begins
+	Decision      stats.Decision `json:"decision"` // "Not excluded" is "Not known yet" in the answer
 	Passed        bool           `json:"passed"`   // true if the decision is "Passed"
 	Complete      bool           `json:"complete"` // true if every cell could be judged
 	Baseline      string         `json:"baseline"`
@@ -89,9 +89,9 @@ func summary(c *stats.Gated) string {
 	if !c.Measured() {
 		return document.Line(cause(c))
 	}
-	words := fmt.Sprintf("%s the %s of the baseline %s, p %s, n %d", document.Times(c.Ratio.Median), c.Metric, document.Interval(c.Ratio.Interval), document.Probability(c.P), c.Ratio.N)
+	words := fmt.Sprintf("%s, p %s, n %d", compare.RatioOf(c.Compared), document.Probability(c.P), c.Ratio.N)
 	if c.Again != nil {
-		words += fmt.Sprintf("; measured again%s: %s %s", beside(c), document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval))
+		words += fmt.Sprintf("; measured again%s: %s", beside(c), compare.RatioOf(c.Again))
 	}
 	return document.Line(conditions.Marked(words, c.Compared))
 }
@@ -136,7 +136,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 			suite.Errors++
 		case c.Hides(), c.State == stats.GateUnconfirmed:
 			// Services show passed tests by name only, or not at all.
-			t.Skipped = &problem{Message: string(c.State) + ": " + summary(c)}
+			t.Skipped = &problem{Message: stateWords(c.State) + ": " + summary(c)}
 			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, t)
@@ -196,7 +196,7 @@ func annotations(g Gated) []annotation {
 		default:
 			continue
 		}
-		list = append(list, annotation{level, c, document.Line(fmt.Sprintf("%s: %s: %s", compare.CellName(c.Compared), c.State, summary(c)))})
+		list = append(list, annotation{level, c, document.Line(fmt.Sprintf("%s: %s: %s", compare.CellName(c.Compared), stateWords(c.State), summary(c)))})
 	}
 	return list
 }

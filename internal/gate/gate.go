@@ -1,5 +1,5 @@
 // Package gate says whether a candidate passes. It doesn't if a regression larger than allowed was
-// found, or could not be excluded.
+// found, or is still possible.
 package gate
 
 import (
@@ -29,7 +29,7 @@ type Gated struct {
 
 // Formats are the output formats of a gate: for people, JSON, JUnit's XML, annotations of GitHub
 // Actions or Azure Pipelines, and GitLab's code quality report.
-var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gate", Page: gatePage, JSON: func(g Gated) any { return JSONOf(g) }}.Formats(
+var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gate", Page: gatePage, Fits: true, JSON: func(g Gated) any { return JSONOf(g) }}.Formats(
 	document.Format[Gated, document.Options]{Name: "junit", To: writeJUnit},
 	document.Format[Gated, document.Options]{Name: "github", To: writeGitHub},
 	document.Format[Gated, document.Options]{Name: "azure", To: writeAzure},
@@ -38,21 +38,22 @@ var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gat
 // Answer says in a sentence whether the candidate passes. It begins with the decision.
 func (g Gated) Answer() string {
 	decision := g.Decision()
-	sides := fmt.Sprintf("%s: %s against %s: ", decision, g.Candidate, g.Baseline)
+	decided := DecisionWords(decision)
+	sides := fmt.Sprintf("%s: %s against %s: ", decided, g.Candidate, g.Baseline)
 	short := conditions.CountTooShort(comparedCells(g.Gate))
 	switch {
 	case len(g.Cells) == 0 && g.Why != "":
-		return fmt.Sprintf("%s: %s.", decision, g.Why)
+		return fmt.Sprintf("%s: %s.", decided, g.Why)
 	case len(g.Cells) == 0 && !g.Interrupted:
-		return fmt.Sprintf("%s: nothing of %s against %s could be compared.", decision, g.Candidate, g.Baseline)
+		return fmt.Sprintf("%s: nothing of %s against %s could be compared.", decided, g.Candidate, g.Baseline)
 	case decision == stats.Passed:
-		words := fmt.Sprintf("more than %s is excluded in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
+		words := fmt.Sprintf("at most %s worse in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
 		if measured := g.lasting(); len(measured) > 0 {
 			words += " (" + compare.Ratios(measured, len(g.Cells)) + ")"
 		}
-		words += ", of typical trials"
+		words += ", in typical trials"
 		if n := g.Count(stats.GateUnconfirmed); n > 0 {
-			words += fmt.Sprintf("; what seemed to be a regression in %s is not confirmed", document.Counted(int64(n), "cell"))
+			words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))
 		}
 		return sides + words + "." + short
 	}
@@ -97,6 +98,22 @@ func (g Gated) Answer() string {
 		found = append(found, "interrupted before it was decided")
 	}
 	return sides + strings.Join(found, "; ") + "." + short
+}
+
+// DecisionWords are the words for a decision.
+func DecisionWords(d stats.Decision) string {
+	if d == stats.NotExcluded {
+		return "Not known yet"
+	}
+	return string(d)
+}
+
+// stateWords are the words for the state of a cell.
+func stateWords(s stats.State) string {
+	if s == stats.GatePossible {
+		return "not known yet"
+	}
+	return string(s)
 }
 
 // lasting returns the comparisons that are valid for the candidate. If a cell was measured again
@@ -147,8 +164,8 @@ func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Comp
 	return list
 }
 
-// asFast is the assumption that is necessary for comparing figures with those of an earlier run.
-const asFast = "as far as the machine was as fast as when the baseline was measured"
+// asFast is the assumption under which figures can be compared with those of an earlier run.
+const asFast = "if the machine was as fast as when the baseline was measured"
 
 // drifts reports whether the answer is right only if the machine has not changed since the baseline
 // was measured.
@@ -170,7 +187,7 @@ func (g Gated) confirmed() string {
 	case g.drifts():
 		return "measured twice, " + asFast
 	case g.Base != nil:
-		return "measured again beside the driver of the baseline"
+		return "measured again together with the baseline's driver"
 	}
 	return "measured twice"
 }
@@ -178,17 +195,17 @@ func (g Gated) confirmed() string {
 func gateBeware(g Gated, h document.Hints) (l document.List) {
 	beware := func(text string) { l = append(l, document.Item{Label: "beware", Text: text, Alarm: true}) }
 	for _, x := range g.Differences {
-		beware("baseline and candidate differ in more than what is judged: " + x)
+		beware("baseline and candidate also differ in this: " + x)
 	}
 	if g.Base != nil {
-		beware("the baseline was measured at another time: what else changed on the machine is part of each ratio")
+		beware("the baseline was measured at another time, so ratios include whatever changed on the machine")
 	}
 	if g.Apart != "" {
-		beware("the second measurement was compared with the stored one, too, because the driver of the baseline could not be measured beside the candidate: " + g.Apart)
+		beware("the second measurement, too, was compared with the stored one, because the baseline's driver could not be measured together with the candidate: " + g.Apart)
 	}
 	for _, c := range g.Cells {
 		if words := remark(c, g.Max, g.Tests()); words != "" {
-			l = append(l, document.Item{Label: string(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
+			l = append(l, document.Item{Label: stateWords(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}
 	if g.Decision() == stats.NotExcluded {
@@ -202,19 +219,27 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 
 // Gate describes a gate as a document.
 func Gate(g Gated, o document.Options) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, o.Hints)}
+	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}}
 	table := gateGrid(g.Gate)
 	if len(table.Rows) > 0 {
 		d = append(d, table)
 	}
+	if l := gateBeware(g, o.Hints); l != nil {
+		d = append(d, l)
+	}
+	section := func(rank int, missing string, body ...document.Block) {
+		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
+	}
 	if short := conditions.ComparedTooShort(comparedCells(g.Gate), o.Hints); short != nil {
-		d = append(d, short)
+		section(1, "what is too short", short)
 	}
-	d = append(d, gateOrigin(g, o.Hints))
-	if len(g.Cells) == 0 {
-		return d
+	if origin := gateOrigin(g, o.Hints); len(g.Runs) > 0 {
+		section(2, strings.ToLower(origin.Title[:1])+origin.Title[1:], origin)
 	}
-	return append(d, document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
+	if len(g.Cells) > 0 {
+		section(3, "what the columns mean", document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
+	}
+	return d
 }
 
 func gateNote(g Gated) document.Paragraph {
@@ -222,8 +247,8 @@ func gateNote(g Gated) document.Paragraph {
 	if g.drifts() {
 		chance += ", " + asFast
 	}
-	words := fmt.Sprintf("A regression takes more than %s more than the baseline, not by chance (at most %s), and again in a second measurement. "+
-		"passed: the whole interval is below that. p is that of no more than %s, corrected for all cells and looks.", document.Share(g.Max), chance, document.Share(g.Max))
+	words := fmt.Sprintf("regression: takes more than %s more than the baseline, which chance explains with a probability of at most %s, and again in a second measurement. "+
+		"passed: the whole interval is below that. p: of the hypothesis that it takes at most %s more, corrected for all cells and looks.", document.Share(g.Max), chance, document.Share(g.Max))
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words
 	}
@@ -270,7 +295,10 @@ func cause(c *stats.Gated) string {
 func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
-		first, then := document.Times(c.Ratio.Median)+" at first", ""
+		first, then := "", ""
+		if c.Measured() {
+			first = compare.RatioOf(c.Compared) + " at first"
+		}
 		if !c.Measured() || c.Moot == "" && c.FailuresTold() {
 			first = c.Why + " at first"
 		}
@@ -282,7 +310,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 		case c.Again == nil:
 			then = "; it could not be measured again"
 		default:
-			then = fmt.Sprintf(", %s %s when it was measured again%s", document.Times(c.Again.Ratio.Median), document.Interval(c.Again.Ratio.Interval), beside(c))
+			then = fmt.Sprintf(", %s when it was measured again%s", compare.RatioOf(c.Again), beside(c))
 		}
 		return first + then
 	case stats.GatePossible:
@@ -290,10 +318,10 @@ func remark(c *stats.Gated, most float64, cells int) string {
 			return c.Why
 		}
 		if i := c.Ratio.Interval; i != nil && i.Low > 1+most {
-			return fmt.Sprintf("seems worse: all of the interval %s is beyond %s, but p %s, corrected for %s, is not below %g: more rounds may tell",
-				document.Interval(i), document.Share(most), document.Probability(c.P), document.Counted(int64(cells), "comparison"), stats.Doubt)
+			return fmt.Sprintf("probably a regression: %s, but p is %s, corrected for %s, and must be below %g: %s",
+				compare.RatioOf(c.Compared), document.Probability(c.P), document.Counted(int64(cells), "comparison"), stats.Doubt, compare.Settling([]*stats.Compared{c.Compared}))
 		}
-		return fmt.Sprintf("no regression was found, but one of more than %s is not excluded: %s", document.Share(most), document.Interval(c.Ratio.Interval))
+		return fmt.Sprintf("%s, so it may be more than %s worse: %s", compare.RatioOf(c.Compared), document.Share(most), compare.Settling([]*stats.Compared{c.Compared}))
 	}
 	return cause(c)
 }
@@ -302,7 +330,7 @@ func remark(c *stats.Gated, most float64, cells int) string {
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:
-		return " beside the driver of the baseline"
+		return " together with the baseline's driver"
 	case c.Stored && c.State == stats.GateRegression:
 		return ", " + asFast
 	}
@@ -317,7 +345,7 @@ func gateGrid(g *stats.Gate) document.Grid {
 			cells = append(cells, c.Compared)
 		}
 	}
-	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(string(byComparison[x].State), x) })
+	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(stateWords(byComparison[x].State), x) })
 	return document.GridOf(cells, compare.RatioColumns(state, func(x *stats.Compared) float64 { return byComparison[x].P }, g.Baseline, g.Candidate)...)
 }
 
@@ -326,22 +354,23 @@ func gatePage(g Gated, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
 	var rows []chart.Ratio
 	var shut []*stats.Compared
+	kinds := document.Map(compare.GateKinds, stateWords)
 	for _, c := range g.Cells {
 		if !c.Measured() {
-			rows = append(rows, chart.Ratio{Name: compare.CellName(c.Compared), Reason: fmt.Sprintf("%s: %s", c.State, cause(c))})
+			rows = append(rows, chart.Ratio{Name: compare.CellName(c.Compared), Reason: fmt.Sprintf("%s: %s", stateWords(c.State), cause(c))})
 			continue
 		}
 		if c.State == stats.GateRegression {
 			shut = append(shut, c.Compared)
 		}
-		rows = append(rows, compare.RatioRow(c.Compared, c.P, slices.Index(compare.GateKinds, string(c.State)), string(c.State)))
+		rows = append(rows, compare.RatioRow(c.Compared, c.P, slices.Index(kinds, stateWords(c.State)), stateWords(c.State)))
 	}
 	orders := compare.OrderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
 	if len(rows) > 0 {
 		p := compare.Forest(rows, chart.Forest{
 			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
 			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + document.Share(g.Max) + " more",
-			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: compare.GateKinds,
+			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: kinds,
 		})
 		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
 		if table := gateGrid(g.Gate); len(table.Rows) > 0 {

@@ -81,6 +81,29 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// TestResumeNoise checks that a warning about a round that was observed after a resumption has
+// the number of the run's round.
+func TestResumeNoise(t *testing.T) {
+	s := lab.Schedule{Rounds: 7}
+	begun := newBench(t)
+	whole, err := begun.measure(3, s, stamped(begun))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _ := again(t, upTo(whole, 6), s, time.Hour, func(b *bench) {
+		b.noisy = []result.Warning{{Code: "stolen"}, {Code: "stolen", Round: 1}, {Code: "stolen", Round: 5}}
+	})
+	var got []int
+	for _, w := range b.warnings {
+		if w.Code == "stolen" {
+			got = append(got, w.Round)
+		}
+	}
+	if want := []int{0, 3, 7}; !slices.Equal(got, want) { // rounds 1 and 2 were complete
+		t.Errorf("rounds %v, want %v", got, want)
+	}
+}
+
 // stamped gives trials the start times and durations that a worker's trials have.
 func stamped(b *bench) func(*lab.Laboratory) {
 	return func(l *lab.Laboratory) {

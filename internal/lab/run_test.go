@@ -32,6 +32,7 @@ type bench struct {
 	outcome func(id, round int) *result.Trial // result of a trial; nil: OK
 	during  func(order int)                   // called during each trial
 	record  func(t *result.Trial) error
+	noisy   []result.Warning // further warnings after the run
 
 	runs     map[int]int // number of trials by ID of the case
 	orders   [][]int     // IDs of the cases, by round, in the order in which they ran
@@ -96,7 +97,7 @@ func (b *bench) BeforeRound(n int) {
 }
 func (b *bench) AfterRun() []result.Warning {
 	b.note("after run")
-	return []result.Warning{{Code: "after"}}
+	return append([]result.Warning{{Code: "after"}}, b.noisy...)
 }
 func (b *bench) Steal() *float64 {
 	share := 0.25

@@ -14,27 +14,27 @@ import (
 
 // whyWords explain an error of a lock, in two parts. A small terminal shows only the first part.
 var whyWords = map[LockWhy][2]string{
-	WhyNoWait: {"another connection held the lock, and with busy_timeout=0 nothing waits for it"},
-	WhySnapshot: {"a deferred transaction read, and then wanted to write after another had committed; immediate ones wait before they read",
-		"What it has read is out of date, so SQLite fails it at once, and no busy_timeout helps"},
-	WhyUpgrade: {"a deferred transaction read, and then wanted to write while another was writing; immediate ones wait before they read",
-		"Waiting would not help, since each would wait for the other, or what was read would be out of date. So SQLite fails it at once, whatever the busy_timeout"},
+	WhyNoWait: {"another connection held the lock, and busy_timeout=0 means not to wait"},
+	WhySnapshot: {"it read, another committed, then it tried to write. BEGIN IMMEDIATE prevents this",
+		"What it read is out of date, so SQLite fails it at once, and no busy_timeout helps"},
+	WhyUpgrade: {"it read, then tried to write while another was writing. BEGIN IMMEDIATE prevents this",
+		"Each would wait for the other, or what it read would be out of date, so SQLite fails it at once, whatever the busy_timeout"},
 	WhyTimeout: {"the lock was not free within busy_timeout: SQLite does not queue, but a mutex or a pool with one writer does",
-		"SQLite tries again from time to time, and not in the order of arrival, so one may wait much longer than others"},
+		"SQLite tries again from time to time, in no order, so one may wait much longer than others"},
 	WhySharedCache: {"connections share a cache: SQLite returns SQLITE_LOCKED at once, and no busy_timeout waits for it; with cache=private each has its own"},
 	WhyCanceled: {"the operation's timeout in the workload had passed",
 		"Its context was canceled, and it ended then or, with a library that ignores the context while it waits for a lock, when the lock was free or busy_timeout had passed"},
-	WhyEndless: {"each waited for what another held: one that takes a second connection waits for the pool's last; make the pool larger",
+	WhyEndless: {"each waited for another: an operation that takes a second connection waits for the pool's last. Make the pool larger",
 		"No timeout of SQLite ends that. The pool must be larger than all connections that can be held at once, or no operation may take a second one"},
 	WhyEndlessShared: {"connections share a cache, and the library waits for its tables without a limit; with cache=private each has its own",
 		"SQLite returns SQLITE_LOCKED for such a table. No busy_timeout waits for it, and some libraries then wait until the other connection has ended its transaction"},
-	WhyOther: {"not an error of a lock, so no way of sharing the file ends it",
-		"The statement found other rows than when it was recorded, such as those of a transaction that a lock has stopped, or the recording has no values"},
+	WhyOther: {"not an error of a lock, so no way of locking ends it",
+		"The statement found other rows than when it was recorded, for example because a lock stopped another transaction, or the recording has no values"},
 	WhyUnknown: {"what held the lock is not known"},
 }
 
 // timeoutBetween explains [WhyTimeout] if several processes use the database.
-var timeoutBetween = [2]string{"the lock was not free within busy_timeout: between processes nothing queues, so give the busy_timeout more room, or hold the lock for less time",
+var timeoutBetween = [2]string{"the lock was not free within busy_timeout: processes don't queue, so raise busy_timeout, or hold the lock for less time",
 	whyWords[WhyTimeout][1]}
 
 // causes lists the reasons why operations failed, with the cells of each reason.
@@ -51,8 +51,8 @@ func causes(m *LockedMix) (l document.List) {
 		l = append(l, document.Item{Label: c.label, Alarm: true, Text: fmt.Sprintf("%s%s: %s", inCommon(c.cells), n, words)})
 	}
 	if l != nil && m.Processes > 1 {
-		l = append(l, document.Item{Label: "processes", Text: fmt.Sprintf("each of the %d has pools of its own: a pool of one, or with one writer, orders only the clients of its own process, "+
-			"and so would a mutex. Between processes there are only SQLite's locks: begin as immediate what writes, with a busy_timeout", m.Processes)})
+		l = append(l, document.Item{Label: "processes", Text: fmt.Sprintf("each of the %d has its own pools: a pool of one, or with one writer, orders only the clients of its own process, "+
+			"and so does a mutex. Between processes there are only SQLite's locks: use BEGIN IMMEDIATE for writes, and a busy_timeout", m.Processes)})
 	}
 	return l
 }
@@ -65,7 +65,7 @@ func causesShort(m *LockedMix) (l document.List) {
 			many = document.Thousands(c.count) + " in " + many
 		}
 		if slices.ContainsFunc(c.cells, func(c *LockCell) bool { return c.Today }) {
-			many += ", also as today"
+			many += ", also with your settings"
 		}
 		l = append(l, document.Item{Label: c.label, Alarm: true, Text: many + ": " + c.words[0]})
 	}

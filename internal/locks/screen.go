@@ -68,7 +68,7 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	}
 	f.Body = d
 	if left > 0 {
-		f.Missing = fmt.Sprintf("how %s with errors are mended", document.Counted(int64(left), "more case"))
+		f.Missing = fmt.Sprintf("remedies for %s with errors", document.Counted(int64(left), "more case"))
 	}
 	return f
 }

@@ -98,7 +98,7 @@ func troubleShort(c *LockCell) string {
 
 func markToday(c *LockCell) string {
 	if c.Today {
-		return " (as today)"
+		return " (as now)"
 	}
 	return ""
 }
@@ -184,7 +184,7 @@ func driverTables(m *LockedMix) (d document.Document) {
 // lockLegend explains the columns of the tables.
 var lockLegend = document.Glossary{
 	{Column: "ok/s", Text: "operations per second that did not fail, the median of the rounds; its interval is too narrow if the machine drifts during the run. What fails at once leaves its time to the rest, so a row with errors is not compared with one without."},
-	{Column: "connections", Text: "as today are the workload's own settings."},
+	{Column: "connections", Text: "as now: the workload's own settings."},
 	{Column: "p99.9", Text: "latency of all operations, however they ended."},
 	{Column: "longest", Text: "the longest latency."},
 	{Column: "queued", Text: "time of clients that waited for a connection of the pool, for the mutex or before another attempt, as a share of all their time. " +

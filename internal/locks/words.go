@@ -41,7 +41,7 @@ func LocksAnswer(l *Locks) string {
 		}
 	}
 	if words == nil {
-		return "Neither a mix nor a replay was measured: nothing can be said of locks."
+		return "Neither a mix nor a replay was measured, so locks are not known."
 	}
 	return strings.Join(words, " ")
 }
@@ -62,15 +62,15 @@ func mixAnswer(m *LockedMix) string {
 	cases := document.Counted(int64(measured), "case")
 	switch {
 	case measured == 0:
-		return "no way of locking has figures."
+		return "no way of locking has a figure."
 	case failing+endless == 0:
-		return fmt.Sprintf("in %s no lock made an operation fail.", cases) + unlocked(m)
+		return fmt.Sprintf("no operation failed because of a lock, in %s.", cases) + unlocked(m)
 	case endless == 0:
-		return fmt.Sprintf("operations failed in %d of %s.", failing, cases) + asToday(m) + ended(m)
+		return fmt.Sprintf("operations failed because of locks in %d of %s.", failing, cases) + asToday(m) + ended(m)
 	case failing == 0:
-		return fmt.Sprintf("operations waited without end in %d of %s.", endless, cases) + asToday(m) + ended(m)
+		return fmt.Sprintf("operations waited forever in %d of %s.", endless, cases) + asToday(m) + ended(m)
 	}
-	return fmt.Sprintf("operations failed in %d and waited without end in %d of %s.", failing, endless, cases) + asToday(m) + ended(m)
+	return fmt.Sprintf("operations failed because of locks in %d and waited forever in %d of %s.", failing, endless, cases) + asToday(m) + ended(m)
 }
 
 // asToday says whether operations fail because of locks with the workload's own settings. It is
@@ -89,47 +89,46 @@ func asToday(m *LockedMix) string {
 			good = append(good, d)
 		}
 	}
-	did := "they did"
+	did := "cause this"
 	switch {
 	case bad != nil && good != nil:
-		did = fmt.Sprintf("they did with %s, and not with %s", firstOf(bad), firstOf(good))
+		did = fmt.Sprintf("cause this with %s, but not with %s", firstOf(bad), firstOf(good))
 	case bad == nil && good != nil:
-		did = "they did not"
+		did = "don't cause this"
 	case bad == nil:
 		return ""
 	}
-	return fmt.Sprintf(" As today (%s) %s.", choiceShort(*m.Today), did)
+	return fmt.Sprintf(" Your settings (%s) %s.", choiceShort(*m.Today), did)
 }
 
-// ended says with which choices no operation failed because of a lock. It is used if operations
-// failed with other choices. Of equally fast choices, it names the one with the fewest changes from
-// today.
+// ended says what to set so that no operation fails because of a lock. It is used if operations
+// failed with other choices. Of equally fast choices, it names the one with the fewest changes.
 func ended(m *LockedMix) string {
 	if m.Best == nil {
-		return " No choice that was measured ends it on all drivers."
+		return " No measured setting ends this on all drivers."
 	}
 	named := *cmp.Or(m.Nearest, m.Best)
-	s := " None did with " + choiceWords(named)
-	if len(m.Equal) == 0 {
-		s += ", the fastest such choice"
-	}
-	s += " (" + ratesOf(m, named)
+	set := choiceWords(named)
 	if m.Nearest != nil {
-		changes := m.Today.Changes(named)
-		s += "; " + document.Counted(int64(len(changes)), "change") + " from today" + prefixed(": ", changesWords(changes))
+		set = cmp.Or(changesWords(m.Today.Changes(named)), "what you have")
 	}
-	s += ")"
+	s := " Set " + set + ", which ends it"
+	if len(m.Equal) == 0 {
+		s += " and is the fastest that does"
+	}
+	s += " (" + ratesOf(m, named) + ")."
 	if n := len(m.Equal); n > 0 {
-		s += ", nor with " + document.Counted(int64(n), "other choice") + equallyFast
+		s += fmt.Sprintf(" %s end it and are as fast", document.Counted(int64(n), "other choice"))
+		if n == 1 {
+			s = strings.Replace(s, "end it and are as fast", "ends it and is as fast", 1)
+		}
 		if named != *m.Best {
 			s += fmt.Sprintf(", such as %s (%s)", choiceShort(*m.Best), ratesOf(m, *m.Best))
 		}
+		s += "."
 	}
-	return s + "."
+	return s
 }
-
-// equallyFast describes choices that do not differ measurably from the best one.
-const equallyFast = " as fast, within the noise"
 
 // tiedChoices lists the choices that are as fast as the one that the answer names.
 func tiedChoices(m *LockedMix) []LockChoice {
@@ -145,44 +144,48 @@ func unlocked(m *LockedMix) string {
 	if m.Best == nil || m.Calm == nil || m.Choices() < 2 {
 		return ""
 	}
-	words := "in these trials that is %s as fast as today"
-	if m.Paced {
-		words = "in these trials the latency is %s as long today"
-	}
-	fastest := " The fastest is " + choiceShort(*m.Best) + " (" + ratesOf(m, *m.Best) + ")" + m.amongOthers(*m.Best, m.Equal, thanToday(m, m.Gain, words, ratesOf))
+	fastest := " The fastest is " + choiceShort(*m.Best) + " (" + ratesOf(m, *m.Best) + ")" + m.amongOthers(*m.Best, m.Equal, thanToday(m, m.Gain, m.Paced, ratesOf))
 	return fastest + ". Operations wait least with " + calmest(m) + "."
 }
 
 func calmest(m *LockedMix) string {
 	return choiceShort(*m.Calm) + " (" + tailsOf(m, *m.Calm) + ")" +
-		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, "in these trials the percentile is %s as high today", tailsOf))
+		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, true, tailsOf))
 }
 
-// amongOthers says which choices are as good as best, and how best compares with today.
+// amongOthers says which choices are as good as best, and how best compares with the workload's
+// own settings.
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {
 	case n > 0 && n+1 == m.Choices():
-		return ", but all choices are equal within the noise"
+		return ", but there is no clear difference between all choices"
 	case n > 0:
-		s = ", and " + document.Counted(int64(n), "other choice") + " within the noise"
+		s = ", without a clear difference from " + document.Counted(int64(n), "other choice")
 	}
 	switch {
 	case m.Today == nil:
 		return s
 	case best == *m.Today:
-		return s + ", which is as today"
+		return s + ", which you have now"
 	case slices.Contains(equal, *m.Today):
-		return s + "; as today (" + choiceShort(*m.Today) + ") is one of them"
+		return s + "; your settings (" + choiceShort(*m.Today) + ") are one of them"
 	}
 	return s + than
 }
 
-func thanToday(m *LockedMix, gain *stats.Summary, words string, figures func(*LockedMix, LockChoice) string) string {
+// thanToday says how a choice compares with the workload's own settings: by rate or, with latency,
+// by latency. gain is how many times as good the choice is.
+func thanToday(m *LockedMix, gain *stats.Summary, latency bool, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""
 	}
-	return fmt.Sprintf("; "+words+" (%s: %s)", priceWords(gain), choiceShort(*m.Today), figures(m, *m.Today))
+	r := gain.Inverse()
+	by, within := document.SlowerBy(r), document.SlowerRange(r.Interval)
+	if latency {
+		by, within = document.MoreBy(r), document.MoreRange(r.Interval)
+	}
+	return fmt.Sprintf(", %s (%s; %s: %s)", document.Than(by, "with your settings"), within, choiceShort(*m.Today), figures(m, *m.Today))
 }
 
 func ratesOf(m *LockedMix, choice LockChoice) string {

@@ -105,8 +105,8 @@ func claimsOn(all []OnMachine) string {
 	if len(verdicts) == 0 {
 		return ""
 	}
-	words := []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and cannot be told on others",
-		"do not hold on some machines and cannot be told on others", "cannot be told"}
+	words := []string{"hold everywhere", "hold nowhere", "depend on the machine", "hold on some machines and are open on others",
+		"do not hold on some machines and are open on others", "are open"}
 	count := make([]int, len(words))
 	for _, v := range verdicts {
 		holds, not, open := len(v[report.Holds]) > 0, len(v[report.DoesNotHold]) > 0, len(v[report.CannotBeTold]) > 0

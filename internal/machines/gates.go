@@ -26,10 +26,11 @@ var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.F
 func gatesAnswer(all []GatedOn) string {
 	var found conditions.Groups[string, string]
 	for _, x := range all {
-		found.Add(string(x.Gated.Decision()), x.Name)
+		found.Add(gate.DecisionWords(x.Gated.Decision()), x.Name)
 	}
 	var parts []string
-	for _, words := range []string{string(stats.Failed), string(stats.NotPassed), string(stats.NotExcluded), string(stats.Passed)} {
+	for _, d := range []stats.Decision{stats.Failed, stats.NotPassed, stats.NotExcluded, stats.Passed} {
+		words := gate.DecisionWords(d)
 		on := strings.Join(found.Of[words], ", ")
 		if len(found.Of[words]) == len(all) {
 			on = together(len(all))

@@ -212,11 +212,11 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 		switch on := " on " + all[i].Name; s.Verdict {
 		case "":
 		case stats.Slower, stats.Faster:
-			takes := document.Times(s.Ratio.Median)
+			by := document.SlowerBy(s.Ratio)
 			if ratios == nil {
-				takes += " the time of " + p.First
+				by = document.Than(by, p.First)
 			}
-			ratios = append(ratios, takes+on)
+			ratios = append(ratios, by+on)
 		case stats.Same:
 			same = append(same, all[i].Name)
 		default:
@@ -225,13 +225,13 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	}
 	var parts []string
 	if ratios != nil {
-		parts = append(parts, p.Second+" takes "+strings.Join(ratios, ", "))
+		parts = append(parts, p.Second+" is "+strings.Join(ratios, ", "))
 	}
 	if same != nil {
-		parts = append(parts, fmt.Sprintf("%s takes the same time as %s on %s", p.Second, p.First, strings.Join(same, ", ")))
+		parts = append(parts, fmt.Sprintf("%s is as fast as %s on %s", p.Second, p.First, strings.Join(same, ", ")))
 	}
 	if unclear != nil {
-		parts = append(parts, "they are not told apart on "+strings.Join(unclear, ", "))
+		parts = append(parts, "there is no clear difference on "+strings.Join(unclear, ", "))
 	}
 	return p.String() + ": " + strings.Join(parts, "; ")
 }

@@ -82,7 +82,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 }
 
 // Formats are the output formats of a profile.
-var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", JSON: jsonOf,
+var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", Fits: true, JSON: jsonOf,
 	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats()
 
 // ProfileAnswer says in a few sentences where drivers spent their time.

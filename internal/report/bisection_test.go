@@ -45,15 +45,15 @@ func TestBisection(t *testing.T) {
 		b    bisect.Bisection
 		want string
 	}{
-		{bisection("simple insert"), "mattn v1.2.0 is the first release in which simple insert is slower: 2.30x the time of v1.0.0 ["},
-		{bisection("simple insert", "v1.1.0"), "One of mattn v1.1.0, v1.2.0 is the first release in which simple insert is slower: "},
+		{bisection("simple insert"), "mattn v1.2.0 is the first release in which simple insert is 2.3 times as slow as in v1.0.0 (2.2 to 2.4)."},
+		{bisection("simple insert", "v1.1.0"), "One of mattn v1.1.0, v1.2.0 is the first release in which simple insert is 2.3 times as slow as in v1.0.0"},
 		{bisection("analytics json"), "mattn v1.2.0 is the first release in which analytics json is failing."},
 		{bisection("read-write mix"), "mattn v1.2.0 is the first release in which fewer operations of read-write mix failed than in v1.0.0: 0% against 5.5%."},
 		{fixed, "mattn v1.2.0 is the first release in which analytics json is no longer failing, as it was in v1.0.0."},
-		{none, "No release of mattn from v1.0.0 to v1.2.0 that was measured made a cell slower, faster, wrong or failed (times within ±5%, and failures within as many points, are the same)."},
-		{unclear, "It cannot be told yet whether a release of mattn from v1.0.0 to v1.2.0 made a cell slower, faster, wrong or failed: to tell, simple insert of v1.2.0 would take another 17 rounds, "},
+		{none, "None of the measured releases of mattn from v1.0.0 to v1.2.0 made a cell slower, faster, wrong or failed. (A difference of up to 5% counts as none.)"},
+		{unclear, "It is not known yet whether a release of mattn from v1.0.0 to v1.2.0 made a cell slower, faster, wrong or failed: simple insert of v1.2.0 needs 17 more rounds (0s)."},
 		{passed, "Up to v1.1.0 no release of mattn made a cell slower, faster, wrong or failed; those after it were not measured."},
-		{gradual, "between v1.0.0 and v1.2.0 that is not seen"},
+		{gradual, "but v1.0.0 and v1.2.0 don't differ clearly"},
 	} {
 		if got := c.b.Answer(); !strings.Contains(got, c.want) {
 			t.Errorf("%s\nwant %s", got, c.want)
@@ -81,8 +81,8 @@ func TestBisectionReason(t *testing.T) {
 func TestBisectionFailuresOpen(t *testing.T) {
 	b := bisection("read-write mix")
 	s := b.Steps[1]
-	s.Judgment, s.Cell.Verdict, s.Cell.Why = bisect.Unclear, stats.Unclear, "it cannot be told yet whether the operations that failed differ"
-	if got, want := bisect.StepWords(s), "v1.2.0: cannot tell yet: read-write mix: it cannot be told yet whether the operations that failed differ"; got != want {
+	s.Judgment, s.Cell.Verdict, s.Cell.Why = bisect.Unclear, stats.Unclear, "it is not known yet whether one side fails more often"
+	if got, want := bisect.StepWords(s), "v1.2.0: not known yet: read-write mix: it is not known yet whether one side fails more often"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -90,7 +90,7 @@ func TestBisectionFailuresOpen(t *testing.T) {
 func TestBisectionFormats(t *testing.T) {
 	b := bisection("simple insert", "v1.1.0")
 	for format, want := range map[string][]string{
-		"table":    {"SQLite         3.45.0 → 3.46.0", "compile option  added: DQS=0", "example.com/m   removed: v1.0.0", "not judged", "passed over", "3 releases of mattn, v1.0.0 to v1.2.0, in 2 steps"},
+		"table":    {"SQLite         3.45.0 → 3.46.0", "compile option  added: DQS=0", "example.com/m   removed: v1.0.0", "not judged", "skipped", "3 releases of mattn, v1.0.0 to v1.2.0, in 2 steps"},
 		"markdown": {"| v1.2.0 | v1.0.0 | changed | simple insert | 2.30x"},
 		"json":     {`"certain": false`, `"what": "SQLite"`, `"judgment": "passed over"`, `"ratio": {`},
 	} {

@@ -105,6 +105,29 @@ func TestComparisonGolden(t *testing.T) {
 	}
 }
 
+// TestComparisonScreen checks that a terminal shows the verdicts right after the answer, and that the
+// comparison is never longer than the terminal.
+func TestComparisonScreen(t *testing.T) {
+	c := compared(comparedRun())
+	hints := document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "sqlite3perf compare 12 --full"}}}
+	for _, size := range [][2]int{{80, 22}, {100, 38}, {100, 16}} {
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", c, document.Options{Width: size[0], Lines: size[1], Hints: hints}); err != nil {
+			t.Fatal(err)
+		}
+		got := b.String()
+		if n := strings.Count(got, "\n"); n > size[1] {
+			t.Errorf("%d lines of %d:\n%s", n, size[1], got)
+		}
+		if answer, rest, found := strings.Cut(got, "\nverdict "); !found || !strings.Contains(rest, "sqlite3perf compare 12 --full") || strings.Contains(answer, "machine") {
+			t.Errorf("%v:\n%s", size, got)
+		}
+		if size == [2]int{80, 22} {
+			golden(t, "comparison-compared-80x24.txt", got)
+		}
+	}
+}
+
 // TestTimeToSettle: cells of the same cases are settled together, others one after the other.
 func TestTimeToSettle(t *testing.T) {
 	cell := func(first, second int, took time.Duration) *stats.Compared {
@@ -124,7 +147,7 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	first, _, _ := strings.Cut(writeCompared(t, "table", compared(run)), "\n")
-	if want := "modernc is slower than mattn (2.30x the time, 99% interval [2.26, 2.34])."; first != want {
+	if want := "modernc is 2.30 times as slow as mattn (2.26 to 2.34)."; first != want {
 		t.Errorf("%q, want %q", first, want)
 	}
 }
@@ -169,7 +192,7 @@ func TestRunOfTwoSides(t *testing.T) {
 			t.Errorf("%q, want %q", got, answer)
 		}
 		page := write(t, "html", run, "native", document.Options{})
-		for _, want := range []string{html.EscapeString(answer), "99% interval", "What differs between the sides", "Samples, and settings as they were proven", `id="case-1"`} {
+		for _, want := range []string{html.EscapeString(answer), "99%", "What differs between the sides", "Samples, and settings as they were proven", `id="case-1"`} {
 			if !strings.Contains(page, want) {
 				t.Errorf("looks %v: the page has no %q", looks, want)
 			}
@@ -180,7 +203,7 @@ func TestRunOfTwoSides(t *testing.T) {
 			}
 		}
 		screen := write(t, "table", run, "native", document.Options{Width: 120, Lines: 40})
-		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "99% intervals"} {
+		for _, want := range []string{"slower        simple insert: 2.30x [", "fewer failed", "at most 1%"} {
 			if !strings.Contains(screen, want) {
 				t.Errorf("looks %v: the screen has no %q:\n%s", looks, want, screen)
 			}
@@ -273,8 +296,8 @@ func TestCompareWithoutSamples(t *testing.T) {
 // same time, and that the answer has its mean.
 func TestComparisonOfMeans(t *testing.T) {
 	for every, want := range map[int]string{
-		0:  "modernc takes the same time as mattn (1.00x the time, 99% interval [",
-		10: "modernc typically takes the same time as mattn, but slow trials can still make a difference (1.00x the time, 99% interval [",
+		0:  "There is no difference above 2% between modernc and mattn.",
+		10: "Typical trials of modernc and mattn differ by less than 2%",
 	} {
 		run := newRun(50)
 		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
@@ -287,8 +310,24 @@ func TestComparisonOfMeans(t *testing.T) {
 			}
 		}
 		got := compare.Answer(stats.CompareRun(stats.Analyze(run, "")))
-		if !strings.HasPrefix(got, want) || strings.Contains(got, "; the mean 1.04x [") != (every > 0) {
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "; on average modernc is 4% slower (") != (every > 0) {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several.
+func TestMeanOfOneCell(t *testing.T) {
+	for cells, want := range map[int]bool{1: false, 2: true} {
+		run := newRun(12)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
+		add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, []measure{bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1)}[:cells]...)
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", compared(run), document.Options{}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "over all") != want {
+			t.Errorf("%d cells:\n%s", cells, b.String())
 		}
 	}
 }

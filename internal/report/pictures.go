@@ -183,7 +183,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
 	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
-	looks := l.of(cases)
+	looks, harmful, marked := l.of(cases), conditions.Harmful(a), false
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
@@ -199,14 +199,21 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 			}
 			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
+		if harmful[d.Case.Driver] {
+			b.Name += harmMark
+			marked = true
+		}
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
-	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals. Noise hides which of two that are tied is faster.",
+	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals.",
 		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(a.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
+	}
+	if marked {
+		note += " " + harmMark + " marks drivers with a known defect that can lose or falsify data."
 	}
 	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
 	return barsPicture(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}, chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true

@@ -94,7 +94,7 @@ type screen struct {
 }
 
 // items returns a section for each item. An item is cut to as few lines as necessary, unless its
-// Most is negative. The first keep items disappear last. missing names the items in the text
+// Most is negative. The first keep items disappear last, and items with Kept never. missing names the items in the text
 // about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
@@ -113,14 +113,16 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 		for _, it.Most = range lines {
 			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rank})
 		}
-		section.Forms = append(section.Forms, document.Form{Missing: missing})
+		if !it.Kept {
+			section.Forms = append(section.Forms, document.Form{Missing: missing})
+		}
 		d = append(d, section)
 	}
 	return d
 }
 
 func sideItems(c *stats.Comparison) (l document.List) {
-	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not yet told"}
+	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not known yet"}
 	for _, x := range c.Cells {
 		t := compare.CellName(x)
 		if x.Measured() {
@@ -132,7 +134,7 @@ func sideItems(c *stats.Comparison) (l document.List) {
 }
 
 func claimItems(r *Study) (l document.List) {
-	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not told"}
+	verdicts := map[Verdict]string{Holds: "holds", DoesNotHold: "not so", CannotBeTold: "not known"}
 	for i, c := range r.Claims {
 		var here []string
 		for _, x := range c.Comparisons {

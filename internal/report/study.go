@@ -74,6 +74,14 @@ const (
 	CannotBeTold Verdict = "cannot be told"
 )
 
+// Words is the verdict for people.
+func (v Verdict) Words() string {
+	if v == CannotBeTold {
+		return "not known yet"
+	}
+	return string(v)
+}
+
 // Claim is a claim of a study, with the verdict of this run.
 type Claim struct {
 	Claim   string  `json:"claim"`
@@ -275,7 +283,7 @@ func claims(r *Study) document.Document {
 		if c.AnyOf {
 			how = " (one of the comparisons is enough)"
 		}
-		l = append(l, document.Item{Label: string(c.Verdict), Text: number + ". " + c.Claim + how, Alarm: c.Verdict == DoesNotHold})
+		l = append(l, document.Item{Label: c.Verdict.Words(), Text: number + ". " + c.Claim + how, Alarm: c.Verdict == DoesNotHold})
 		for j := range c.Comparisons {
 			x := &c.Comparisons[j]
 			here, interval, p := document.Absent, document.Absent, document.Absent
@@ -292,7 +300,7 @@ func claims(r *Study) document.Document {
 			if x.Summary == nil || hidden && (x.Unit != "" || x.Interval != nil) {
 				missing = append(missing, document.Item{Label: "claim " + number, Text: x.What + ": " + x.Why})
 			}
-			g.Rows = append(g.Rows, []string{number, string(x.Verdict), here, interval, x.Wanted(), p, x.What})
+			g.Rows = append(g.Rows, []string{number, x.Verdict.Words(), here, interval, x.Wanted(), p, x.What})
 			g.Leaders = append(g.Leaders, x.Verdict == Holds)
 		}
 	}

@@ -101,17 +101,17 @@ func TestTuning(t *testing.T) {
 		t    tune.Tuning
 		want string
 	}{
-		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.00x as fast [1.92, 2.08], as durable as today. " +
-			"synchronous=normal would make it 1.25x as fast again [1.18, 1.33], but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
-		{alone, "Nothing that was tried is worth setting: no setting is measurably more than 2% faster than today's."},
-		{unconfirmed, "Nothing that was tried is worth setting: no setting is measurably more than 2% faster than today's. These were races, in few trials, which may have missed a small gain."},
-		{unclear, "journal_mode=wal may be faster (1.60x as fast [0.909, 2.5] in these trials): more time, or a quieter machine, may show it."},
+		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.0 times as fast (1.9 to 2.1), as durable as now. " +
+			"synchronous=normal would then make it 20% faster (15% to 25%), but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
+		{alone, "Nothing that was tried is worth setting: no setting is clearly more than 2% faster than the present ones."},
+		{unconfirmed, "Nothing that was tried is worth setting: no setting is clearly more than 2% faster than the present ones. Each was tried in few trials, which may have missed a small gain."},
+		{unclear, "journal_mode=wal looks 38% faster (2.5 times as fast to 10% slower). More time, or a quieter machine, may confirm it."},
 		{untried, "Nothing could be tried here, so there is nothing to set."},
-		{hasty, "No value was tried: after today's settings were measured, the time left was too short to try one and confirm it. " +
+		{hasty, "No value was tried: after the present settings were measured, the time left was too short to try one and confirm it. " +
 			"That takes a search of about 1m50s, or a smaller scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
-		{risky, "journal_mode=wal and synchronous=normal would be 2.00x as fast [1.67, 2.5], but if the operating system crashes"},
-		{safer, "Today the last commits can be lost; with synchronous=full nothing can: 0.50x as fast as today [0.476, 0.526]."},
+		{risky, "journal_mode=wal and synchronous=normal would be 2.0 times as fast (1.7 to 2.5), but if the operating system crashes"},
+		{safer, "Now the last commits can be lost; with synchronous=full, nothing can. That is 2.0 times as slow (1.9 to 2.1)."},
 	} {
 		if got := c.t.Answer(); !strings.HasPrefix(got, c.want) && !strings.HasSuffix(got, c.want) {
 			t.Errorf("%s\nwant %s", got, c.want)
@@ -121,17 +121,17 @@ func TestTuning(t *testing.T) {
 
 func TestTuningFormats(t *testing.T) {
 	for format, want := range map[string][]string{
-		"table": {"0 as today 1 nothing", "1 + journal_mode=wal 1.60x [1.54, 1.67] 1.60x [1.54, 1.67] nothing 21.0 MiB worth it",
-			"3 + synchronous=normal 2.50x [2.38, 2.63] 1.25x [1.18, 1.33] the last commits 80.0 MiB worth it", "1.01x [0.971, 1.05] the last commits 80.0 MiB a tie",
+		"table": {"0 as now 1 nothing", "1 + journal_mode=wal 0.62x [0.6, 0.65] 0.62x [0.6, 0.65] nothing 21.0 MiB worth it",
+			"3 + synchronous=normal 0.40x [0.38, 0.42] 0.80x [0.75, 0.85] the last commits 80.0 MiB worth it", "0.99x [0.95, 1.03] the last commits 80.0 MiB no clear gain",
 			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); and in code (sqlite.RegisterConnectionHook): PRAGMA cache_size=-65536 slower mine query`,
-			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 0.80x as fast with these settings [0.769, 0.833]",
-			"today journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (1.00x [0.909, 1.11])", "looked slower journal_mode=truncate (0.91x [0.833, 1]), page_size=8192",
-			"gains alone wal_autocheckpoint=4000 (1.11x [1, 1.25]) beside journal_mode=wal: not beside the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
-			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s; a grid has 96 combinations",
-			"ended early the time was up", "Values without it were measured in fewer than 6 rounds", "how sure each step was measured again in 12 new trials, in the same rounds as the others (run 7)", "not decided faster or slower? page_size=8192: 1.01x as fast [0.971, 1.05]"},
+			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 25% slower (20% to 30%) with these settings",
+			"now journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (equally fast)", "looked slower journal_mode=truncate (10% slower), page_size=8192",
+			"gains alone wal_autocheckpoint=4000 (10% faster) with journal_mode=wal: but not with the others", "out mmap_size=268435456: refused: mmap_size: wanted 268435456",
+			"out txlock=immediate: more operations failed with it", "not tried pool_size: one client needs one connection", "6 settings on modernc, 7 values, 60 trials (runs 7) in 1m40s. All combinations would be 96",
+			"ended early the time was over", "Values without brackets were measured in fewer than 6 rounds", "how sure each step was measured again in 12 new trials, in the same rounds as the others (run 7)", "not known yet page_size=8192: 1% faster (5% faster to 3% slower)"},
 		"markdown": {"| 2 | + cache\\_size=-65536 |"},
 		"json":     {`"set": { "cache_size": "-65536", "journal_mode": "wal" }`, `"verdict": "a tie"`, `"dsn": "file:app.db?_pragma=journal_mode(wal)"`, `"can_lose": "the last commits"`},
-		"html":     {"2.00x as fast"},
+		"html":     {"2.0 times as fast"},
 	} {
 		var buf bytes.Buffer
 		if err := tune.Formats.Write(&buf, format, tuning(), document.Options{Width: 160}); err != nil {

@@ -48,7 +48,7 @@ func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
 	got := write(t, "table", run, "native", document.Options{Width: 300})
-	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: more of its operations failed (1.2 %) than of native's (none)\n"} {
+	for _, want := range []string{"\n-  mattn v1.14.52", "not ranked    mattn v1.14.52: more of its operations failed (1.2%) than of native's (none)\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

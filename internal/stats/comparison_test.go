@@ -112,7 +112,7 @@ func TestCompareStatuses(t *testing.T) {
 	if c.Measured() != 1 {
 		t.Errorf("%d cells measured, want 1", c.Measured())
 	}
-	if w := c.Cells[1].Why; !strings.Contains(w, "more operations of d1 failed: 10 % with d1, 0 % with d0") {
+	if w := c.Cells[1].Why; !strings.Contains(w, "more operations of d1 failed: 10% with d1, 0% with d0") {
 		t.Errorf("why: %s", w)
 	}
 }

@@ -29,7 +29,7 @@ func (x *Compared) decide(c *Comparison) {
 		}
 		x.Why += ": " + f.words(c) + mostFrequent(x.First, x.Second)
 	case !x.FailAlike && (f.open() || same):
-		x.Verdict, x.Why = Unclear, "it cannot be told yet whether the operations that failed differ: "+f.words(c)
+		x.Verdict, x.Why = Unclear, "it is not known yet whether one side fails more often: "+f.words(c)
 		x.estimate(x.moreForFailures(c.Margin))
 	case same:
 		x.Verdict = Same

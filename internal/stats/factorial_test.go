@@ -204,7 +204,7 @@ func TestRaceOfSearch(t *testing.T) {
 		return list
 	}
 	run.Search = &result.Search{Race: "each"}
-	want := []string{"1 as today: ", "2 journal_mode=delete: ", "0 synchronous=full: left out of the race after 8 rounds",
+	want := []string{"1 as now: ", "2 journal_mode=delete: ", "0 synchronous=full: left out of the race after 8 rounds",
 		"0 journal_mode=delete synchronous=full: left out of the race after 2 rounds"}
 	if d := cmp.Diff(want, rows()); d != "" {
 		t.Error(d)

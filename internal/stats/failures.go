@@ -249,9 +249,9 @@ func shareInWords(v float64) string {
 	case v == 0:
 		return "none"
 	case v < 0.0005:
-		return "less than 0.1 %"
+		return "less than 0.1%"
 	}
-	return fmt.Sprintf("%.1f %%", 100*v)
+	return fmt.Sprintf("%.1f%%", 100*v)
 }
 
 // UnlikeFailures reports whether the cell has no rank because of the operations that failed.
@@ -353,7 +353,7 @@ func (f *Failing) words(c *Comparison) string {
 	return fmt.Sprintf("%s with %s, %s with %s", percentOf(f.Second), c.Second, percentOf(f.First), c.First)
 }
 
-func percentOf(share float64) string { return fmt.Sprintf("%.3g %%", 100*share) }
+func percentOf(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 

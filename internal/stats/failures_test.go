@@ -107,7 +107,7 @@ func TestFailuresOfStoredRuns(t *testing.T) {
 		want          stats.Verdict
 	}{{1, 10, stats.FailsMore}, {10, 1, stats.FailsLess}} {
 		x := stats.CompareRuns([2]string{"a", "b"}, one(c.first), one(c.second), 0.05).Cells[0]
-		if x.Verdict != c.want || !strings.Contains(x.Why, fmt.Sprintf("%.3g %% with a", 100*x.Failing.First)) {
+		if x.Verdict != c.want || !strings.Contains(x.Why, fmt.Sprintf("%.3g%% with a", 100*x.Failing.First)) {
 			t.Errorf("%d and %d: %s, %s", c.first, c.second, x.Verdict, x.Why)
 		}
 	}

@@ -244,11 +244,11 @@ func (c *Gated) judge(most float64, tests int) {
 				m.Median, m.Interval.Low, m.Interval.High)
 		}
 	case x.Ratio.Interval == nil || x.fewRounds(tests):
-		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to find or exclude a regression: it takes more of them", x.Ratio.N)
+		c.State, c.Why = GateTooFew, fmt.Sprintf("%d rounds are too few to judge: give more", x.Ratio.N)
 	default:
 		c.State = GatePossible
 		if x.timeExcluded(most) {
-			c.Why = fmt.Sprintf("that more operations fail is not excluded: %.3g %% and %.3g %%, a difference of up to %.3g percentage points",
+			c.Why = fmt.Sprintf("more operations may fail: %.3g%% and %.3g%%, a difference of up to %.3g percentage points",
 				100*x.Failing.Second, 100*x.Failing.First, 100*x.Failing.Difference().High)
 		}
 		x.estimate(x.moreUntilJudged(most, float64(tests)))

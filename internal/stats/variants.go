@@ -97,7 +97,7 @@ func (g *Group) changes(first *Group) string {
 		}
 	}
 	if !changed {
-		words = append(words, "as today")
+		words = append(words, "as now")
 	}
 	return strings.Join(words, " ")
 }

@@ -185,12 +185,12 @@ func TestFailingIsNotRanked(t *testing.T) {
 		why    string
 	}{
 		{"none", []float64{0, 0, 0}, []string{"1", "2", "3"}, ""},
-		{"one", []float64{0, 0.5, 0}, []string{"1", "-", "2"}, "more of its operations failed (50.0 %) than of"},
+		{"one", []float64{0, 0.5, 0}, []string{"1", "-", "2"}, "more of its operations failed (50.0%) than of"},
 		{"less than matters", []float64{0, 0.0005, 0}, []string{"1", "2", "3"}, ""},
-		{"a little more than matters", []float64{0, 0.0015, 0}, []string{"1", "-", "2"}, "(0.2 %) than of"},
+		{"a little more than matters", []float64{0, 0.0015, 0}, []string{"1", "-", "2"}, "(0.2%) than of"},
 		{"all alike", []float64{0.1, 0.1, 0.1}, []string{"1", "2", "3"}, ""},
-		{"one more", []float64{0.1, 0.15, 0.1}, []string{"1", "-", "2"}, "(15.0 %) than of"},
-		{"the base", []float64{0.5, 0, 0}, []string{"-", "1", "2"}, "(50.0 %) than of"},
+		{"one more", []float64{0.1, 0.15, 0.1}, []string{"1", "-", "2"}, "(15.0%) than of"},
+		{"the base", []float64{0.5, 0, 0}, []string{"-", "1", "2"}, "(50.0%) than of"},
 	} {
 		a := failing(tc.shares...)
 		tab := a.Groups[0].Tables[0]

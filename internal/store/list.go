@@ -35,6 +35,15 @@ type Entry struct {
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
+// RunsVersion is the version of [JSONRuns].
+const RunsVersion = 1
+
+// JSONRuns is the JSON form of a list of runs.
+type JSONRuns struct {
+	Version int     `json:"version"`
+	Runs    []Entry `json:"runs"`
+}
+
 // The queries of List read cases and trials from indexes only, because a store may have half a
 // million trials.
 const (

@@ -23,20 +23,20 @@ func (t Tuning) Answer() string {
 	var sentences []string
 	at := t.Choice(t.Loss)
 	if at > 0 {
-		safe := "as durable as today"
+		safe := "as durable as now"
 		if t.Steps[at].Loss < t.Loss {
-			safe = "and less can be lost than today"
+			safe = "and more durable than now"
 		}
-		sentences = append(sentences, fmt.Sprintf("Set %s: %s, %s.", assigned(t.Steps[at].Changes), speed(t.Steps[at].Ratio, asFast), safe))
+		sentences = append(sentences, fmt.Sprintf("Set %s: %s, %s.", assigned(t.Steps[at].Changes), slower(t.Steps[at].Ratio), safe))
 	}
 	for i := at + 1; i < len(t.Steps); i++ {
 		s := t.Steps[i]
 		if s.Safer || s.Before != at || !s.Worth {
 			continue
 		}
-		words := added(s.Added) + " would be " + speed(s.Gain, asFast)
+		words := added(s.Added) + " would be " + slower(s.Gain)
 		if at > 0 {
-			words = added(s.Added) + " would make it " + speed(s.Gain, asFast+" again")
+			words = added(s.Added) + " would then make it " + slower(s.Gain)
 		}
 		if risk := t.risk(s); s.Loss > t.Steps[at].Loss && risk != "" {
 			words += ", but " + risk
@@ -45,17 +45,17 @@ func (t Tuning) Answer() string {
 		at = i
 	}
 	if maybe := t.promising(at); maybe != nil {
-		sentences = append(sentences, fmt.Sprintf("%s may be faster (%s in these trials): more time, or a quieter machine, may show it.", added(maybe.Added), speed(maybe.Gain, asFast)))
+		sentences = append(sentences, fmt.Sprintf("%s looks %s. More time, or a quieter machine, may confirm it.", added(maybe.Added), slower(maybe.Gain)))
 	}
 	if len(sentences) == 0 {
-		sentences = append(sentences, fmt.Sprintf("Nothing that was tried is worth setting: no setting is measurably more than %s faster than today's.", document.Share(t.Margin)))
+		sentences = append(sentences, fmt.Sprintf("Nothing that was tried is worth setting: no setting is clearly more than %s faster than the present ones.", document.Share(t.Margin)))
 		if t.Confirmed == nil {
-			sentences[0] += " These were races, in few trials, which may have missed a small gain."
+			sentences[0] += " Each was tried in few trials, which may have missed a small gain."
 		}
 	}
 	for _, s := range t.Steps {
 		if s.Safer {
-			sentences = append(sentences, fmt.Sprintf("Today %s can be lost; with %s %s can: %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], speed(s.Ratio, asFast+" as today")))
+			sentences = append(sentences, fmt.Sprintf("Now %s can be lost; with %s, %s can. That is %s.", lossWords[t.Loss], assigned(s.Changes), lossWords[s.Loss], slower(s.Ratio)))
 		}
 	}
 	return strings.Join(sentences, " ")
@@ -65,16 +65,13 @@ func (t Tuning) nothingTried() string {
 	if !t.Early {
 		return "Nothing could be tried here, so there is nothing to set."
 	}
-	text := "No value was tried: after today's settings were measured, the time left was too short to try one and confirm it."
+	text := "No value was tried: after the present settings were measured, the time left was too short to try one and confirm it."
 	if t.Enough > 0 {
 		const step = 10 * time.Second // the estimate is rounded up to this
 		text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", document.Elapsed((t.Enough + step - 1).Truncate(step)))
 	}
 	return text
 }
-
-// asFast is written after a ratio of speeds.
-const asFast = " as fast"
 
 // promising returns a step that looks faster than the last step worth setting, although the
 // difference is unclear. If there are several, it returns the one that looks fastest. It returns
@@ -108,19 +105,26 @@ func assigned(s driver.Settings) string { return document.And(strings.Fields(wor
 func added(s driver.Settings) string {
 	return document.And(document.Map(stats.SettingNames(s), func(name string) string {
 		if s[name] == "" {
-			return name + " as it is today"
+			return name + " as it is now"
 		}
 		return name + "=" + s[name]
 	}))
 }
 
-// speed formats a ratio of times as a ratio of speeds with its interval. after comes between the
-// two.
-func speed(s stats.Summary, after string) string {
+// slower formats a ratio of times in words.
+func slower(s stats.Summary) string {
 	if s.N == 0 {
-		return document.Absent + after
+		return "not measured"
 	}
-	return document.Times(s.Inverse().Median) + after + " " + document.Interval(s.Inverse().Interval)
+	return document.Slower(s)
+}
+
+// times formats a ratio of times with its interval, for a table.
+func times(s stats.Summary) string {
+	if s.N == 0 {
+		return document.Absent
+	}
+	return document.Times(s.Median) + " " + document.Interval(s.Interval)
 }
 
 // TuningVersion is the version of the JSON form of a search for settings. Adding fields does not

@@ -165,7 +165,7 @@ func (s *Search) skip() {
 }
 
 func (s *Search) probe(ctx context.Context) error {
-	r, err := s.measure(ctx, Plan{What: "the settings of today", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
+	r, err := s.measure(ctx, Plan{What: "the present settings", Candidates: []driver.Settings{{}}, Rounds: probeRounds, Confirms: true})
 	if err != nil {
 		return err
 	}

@@ -386,6 +386,30 @@ func TestSafer(t *testing.T) {
 	}
 }
 
+// TestHalves checks that a race leaves out slow candidates before it ends.
+func TestHalves(t *testing.T) {
+	l := newLandscape(1)
+	l.worth = hills
+	if _, err := l.search(); err != nil {
+		t.Fatal(err)
+	}
+	halved := 0
+	for _, a := range l.analyses {
+		trials := map[int]int{}
+		for _, x := range a.Run.Trials {
+			trials[x.Case]++
+		}
+		for _, n := range trials {
+			if n < trials[1] { // the first candidate stays to the end
+				halved++
+			}
+		}
+	}
+	if halved == 0 {
+		t.Error("each candidate of each race was measured to the end")
+	}
+}
+
 // TestOut checks that a value is never chosen if it is refused, or if more operations fail with
 // it, even if it seems fast.
 func TestOut(t *testing.T) {

@@ -56,13 +56,13 @@ func tuning(t Tuning, _ document.Options) document.Document {
 		d = append(d, document.Heading{Level: 2, Text: "The steps"}, t.grid())
 	}
 	if t.Confirmed != nil {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("speed: how many times as fast as today, with the time of the checkpoint that follows a phase; the geometric mean of %s. gain: over the last step before that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if its gain is clear, and more than %s.",
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("time: divided by that with the present settings, including the checkpoint after a phase; the geometric mean of %s. after the last: divided by that of the last step that is worth it. Intervals, at %.3g%%, are corrected for %s, which can be confirmed twice. A step is worth it if it is clearly faster, by more than %s.",
 			t.phases(), 100*(1-stats.Alpha/float64(t.Tests)), document.Counted(int64(len(t.Steps)-1), "step"), document.Share(t.Margin)), Quiet: true})
 	}
 	d = append(d, document.Heading{Level: 2, Text: "What was tried"}, t.triedItems())
 	if slices.ContainsFunc(t.Tried, func(x *Tried) bool { return x.Ratio.Interval != nil }) {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("In brackets after a value: how many times as fast as without it in the races, which only choose what to measure next, with an interval of %.3g%% that is not corrected. Values without it were measured in fewer than %d rounds.",
-			100*stats.Confidence, stats.MinSamples), Quiet: true})
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("In brackets: compared with the settings without it, in the few trials that choose what to measure next. Values without brackets were measured in fewer than %d rounds.",
+			stats.MinSamples), Quiet: true})
 	}
 	if t.Confirmed != nil {
 		l := conditions.MachineItems(t.Confirmed.Run.Machine)
@@ -82,7 +82,7 @@ func (t Tuning) todo() (l document.List) {
 		}
 		for _, p := range best.Phases {
 			if i := p.Ratio.Interval; len(best.Phases) > 1 && i != nil && i.Low > 1 {
-				l.Note(document.Item{Label: "slower", Text: fmt.Sprintf("%s: %s", p.TableName, speed(p.Ratio, asFast+" with these settings")), Alarm: true})
+				l.Note(document.Item{Label: "slower", Text: fmt.Sprintf("%s: %s with these settings", p.TableName, slower(p.Ratio)), Alarm: true})
 			}
 		}
 		if i := t.Choice(len(lossWords)); i != t.best() && t.Flag != "" {
@@ -91,11 +91,11 @@ func (t Tuning) todo() (l document.List) {
 		}
 	}
 	if t.Confirmed != nil {
-		l.Note(document.Item{Label: "how sure", Text: fmt.Sprintf("each step was measured again in %s, in the same rounds as the others (run %d); the search chose nothing by these trials but which steps are worth it, and gains are given as smaller for that, the more so the less clear they are", document.Counted(int64(t.Rounds), "new trial"), t.Confirmed.Run.ID)})
+		l.Note(document.Item{Label: "how sure", Text: fmt.Sprintf("each step was measured again in %s, in the same rounds as the others (run %d). Choosing the best of several exaggerates gains, so they are shown smaller, the more so the less clear they are", document.Counted(int64(t.Rounds), "new trial"), t.Confirmed.Run.ID)})
 	}
-	l.Note(document.Item{Label: "not decided", Text: t.undecided()})
+	l.Note(document.Item{Label: "not known yet", Text: t.undecided()})
 	if t.Early {
-		l.Note(document.Item{Label: "ended early", Text: "the time was up before everything had been tried: more time may find more", Alarm: true})
+		l.Note(document.Item{Label: "ended early", Text: "the time was over before everything was tried; more time may find more", Alarm: true})
 	}
 	return l
 }
@@ -105,22 +105,22 @@ func (t Tuning) undecided() string {
 	var words []string
 	for i, s := range t.Steps {
 		if i > 0 && verdictOf(s) == tie && s.Gain.N > 0 {
-			words = append(words, added(s.Added)+": "+speed(s.Gain, asFast))
+			words = append(words, added(s.Added)+": "+slower(s.Gain))
 		}
 	}
 	if words == nil {
 		return ""
 	}
-	return "faster or slower? " + strings.Join(words, ", ")
+	return strings.Join(words, "; ")
 }
 
 func (t Tuning) triedItems() (l document.List) {
-	l.Note(document.Item{Label: "today", Text: t.today()})
+	l.Note(document.Item{Label: "now", Text: t.now()})
 	worthless, alone, slow, out := t.tried()
 	l.Note(document.Item{Label: "no gain seen", Text: strings.Join(worthless, ", ")})
 	l.Note(document.Item{Label: "looked slower", Text: strings.Join(slow, ", ")})
 	if alone != nil {
-		l.Note(document.Item{Label: "gains alone", Text: strings.Join(alone, ", ") + ": not beside the others, or not confirmed"})
+		l.Note(document.Item{Label: "gains alone", Text: strings.Join(alone, ", ") + ": but not with the others, or not confirmed"})
 	}
 	for _, words := range out {
 		l.Note(document.Item{Label: "out", Text: words, Alarm: true})
@@ -146,7 +146,7 @@ func (t Tuning) toSet(s driver.Settings) string {
 	return words
 }
 
-func (t Tuning) today() string {
+func (t Tuning) now() string {
 	if t.Base == nil {
 		return ""
 	}
@@ -187,16 +187,16 @@ func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	for _, x := range list {
 		words := x.String()
 		if x.Ratio.Interval != nil {
-			words += " (" + speed(x.Ratio, "") + ")"
+			words += " (" + document.SlowerBy(x.Ratio) + ")"
 		}
 		if len(x.With) > 0 {
-			words += " beside " + assigned(x.With)
+			words += " with " + assigned(x.With)
 		}
 		switch low, high := 1-t.Margin, 1+t.Margin; {
 		case x.Status != result.OK:
 			out = append(out, fmt.Sprintf("%s: %s: %s", x, document.States[x.Status], document.Line(x.Why)))
 		case x.MoreFailed:
-			out = append(out, fmt.Sprintf("%s: more operations failed with it in each round of its race", x))
+			out = append(out, fmt.Sprintf("%s: more operations failed with it in each round", x))
 		case chosen[x.String()]:
 		case x.Ratio.N == 0:
 		case x.Ratio.Median > high:
@@ -221,8 +221,8 @@ func (t Tuning) searched() string {
 		}
 		return fmt.Sprint(r.Run)
 	})
-	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s; a grid has %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
-		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), runs, document.Elapsed(t.Took), document.Counted(int64(t.Grid), "combination"))
+	return fmt.Sprintf("%s on %s, %s, %s (runs %s) in %s. All combinations would be %s", document.Counted(int64(len(settings)), "setting"), t.Driver,
+		document.Counted(int64(len(t.Tried)), "value"), document.Counted(int64(t.Trials()), "trial"), runs, document.Elapsed(t.Took), document.Thousands(int64(t.Grid)))
 }
 
 func (t Tuning) grid() document.Grid {
@@ -255,7 +255,7 @@ func (t Tuning) grid() document.Grid {
 	}
 	return document.GridOf(rows,
 		document.Figures("step", 0, func(r row) string { return fmt.Sprint(r.at) }),
-		later("setting", false, "as today", func(r row) string {
+		later("setting", false, "as now", func(r row) string {
 			switch r.Before {
 			case r.at - 1:
 				return "+ " + added(r.Added)
@@ -264,15 +264,23 @@ func (t Tuning) grid() document.Grid {
 			}
 			return fmt.Sprintf("step %d + %s", r.Before, added(r.Added))
 		}),
-		later("speed", true, "1", func(r row) string { return speed(r.Ratio, "") }),
-		later("gain", true, "", func(r row) string { return speed(r.Gain, "") }),
+		later("time", true, "1", func(r row) string { return times(r.Ratio) }),
+		later("after the last", true, "", func(r row) string { return times(r.Gain) }),
 		document.Words("can lose", func(r row) string { return lossWords[r.Loss] }),
 		memory,
-		later("verdict", false, "", func(r row) string { return verdictOf(r.Step) }))
+		later("verdict", false, "", func(r row) string { return verdictWords(r.Step) }))
 }
 
 // tie is the verdict on a step without a clear difference from the step before.
 const tie = "a tie"
+
+// verdictWords is the verdict on a step for people.
+func verdictWords(s *Step) string {
+	if v := verdictOf(s); v != tie {
+		return v
+	}
+	return "no clear gain"
+}
 
 func verdictOf(s *Step) string {
 	switch {

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// The lines around the screen that the README shows.
+const (
+	screenBegin = "<!-- screen of the default run: make pages writes it -->\n```text\n"
+	screenEnd   = "```\n"
+)
+
+// screen writes the first screen of a run, as on a terminal with 100 columns and 40 lines, into the
+// README.
+func (p *pages) screen(ctx context.Context, ref string) error {
+	store, run, err := split(ref)
+	if err != nil {
+		return err
+	}
+	data, err := p.run(ctx, "show", run, "--store", store, "--format", "json")
+	if err != nil {
+		return err
+	}
+	of, err := report.ReadJSON(bytes.NewReader(data))
+	if err != nil {
+		return err
+	}
+	var out bytes.Buffer
+	opts := document.Options{Width: 100, Lines: 40, Hints: document.Hints{Rest: []document.Hint{
+		{Shows: "all tables", Command: "sqlite3perf show last --full"}, {Shows: "pictures", Command: "sqlite3perf report last"}}}}
+	if err := report.Write(&out, "table", stats.Analyze(of, "native"), report.Options{Options: opts}); err != nil {
+		return err
+	}
+	file := filepath.Join(p.docs, "..", "README.md")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	before, rest, ok := strings.Cut(string(text), screenBegin)
+	_, after, ended := strings.Cut(rest, screenEnd)
+	if !ok || !ended {
+		return fmt.Errorf("%s has no lines %q", file, screenBegin)
+	}
+	return os.WriteFile(file, []byte(before+screenBegin+out.String()+screenEnd+after), 0o644)
+}

@@ -422,7 +422,7 @@ func TestSoakExplorerPages(t *testing.T) {
 	memory := openPage(t, b, s.url+"runs/1?metric=memory")
 	act(t, memory, nil, loaded+` && document.querySelector("figure svg")`)
 	want(t, memory, `document.querySelector("figure").textContent`, "peak memory", "known defect", "./good")
-	want(t, memory, `document.querySelector("tbody").innerText`, "MiB")
+	want(t, memory, `document.querySelector("main > section:last-of-type tbody").innerText`, "iB")
 	checkPage(t, memory, s.url, "data:", "blob:")
 
 	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")

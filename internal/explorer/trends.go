@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -82,9 +83,10 @@ type Trend struct {
 	Parameters map[string]int64 `json:"parameters,omitempty"`
 	Host       string           `json:"host"`
 	Unit       string           `json:"unit"`
-	Points     []Point          `json:"points"`  // points, the oldest first
-	Changes    []Shift          `json:"changes"` // changes of the series' level
-	Marks      []Mark           `json:"marks"`   // points where something else changed, such as the driver's version
+	Of         string           `json:"of,omitempty"` // only of the metric p99: the kind of operations, as [Table.Of]
+	Points     []Point          `json:"points"`       // points, the oldest first
+	Changes    []Shift          `json:"changes"`      // changes of the series' level
+	Marks      []Mark           `json:"marks"`        // points where something else changed, such as the driver's version
 
 	key     string
 	machine result.Machine
@@ -339,8 +341,11 @@ func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confiden
 	if proof := c.Proof(); proof != nil {
 		p.Library, p.SQLite, p.Go = proof.ModuleVersion, proof.SQLiteVersion, proof.Runtime
 	}
-	settings := c.Case.SettingsIn(t.Phase)
+	settings, of := c.Case.SettingsIn(t.Phase), ""
+	if m.Name == tailLatency {
+		of = report.KindOfP99([]*stats.Cell{c})
+	}
 	return &Trend{Workload: c.Case.Workload, SHA256: c.Case.WorkloadSHA256, Phase: t.Phase, Driver: c.Case.Driver,
-		Scale: c.Case.Scale, Settings: settings, Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Points: []Point{p}, machine: run.Machine,
+		Scale: c.Case.Scale, Settings: settings, Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Of: of, Points: []Point{p}, machine: run.Machine,
 		key: fmt.Sprintf("%q %q %q %q %v %q %q %s", c.Case.Workload, t.Phase, c.Case.WorkloadSHA256, c.Case.Scale, c.Case.Parameters, settings, c.Case.Driver, unit)}
 }

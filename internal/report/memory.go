@@ -125,3 +125,33 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 			return &chart.Scatter{Title: title, Width: width, X: x, Y: y, Kinds: kinds, Items: items}
 		}}}, true
 }
+
+func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
+	measured := s.of(t, t.Measured())
+	looks := l.ofCells(measured)
+	add := func(kind, title, axis string, of func(stats.Sample) float64) {
+		var rows []chart.Bar
+		any := false
+		for i, c := range measured {
+			sum := stats.Summarize(sampleFigures(c, of))
+			b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
+			b.Value, b.Low, b.High = document.OfSummary(sum)
+			b.Text = document.BytesOf(sum.Median)
+			if sum.Median <= 0 {
+				b.Reason = "not known"
+			}
+			any = any || sum.Median > 0
+			rows = append(rows, b)
+		}
+		if !any {
+			return
+		}
+		p := barsPicture(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n},
+			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
+		p.Headed, p.Aside = false, true
+		list = append(list, p)
+	}
+	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
+	return list
+}

@@ -21,7 +21,7 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 // only a comparison has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
-		return document.WithSource(compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options), pictureSource(a.Run))
+		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
 	}
 	return pageOf(a, o)
 }
@@ -38,7 +38,7 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 	} else {
 		d = append(d, s.pageFigures(a, &said, o)...)
 	}
-	d = append(d, document.Heading{Level: 2, Text: measuredHeading})
+	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
 	d = append(d, header(a, o, nil)[1:]...)
 	if o.Study == nil {
 		if r := reliability(a); r != "" {
@@ -52,10 +52,8 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 		d = append(d, document.Methodology("Studies and claims"))
 	}
 	d = append(d, below(conditions.DriverNotes(a))...)
-	return document.UniqueNames(document.WithSource(d, pictureSource(a.Run)), map[string]bool{})
+	return document.UniqueNames(document.WithSource(d, conditions.PictureSource(a.Run)), map[string]bool{})
 }
-
-const measuredHeading = "How it was measured"
 
 // below moves the headings of a document one level down.
 func below(d document.Document) document.Document {
@@ -79,17 +77,17 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	if len(first) > 0 {
 		d = append(d, pageWarnings(said, o)...)
 	}
-	cells, heat := firsts(*said), false
-	if p, ok := s.HeatMap(a); ok {
-		p.Fold, p.Headed = "Figures, and who comes first", true
-		p.Behind = append(document.Document{document.ChartGrid(p.Chart(0))}, below(cells)...)
-		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: p.Title + "."}, p)
-		heat = true
+	cells := firsts(*said)
+	heat, ok := s.HeatMap(a)
+	if ok {
+		heat.Fold, heat.Headed = "Figures, and who comes first", true
+		heat.Behind = append(document.Document{document.ChartGrid(heat.Chart(0))}, below(cells)...)
+		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: heat.Title + "."}, heat)
 	}
 	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: samplesOf(a.Run) > compare.MostTips && !o.alone}
 	EachGroupTable(a, func(stats.TableName, *stats.Table) { p.cells++ })
 	d = append(d, p.tables()...)
-	if cells != nil && !heat {
+	if cells != nil && !ok {
 		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
 	}
 	if len(first) == 0 {
@@ -134,7 +132,7 @@ func headline(text string, names []string) (head, rest string) {
 // can be taken, how sure that is, and the worst warnings in a line each.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
-	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: runSource(a.Run), Quiet: true}}
+	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: conditions.RunSource(a.Run), Quiet: true}}
 	if rest != "" {
 		d = append(d, document.Paragraph{Text: rest})
 	}
@@ -149,20 +147,6 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 
 // mostWorst is the number of warnings that a page shows before its first picture.
 const mostWorst = 2
-
-// runSource says which run it was, when it was measured, and on which machine.
-func runSource(run *result.Run) string {
-	words := []string{fmt.Sprintf("run %d", run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
-	m := run.Machine
-	if m.CPU != "" && m.Cores > 0 {
-		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
-	}
-	words = append(words, strings.Trim(m.OS+"/"+m.Arch, "/"), m.Hostname)
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
-}
-
-// pictureSource is [runSource] for a picture that is alone in a file.
-func pictureSource(run *result.Run) string { return "sqlite3perf " + runSource(run) }
 
 // pageWarnings returns a section with all warnings.
 func pageWarnings(said *Answers, o Options) document.Document {

@@ -26,7 +26,7 @@ func Pictures(a *stats.Analysis, o Options) []document.Picture {
 	if p := profile.ProfileOf(a.Run, o.Hints); p != nil {
 		list := profile.ProfilePage(p).Pictures()
 		for i := range list {
-			list[i].Kind, list[i].Source = document.KindProfile, pictureSource(a.Run)
+			list[i].Kind, list[i].Source = document.KindProfile, conditions.PictureSource(a.Run)
 		}
 		return list
 	}
@@ -359,36 +359,6 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
 			}}})
 	}
-	return list
-}
-
-func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
-	measured := s.of(t, t.Measured())
-	looks := l.ofCells(measured)
-	add := func(kind, title, axis string, of func(stats.Sample) float64) {
-		var rows []chart.Bar
-		any := false
-		for i, c := range measured {
-			sum := stats.Summarize(sampleFigures(c, of))
-			b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
-			b.Value, b.Low, b.High = document.OfSummary(sum)
-			b.Text = document.BytesOf(sum.Median)
-			if sum.Median <= 0 {
-				b.Reason = "not known"
-			}
-			any = any || sum.Median > 0
-			rows = append(rows, b)
-		}
-		if !any {
-			return
-		}
-		p := barsPicture(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n},
-			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
-		p.Headed, p.Aside = false, true
-		list = append(list, p)
-	}
-	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
-	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
 	return list
 }
 

@@ -22,8 +22,8 @@ export function kinds(list, chosen) {
 }
 
 // picturesOf returns the parameters of an address for the kinds of pictures chosen in a form. It
-// returns none if the usual kinds are chosen.
-export function picturesOf(list, form) {
+// returns none if the usual kinds of the metric are chosen.
+export function picturesOf(list, form, metric) {
   const chosen = form.getAll("picture");
   if (list.kinds.every((k) => chosen.includes(k.name) === usual(k, metric))) return [];
   return (chosen.length ? chosen : [none]).map((k) => ["picture", k]);

@@ -210,7 +210,7 @@ async function samples(r, query, metric, signal, held, choose) {
   const s = await get(`runs/${r.id}/samples?${ask}`, signal);
   return h("section", { class: "panel", "aria-label": "samples", tabindex: "-1" },
     h("h2", {}, `${s.cases.map((c) => c.driver).join(", ")} on ${s.cases[0].workload}, ${phase}: samples in the order measured`),
-    s.cases.some((c) => c.samples.length) && points(s, `${s.metric.title} by trial`, s.unit),
+    s.cases.some((c) => c.samples.length) && points(s, `${s.metric.title}${held && held.of ? ` of ${held.of}` : ""} by trial`, s.unit),
     held && others(held, query.getAll("case"), choose),
     s.cases.some((c) => c.samples.length) && h("p", { class: "quiet" }, "Drag across the picture to zoom in; double-click shows all again."),
     s.cases.map((c) => [

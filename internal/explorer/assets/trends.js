@@ -80,7 +80,7 @@ function group(series, metric) {
     }
     ctx.restore();
   };
-  const title = [s.phase, pairs(s.parameters), pairs(s.settings), s.scale, s.host].filter(Boolean).join(" · ");
+  const title = [s.phase, s.of && `of ${s.of}`, pairs(s.parameters), pairs(s.settings), s.scale, s.host].filter(Boolean).join(" · ");
   const shifts = series.flatMap((x) => x.changes.map((c) => ({ x, c, p: x.points[c.at], marks: x.marks.filter((m) => m.run === c.run) })));
   return h("section", {}, h("h2", {}, title),
     picture(`${metric.title} by run: ${title}`, {

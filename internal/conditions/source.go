@@ -1,0 +1,32 @@
+package conditions
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// RunSource says in a line which run it was, when it was measured, and on which machine.
+func RunSource(run *result.Run) string {
+	words := []string{fmt.Sprintf("run %d", run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
+	m := run.Machine
+	if m.CPU != "" && m.Cores > 0 {
+		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
+	}
+	words = append(words, strings.Trim(m.OS+"/"+m.Arch, "/"), m.Hostname)
+	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
+}
+
+// PictureSource is [RunSource] for a picture in a file of its own. It also names the second run, if
+// the picture compares two.
+func PictureSource(runs ...*result.Run) string {
+	words := []string{"sqlite3perf"}
+	for i, r := range runs {
+		if r != nil && !slices.Contains(runs[:i], r) {
+			words = append(words, RunSource(r))
+		}
+	}
+	return strings.Join(words, " · ")
+}

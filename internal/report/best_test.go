@@ -96,7 +96,7 @@ func TestEffects(t *testing.T) {
 		}
 	}
 	got := write(t, "table", run, "", document.Options{Width: 300})
-	for _, want := range []string{"because the mean would be true of none.\nchange ", "\nsynchronous=full instead of normal, with journal_mode=wal     4.5", "\nsynchronous=full instead of normal, with journal_mode=delete  1.0",
+	for _, want := range []string{"because a mean would be misleading.\nchange ", "\nsynchronous=full instead of normal, with journal_mode=wal     4.5", "\nsynchronous=full instead of normal, with journal_mode=delete  1.0",
 		"\njournal_mode=delete instead of wal, with synchronous=normal   3.9"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

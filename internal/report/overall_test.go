@@ -33,7 +33,7 @@ func TestBaseOfSummary(t *testing.T) {
 		name, floor, want string
 		run               *result.Run
 	}{
-		{"overtaken", "native", "native is not in this run: ratios are to modernc, the fastest over these cells together (its medians have the least geometric mean); compared within rounds, mattn took 0.98x the time of modernc\n", overtaken},
+		{"overtaken", "native", "native is not in this run: ratios are to modernc, the fastest over these cells together (its medians have the least geometric mean); compared within rounds, mattn is 2% faster than modernc\n", overtaken},
 		{"no floor", "", "no floor was named: ratios are to modernc", overtaken},
 		{"few", "native", "native has figures in less than half of the cells: ratios are to mattn, the fastest over these cells together (its medians have the least geometric mean)\n", few},
 	} {
@@ -54,7 +54,7 @@ func TestOrderIsExplained(t *testing.T) {
 		spoil(run, "simple", d, func(t *result.Trial) { t.Samples[0].WallNS = w[t.Round-1] * 1e6 })
 	}
 	got := write(t, "table", run, "", document.Options{Width: 300})
-	const note = "\nnote          rows are in the order of their medians; compared within rounds, mattn v1.14.52 took 0.98x the time of modernc v1.61.1\n"
+	const note = "\nnote          rows are in the order of their medians; compared within rounds, mattn v1.14.52 is 2% faster than modernc v1.61.1\n"
 	if !strings.Contains(got, "× modernc") || !strings.Contains(got, "× mattn") || strings.Count(got, note) != 1 {
 		t.Errorf("no column × modernc, × mattn, or not once %q in\n%s", note, got)
 	}

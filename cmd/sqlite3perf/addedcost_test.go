@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
@@ -19,7 +20,7 @@ func TestAddedCostLines(t *testing.T) {
 		{Phase: "insert", WallRatio: estimate.Estimate{Median: 0.876}, WallAdded: estimate.Estimate{Median: -768, Low: -1100, High: 562}},
 		{Phase: "query", WallRatio: estimate.Estimate{Median: 1.05}, WallAdded: estimate.Estimate{Median: 12, Low: 9, High: 15}},
 	}})
-	want := []string{"sqlite3perf adds, per row or operation: insert -768 ns [-1100, 562] (not told from 0), query 12 ns [9, 15] (+5.0 %)"}
+	want := []string{"sqlite3perf adds, per row or operation: insert -768 ns [-1100, 562] (not told from 0), query 12 ns [9, 15] (+5.0%)"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -37,7 +38,7 @@ func TestAddedCostTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := listAddedCost(&out, known); err != nil {
+	if err := driversFormats.Write(&out, tableFormat, addedCostTable(known), document.Options{Width: document.Unlimited}); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := os.ReadFile("../../docs/proofs.md")

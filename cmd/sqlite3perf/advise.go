@@ -43,7 +43,7 @@ was measured for it, and sqlite3perf show prints it again.
 A driver that gave a wrong answer is not recommended, however fast it is, and neither is
 one with a known defect that can lose, damage or falsify data, unless something that the
 run proves excludes that defect, such as another journal_mode. Of the others, a driver
-that takes at least 5 % less time is recommended. Between drivers that are equally fast
+that takes at least 5% less time is recommended. Between drivers that are equally fast
 the other facts decide, if all of them favor the same driver.`,
 		Example: `  sqlite3perf advise --workloads ./mine.yaml --drivers mattn,modernc,ncruces,zombiezen
   sqlite3perf advise last

@@ -39,7 +39,10 @@ the further rounds. Cells that are wrong or failed come first.
 
 Two runs, or two reports, are compared in what they have in common. A run that was
 made by compare can be named alone. After a run or a report, two of its drivers can be
-named, with p-values corrected for all pairs of its drivers.`,
+named, with p-values corrected for all pairs of its drivers.
+
+A terminal gets the answer, the verdicts and what of the rest fits below them; --full
+prints everything.`,
 		Example: `  sqlite3perf compare mattn modernc --workloads simple
   sqlite3perf compare modernc@v1.46.0 modernc
   sqlite3perf compare mattn --set synchronous=normal,full
@@ -286,6 +289,7 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
+	o.output.store = o.store
 	further := ""
 	switch {
 	case pair != nil && len(driversOf(first.Run)) > 2:

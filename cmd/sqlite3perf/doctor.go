@@ -37,8 +37,8 @@ func doctorCommand(env *environment) *cobra.Command {
 		Short: "Say whether this machine is fit to measure, and what to do about it",
 		Long: `Doctor looks at what makes figures wrong or noisy: the CPU's clock rate, other
 processes, virtualization, memory, the file system and what fsync costs on it, the
-clock, and the tools that drivers are built with. Then it measures one driver beside
-itself for about 15 seconds, which shows how small a difference can be told here.
+clock, and the tools that drivers are built with. Then it compares one driver
+with itself for about 15 seconds, which shows how small a difference can be measured.
 Nothing is stored.
 
 It begins with the answer in a sentence. Each finding says what was found, what it
@@ -171,7 +171,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	for _, x := range cases {
 		run.Cases = append(run.Cases, x.Case)
 	}
-	a.show.note("measuring %s beside itself for %v", ref.Name, noiseTime)
+	a.show.note("comparing %s with itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
 		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.cpuTime}, Noise: observer, Now: a.env.now, Stop: a.stop,

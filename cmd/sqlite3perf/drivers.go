@@ -7,26 +7,22 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
-	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func driversCommand(env *environment) *cobra.Command {
-	var workers workerOptions
-	var features, addedCost, inFull bool
+	o := &driversOptions{}
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
@@ -34,7 +30,8 @@ func driversCommand(env *environment) *cobra.Command {
 named (mattn@v1.14.22), whether their worker is built or can be built on this
 machine, and what the library cannot do or does differently. It also lists the
 variants and the paths of workers that are named. If a driver of the list is named,
-only what is named is listed.
+only what is named is listed. A terminal gets the table; drivers NAME prints the rest of
+one driver, and --full that of all.
 
 A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout
 of its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
@@ -54,6 +51,7 @@ what they mean, what they need to do harm, what to do, and who says so.
 With --added-cost it lists what sqlite3perf adds to the time of each library, as
 it was measured against loops written by hand (docs/proofs.md).`,
 		Example: `  sqlite3perf drivers
+  sqlite3perf drivers mattn
   sqlite3perf drivers ./my-worker
   sqlite3perf drivers --features
   sqlite3perf drivers --features mattn:tags=sqlite_fts5
@@ -61,40 +59,61 @@ it was measured against loops written by hand (docs/proofs.md).`,
   sqlite3perf drivers --defects mattn@v1.14.22
   sqlite3perf drivers --added-cost`,
 		Args: arguments(0, -1, "the driver"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			var asked []string
-			for _, f := range []string{"features", "defects", "added-cost"} {
-				if on, err := cmd.Flags().GetBool(f); err == nil && on {
-					asked = append(asked, "--"+f)
-				}
-			}
-			if len(asked) > 1 {
-				return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
-			}
-			shop, err := workers.workshop()
-			if err != nil {
-				return err
-			}
-			if addedCost {
-				return listAddedCost(env.stdout, shop.known)
-			}
-			refs, err := shop.listed(cmd.Context(), args)
-			switch {
-			case err != nil:
-				return err
-			case features:
-				return shop.listFeatures(cmd.Context(), env, refs)
-			case inFull:
-				return shop.listDefects(cmd.Context(), env, refs)
-			}
-			return shop.listDrivers(cmd.Context(), env, refs)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return listDrivers(cmd, env, o, args) },
 	}
-	cmd.Flags().BoolVar(&features, "features", false, "try which parts of SQLite each driver has")
-	cmd.Flags().BoolVar(&inFull, "defects", false, "all that is said of the known defects of each driver")
-	cmd.Flags().BoolVar(&addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
-	workers.addFlags(cmd.Flags())
+	f := cmd.Flags()
+	f.BoolVar(&o.features, "features", false, "try which parts of SQLite each driver has")
+	f.BoolVar(&o.defects, "defects", false, "all that is said of the known defects of each driver")
+	f.BoolVar(&o.addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
+	o.workers.addFlags(f)
+	o.output.addFlags(f)
+	o.output.addFullFlag(f)
+	o.output.setFormats("how the list is printed", driversFormats.Names(), driversFormats.Check)
 	return cmd
+}
+
+type driversOptions struct {
+	workers                      workerOptions
+	output                       outputOptions
+	features, defects, addedCost bool
+}
+
+func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args []string) error {
+	var asked []string
+	for _, f := range []string{"features", "defects", "added-cost"} {
+		if on, err := cmd.Flags().GetBool(f); err == nil && on {
+			asked = append(asked, "--"+f)
+		}
+	}
+	if len(asked) > 1 {
+		return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
+	}
+	if err := o.output.check(); err != nil {
+		return err
+	}
+	shop, err := o.workers.workshop()
+	if err != nil {
+		return err
+	}
+	if o.addedCost {
+		return o.output.printDrivers(env, addedCostTable(shop.known), false)
+	}
+	refs, err := shop.listed(cmd.Context(), args)
+	if err != nil {
+		return err
+	}
+	list, fits := shop.driverList, len(refs) > len(args)
+	switch {
+	case o.features:
+		list, fits = shop.featureTable, false
+	case o.defects:
+		list, fits = shop.defectList, false
+	}
+	d, err := list(cmd.Context(), env, refs)
+	if err != nil {
+		return err
+	}
+	return o.output.printDrivers(env, d, fits)
 }
 
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a
@@ -111,54 +130,110 @@ func (s workshop) listed(ctx context.Context, named []string) ([]build.Ref, erro
 	return append(refs, own...), nil
 }
 
-// listDrivers prints the list of drivers, followed by notes about each.
-func (s workshop) listDrivers(ctx context.Context, env *environment, refs []build.Ref) error {
+var driversFormats = document.Question[document.Document]{Name: "list of drivers", Fits: true,
+	Document: func(d document.Document, _ document.Options) document.Document { return d }}.Formats()
+
+// printDrivers prints a list of drivers. If fits is set, a terminal gets as much of it as fits.
+// Elsewhere no line is wrapped.
+func (o *outputOptions) printDrivers(env *environment, d document.Document, fits bool) error {
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Width = cmp.Or(opts.Width, document.Unlimited)
+		opts.Hints.Rest = []document.Hint{{Shows: "details", Command: "sqlite3perf drivers NAME"}, {Shows: "all of it", Command: "sqlite3perf drivers --full"}}
+		if fits {
+			opts.Lines = o.screen(env)
+		}
+		return driversFormats.Write(w, format, d, opts)
+	}, "the same command")
+}
+
+// indented returns a paragraph whose lines are all indented like the first line of text.
+func indented(text string) document.Paragraph {
+	rest := strings.TrimLeft(text, " ")
+	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
+}
+
+// driverList returns the table of drivers, followed by notes about each. Its shorter forms
+// have notes only about what is not in the list without being named.
+func (s workshop) driverList(ctx context.Context, _ *environment, refs []build.Ref) (document.Document, error) {
 	p := &prober{builder: s.builder}
 	defer p.close()
-	var rows [][]string
-	var about strings.Builder
+	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
+	var rows, short, ofNamed [][]string
+	var about, named document.Document // notes about all, and about the variants and workers that are named
 	for _, ref := range refs {
-		var k build.Known
-		var version, state string
-		var err error
-		if ref.Known != nil {
-			k = *ref.Known
-			k.Name = ref.Name
-			version, state, err = s.workerState(ctx, ref)
-		} else {
-			var proof protocol.Proof
-			k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
-			version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
+		row, notes, err := s.aboutDriver(ctx, p, ref)
+		if err != nil {
+			return nil, err
 		}
-		missing, unavailable := errors.AsType[*build.BuildError](err)
-		if err != nil && (!unavailable || ref.Known == nil) {
-			return err
-		}
-		rows = append(rows, []string{k.Name, version, string(k.Kind), string(k.Interface), state})
-		var lines []string
-		if unavailable {
-			lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
-		}
-		for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
-			lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
-		}
-		if !unavailable && ref.Name != floorDriver {
-			lines = append(lines, defectLines(p.library(ctx, ref))...)
-		}
-		lines = append(lines, addedCostLines(k.AddedCost)...)
-		if k.Optional {
-			lines = append(lines, "optional: measured only where it is named, as in --drivers mattn,"+k.Name)
-		}
-		fmt.Fprintf(&about, "%s (%s): %s\n", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))
-		for _, line := range lines {
-			fmt.Fprintf(&about, "  %s\n", line)
+		rows, about = append(rows, row), append(about, notes...)
+		row = slices.Clone(row)
+		row[1] = shortVersion(row[1])
+		short = append(short, row)
+		if ref.Known == nil || ref.Name != ref.Known.Name {
+			named, ofNamed = append(named, notes...), append(ofNamed, row)
 		}
 	}
-	if err := printTable(env.stdout, "DRIVER|VERSION|KIND|INTERFACE|WORKER", rows); err != nil {
-		return err
+	table := func(rows [][]string, notes document.Document) document.Document {
+		if notes == nil {
+			return document.Document{tableOf(titles, rows)}
+		}
+		return append(document.Document{tableOf(titles, rows), document.Space{}}, notes...)
 	}
-	_, err := fmt.Fprintf(env.stdout, "\n%s", about.String())
-	return err
+	const missing = "what each cannot do or does differently, its known defects, and what sqlite3perf adds to its time"
+	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
+	if named != nil {
+		forms = append(forms, document.Form{Body: table(ofNamed, named), Missing: "the other drivers"})
+	}
+	return document.Document{document.Section{Forms: forms}}, nil
+}
+
+// shortVersion shortens a version without a release, such as v0.0.0-20240816174256-9328d0478def, to
+// its date.
+func shortVersion(v string) string {
+	if m := pseudoVersion.FindStringSubmatch(v); m != nil {
+		return m[1] + "…"
+	}
+	return v
+}
+
+var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
+
+// aboutDriver returns a driver's row in the table of drivers, and notes about it.
+func (s workshop) aboutDriver(ctx context.Context, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
+	var k build.Known
+	var version, state string
+	if ref.Known != nil {
+		k = *ref.Known
+		k.Name = ref.Name
+		version, state, err = s.workerState(ctx, ref)
+	} else {
+		var proof protocol.Proof
+		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
+		version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
+	}
+	missing, unavailable := errors.AsType[*build.BuildError](err)
+	if err != nil && (!unavailable || ref.Known == nil) {
+		return nil, nil, err
+	}
+	var lines []string
+	if unavailable {
+		lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
+	}
+	for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
+		lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
+	}
+	if !unavailable && ref.Name != floorDriver {
+		lines = append(lines, defectLines(p.library(ctx, ref))...)
+	}
+	lines = append(lines, addedCostLines(k.AddedCost)...)
+	if k.Optional {
+		lines = append(lines, "optional: measured only where it is named, as in --drivers mattn,"+k.Name)
+	}
+	notes = append(notes, document.Paragraph{Text: fmt.Sprintf("%s (%s): %s", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))})
+	for _, line := range lines {
+		notes = append(notes, indented("  "+line))
+	}
+	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
 }
 
 // workerState returns the version of a driver that would be measured, and the state of its worker.
@@ -185,9 +260,9 @@ func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, stat
 	return version, "not built yet", nil
 }
 
-// listFeatures prints a table with a row for each feature, and a column for each driver whose
+// featureTable returns a table with a row for each feature, and a column for each driver whose
 // worker is available.
-func (s workshop) listFeatures(ctx context.Context, env *environment, refs []build.Ref) error {
+func (s workshop) featureTable(ctx context.Context, env *environment, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))
 	for i, f := range driver.Features {
@@ -224,27 +299,25 @@ func (s workshop) listFeatures(ctx context.Context, env *environment, refs []bui
 		}
 		return nil
 	})
-	if err == nil {
-		err = printTable(env.stdout, strings.Join(titles, "|"), rows)
-	}
 	if err != nil {
-		return err
+		return nil, err
 	}
+	d := document.Document{tableOf(strings.Join(titles, "|"), rows)}
 	for i := range s.known {
 		k := &s.known[i]
 		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
-			fmt.Fprintf(env.stdout, "%s, %s: %[1]s:%[3]s has it\n", k.Name, key, k.Variants[key])
+			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %[1]s:%[3]s has it", k.Name, key, k.Variants[key])})
 		}
 		for _, key := range slices.Sorted(maps.Keys(k.Obtain)) {
-			fmt.Fprintf(env.stdout, "%s, %s: %s\n", k.Name, key, k.Obtain[key])
+			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %s", k.Name, key, k.Obtain[key])})
 		}
 	}
-	return nil
+	return d, nil
 }
 
-// listAddedCost prints the added cost of every driver for which it was measured, with causes for
+// addedCostTable returns the added cost of every driver for which it was measured, with causes for
 // costs above the bound.
-func listAddedCost(out io.Writer, known []build.Known) error {
+func addedCostTable(known []build.Known) document.Document {
 	var lines, causes, not []string
 	var rows [][]string
 	of := map[string][]string{} // phases that a cause explains, by cause
@@ -264,9 +337,6 @@ func listAddedCost(out io.Writer, known []build.Known) error {
 			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
 		}
 	}
-	if err := printTable(out, "DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows); err != nil {
-		return err
-	}
 	for _, cause := range causes {
 		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
 	}
@@ -285,8 +355,11 @@ func listAddedCost(out io.Writer, known []build.Known) error {
 	if not != nil {
 		lines = append(lines, "not measured: "+strings.Join(not, ", "))
 	}
-	_, err := fmt.Fprintln(out, strings.Join(lines, "\n"))
-	return err
+	d := document.Document{tableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
+	for _, line := range lines {
+		d = append(d, document.Paragraph{Text: line})
+	}
+	return d
 }
 
 func ratio(e estimate.Estimate) string {
@@ -304,7 +377,7 @@ func addedCostLines(c *driver.AddedCost) []string {
 	}
 	var words []string
 	for _, p := range c.Phases {
-		share := fmt.Sprintf("%+.1f %%", 100*(p.WallRatio.Median-1))
+		share := fmt.Sprintf("%+.1f%%", 100*(p.WallRatio.Median-1))
 		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
 			share = "not told from 0"
 		}
@@ -317,144 +390,4 @@ func addedCostLines(c *driver.AddedCost) []string {
 		}
 	}
 	return lines
-}
-
-type prober struct {
-	builder *build.Builder
-	scratch *process.Scratch // directory for workers; nil until the first worker runs
-}
-
-func (p *prober) close() {
-	if p.scratch != nil {
-		p.scratch.Remove()
-	}
-}
-
-// processes returns a runner of workers. Their directory is removed by close.
-func (p *prober) processes() (*lab.Processes, error) {
-	if p.scratch == nil {
-		parent, err := databasesDirectory("")
-		if err != nil {
-			return nil, err
-		}
-		if p.scratch, err = newScratch(parent); err != nil {
-			return nil, err
-		}
-	}
-	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
-}
-
-// library returns the versions of a driver's library without building anything. unknown is the
-// reason why the version of SQLite is not known, or "".
-func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
-	if ref.Known != nil {
-		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
-			return pinnedLibrary(ref), "its worker is not built yet"
-		}
-	}
-	l, err := p.worker(ctx, ref, nil)
-	if err != nil {
-		return l, document.Line(err.Error())
-	}
-	return l, ""
-}
-
-func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
-	l := pinnedLibrary(ref)
-	path, with, err := p.builder.Worker(ctx, ref, building)
-	if err != nil {
-		return l, err
-	}
-	if v := with["module_version"]; l.Version == "" && ref.Dir == "" {
-		l.Version = v
-	}
-	if ref.Known == nil {
-		info, proof, err := build.DescribeRef(ctx, path, ref)
-		if err != nil {
-			return l, err
-		}
-		l.Module, l.Version = cmp.Or(proof.Module, info.Module), proof.ModuleVersion
-	} else if len(ref.Known.Command) == 0 {
-		if l.Linked, err = p.builder.Linked(ctx, ref); err != nil {
-			return l, err
-		}
-	}
-	processes, err := p.processes()
-	if err == nil {
-		l.SQLite, err = processes.SQLiteVersion(ctx, ref, path)
-	}
-	return l, err
-}
-
-// pinnedLibrary returns the library of a driver in the version that would be measured.
-func pinnedLibrary(ref build.Ref) (l defects.Library) {
-	if ref.Known == nil {
-		return l
-	}
-	l.Module = ref.Known.Module
-	if ref.Dir == "" {
-		l.Version = cmp.Or(ref.Version, ref.Known.Version)
-	}
-	return l
-}
-
-// defectLines returns a line for each known defect of a library. unknown is the reason why defects
-// of SQLite are not known, or "".
-func defectLines(l defects.Library, unknown string) (lines []string) {
-	for _, d := range defects.Known(l) {
-		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))
-	}
-	if unknown != "" {
-		lines = append(lines, "known defects of its SQLite: not known, because "+unknown)
-	}
-	return lines
-}
-
-func (s workshop) listDefects(ctx context.Context, env *environment, refs []build.Ref) error {
-	var rows [][]string
-	var all []defects.Defect
-	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
-		p := &prober{builder: s.builder}
-		defer p.close()
-		for _, ref := range refs {
-			if ref.Name == floorDriver {
-				continue // no application uses the floor driver
-			}
-			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
-			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
-				return err
-			}
-			var ids []string
-			for _, d := range defects.Known(l) {
-				ids = append(ids, d.ID)
-				if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
-					all = append(all, d)
-				}
-			}
-			words := cmp.Or(strings.Join(ids, ", "), "none known here")
-			if err != nil {
-				words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
-			}
-			rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
-		}
-		return nil
-	})
-	if err == nil {
-		err = printTable(env.stdout, "DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)
-	}
-	for _, d := range all {
-		if err == nil {
-			err = describeDefect(env.stdout, d)
-		}
-	}
-	return err
-}
-
-func describeDefect(w io.Writer, d defects.Defect) error {
-	_, err := fmt.Fprintf(w, "\n%s (%s): %s\n  versions    %s\n  needs       %s\n  means       %s\n  what to do  %s\n",
-		d.ID, d.Effect, d.Title, conditions.DefectVersions(&d), conditions.DefectNeeds(d.Needs), d.Means, d.Do)
-	for _, s := range d.Sources {
-		fmt.Fprintf(w, "  source      %s\n", s)
-	}
-	return err
 }

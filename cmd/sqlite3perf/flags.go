@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -108,4 +109,26 @@ func useFormer(cmd *cobra.Command) error {
 		fmt.Fprintf(cmd.ErrOrStderr(), "--%s is now --%s\n", f.Name, now.Name)
 	}
 	return nil
+}
+
+// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
+// has no such flag.
+func (o *runOptions) shareOf(name, value string) (float64, error) {
+	if f := o.flags.Lookup(name); f == nil || f.Annotations[formerKey] != nil {
+		return 0, nil
+	}
+	return share("--"+name, value)
+}
+
+// share parses the value of a flag that is a share, such as 2% or 0.02.
+func share(flag, value string) (float64, error) {
+	text, percent := strings.CutSuffix(value, "%")
+	v, err := strconv.ParseFloat(text, 64)
+	if percent {
+		v /= 100
+	}
+	if err != nil || !(v > 0 && v < 1) {
+		return 0, usagef("%s %s: want a share such as 2%%, above 0 and below 100%%", flag, value)
+	}
+	return v, nil
 }

@@ -31,11 +31,11 @@ func gateCommand(env *environment) *cobra.Command {
 scripts and CI. The baseline is a version of the driver (mattn@v1.14.22), another
 driver, a run of the store (its number, or last), or a JSON report (base.json).
 
-A baseline that is a driver is measured beside the candidate, in the same rounds, which
-is the surest way. With a stored baseline the same cases are measured again; one of
+A baseline that is a driver is measured together with the candidate, in the same rounds,
+which is the surest way. With a stored baseline the same cases are measured again; one of
 another machine, SQLite or workload is refused, unless --allow-differences is given. What
-seems to be a regression is then measured beside the baseline's driver, if that can be
-built again.
+seems to be a regression is then measured together with the baseline's driver, if that
+can be built again.
 
 A cell, which is a phase of a workload with its settings, regresses if it takes more than
 --max-regression more, not by chance, and again when it is measured a second time. A

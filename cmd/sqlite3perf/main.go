@@ -137,8 +137,8 @@ func rootCommand(env *environment) *cobra.Command {
 		Short: "Measure ways of using SQLite from Go, fairly",
 		Long: `sqlite3perf measures ways of using SQLite from Go: drivers, versions and
 settings, on real workloads. Every driver runs in its own process, settings are
-proven, answers are verified, trials are interleaved, and results that cannot be
-told apart are called a tie.`,
+proven, answers are verified, trials are interleaved, and results without a clear
+difference are called a tie.`,
 		Example: `  sqlite3perf run
   sqlite3perf report last`,
 		Version:       version(),

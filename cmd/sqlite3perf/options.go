@@ -75,7 +75,7 @@ func (o *runOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
-	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ",")+")")
+	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
@@ -151,7 +151,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 }
 
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, beside what is printed")
+	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, in addition to the printed result")
 	reaching(f, writes, "html")
 	grouped(f, groupOutput, "html")
 }
@@ -227,7 +227,7 @@ func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", 
 func (o *runOptions) checkSchedule(r *request) error {
 	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
-		return usagef("--rounds %d: at least %d, the fewest that give a 95 %% interval", o.rounds, lab.MinRounds)
+		return usagef("--rounds %d: at least %d, the fewest that give a 95%% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
 		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
@@ -258,28 +258,6 @@ func seed(given string) (uint64, error) {
 		return 0, usagef("--seed %s: want a number from 0 to %d", given, uint64(math.MaxUint64))
 	}
 	return n, nil
-}
-
-// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
-// has no such flag.
-func (o *runOptions) shareOf(name, value string) (float64, error) {
-	if f := o.flags.Lookup(name); f == nil || f.Annotations[formerKey] != nil {
-		return 0, nil
-	}
-	return share("--"+name, value)
-}
-
-// share parses the value of a flag that is a share, such as 2% or 0.02.
-func share(flag, value string) (float64, error) {
-	text, percent := strings.CutSuffix(value, "%")
-	v, err := strconv.ParseFloat(text, 64)
-	if percent {
-		v /= 100
-	}
-	if err != nil || !(v > 0 && v < 1) {
-		return 0, usagef("%s %s: want a share such as 2%%, above 0 and below 100%%", flag, value)
-	}
-	return v, nil
 }
 
 // usualDrivers returns the names of the drivers that are not optional.

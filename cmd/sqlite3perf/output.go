@@ -309,10 +309,15 @@ func printTable(w io.Writer, titles string, rows [][]string) error {
 	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
 		return nil
 	}
+	return document.RenderText(w, document.Document{tableOf(titles, rows)}, document.Options{Width: document.Unlimited})
+}
+
+// tableOf returns the table that [printTable] prints.
+func tableOf(titles string, rows [][]string) document.Grid {
 	g := document.Grid{Rows: rows}
 	for t := range strings.SplitSeq(titles, "|") {
 		title, right := strings.CutPrefix(t, ">")
 		g.Columns = append(g.Columns, document.Column{Title: title, Right: right})
 	}
-	return document.RenderText(w, document.Document{g}, document.Options{Width: document.Unlimited})
+	return g
 }

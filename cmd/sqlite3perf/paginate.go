@@ -25,7 +25,7 @@ func paginateCommand(env *environment) *cobra.Command {
   keyset  SELECT ID, rand, hash FROM bench WHERE ID > 2850000 ORDER BY ID LIMIT 5
 Both must give the same rows. Each page is read both ways in every repetition, in
 shuffled order, on one connection, after it has been read once. The median over the
-repetitions and its 95 % interval are shown.`,
+repetitions and its 95% interval are shown.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
 		Args: arguments(0, 0, ""),
@@ -99,7 +99,7 @@ func printPaginated(out io.Writer, pages []protocol.Page) error {
 		rows = append(rows, []string{fmt.Sprint(d.rows), seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
 			tenths(d.ratio.Median), interval(d.ratio, tenths)})
 	}
-	if err := printTable(out, ">depth|>OFFSET|>[95 % interval]|>keyset|>[95 % interval]|>OFFSET ÷ keyset|>[95 % interval]", rows); err != nil {
+	if err := printTable(out, ">depth|>OFFSET|>[95% interval]|>keyset|>[95% interval]|>OFFSET ÷ keyset|>[95% interval]", rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "n = %d each, interleaved in one process; closed loop\n\n", list[0].offset.N)

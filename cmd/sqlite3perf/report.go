@@ -21,7 +21,7 @@ func reportCommand(env *environment) *cobra.Command {
 	o := &outputOptions{format: pageFormat}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
-		Short: "Write a stored run as a page with pictures, as show RUN -o x.html does",
+		Short: "Write a stored run as a page with pictures, as show -o x.html does",
 		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
 server: the answer, pictures with the figures behind them, and for each cell its
 samples and the settings that were proven. It can be opened, mailed and printed. The page

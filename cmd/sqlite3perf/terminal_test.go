@@ -403,3 +403,46 @@ func TestWatcher(t *testing.T) {
 		t.Errorf("on a terminal: %q", got)
 	}
 }
+
+// TestDriversOnTerminal checks that the list of drivers fits on a terminal, and that drivers NAME
+// prints there what the list leaves out.
+func TestDriversOnTerminal(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	drivers := func(width, height int, args ...string) string {
+		var out, messages bytes.Buffer
+		env := &environment{stdout: &out, stderr: &messages, stdoutWidth: width, stdoutHeight: height, now: time.Now}
+		if code := execute(t.Context(), env, append([]string{"drivers", "--no-color"}, args...)); code != exitOK {
+			t.Fatalf("exit status %d: %s", code, messages.String())
+		}
+		return out.String()
+	}
+	const limit = "context=commit: database/sql's Commit takes no context"
+	for _, size := range [][2]int{{80, 24}, {100, 40}} {
+		got := drivers(size[0], size[1])
+		for line := range strings.Lines(got) {
+			if n := utf8.RuneCountInString(line) - 1; n > size[0] {
+				t.Errorf("%d columns of %d: %s", n, size[0], line)
+			}
+		}
+		if n := strings.Count(got, "\n"); n >= size[1] || strings.Contains(got, limit) {
+			t.Errorf("%d lines of %d:\n%s", n, size[1], got)
+		}
+		for _, want := range []string{"\nmattn ", "\nzombiezen ", "sqlite3perf drivers NAME\n", "sqlite3perf drivers --full\n", " INTERFACE "} {
+			if !strings.Contains(got, want) {
+				t.Errorf("no %q:\n%s", want, got)
+			}
+		}
+	}
+	if got := drivers(80, 24, "mattn"); !strings.Contains(got, limit) || strings.Contains(got, "modernc") {
+		t.Errorf("drivers mattn:\n%s", got)
+	}
+	if got := drivers(80, 24, "--full"); !strings.Contains(got, limit) || !strings.Contains(got, "\nzombiezen ") {
+		t.Errorf("drivers --full:\n%s", got)
+	}
+	for _, lines := range []int{24, 40} { // there is no room for the other drivers, or only for their names
+		got := drivers(80, lines, "mattn:GOGC=400")
+		if !strings.Contains(got, "\nmattn:GOGC=400 (") || strings.Contains(got, "\nmodernc ") != (lines == 40) || strings.Count(got, "\n") >= lines {
+			t.Errorf("drivers mattn:GOGC=400 in %d lines:\n%s", lines, got)
+		}
+	}
+}

@@ -73,7 +73,7 @@ var (
 func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the driver whose settings are searched: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5, mattn=../go-sqlite3, ./my-worker")
 	f.StringVar(&o.durability, "durability", "power-loss", "what may be lost that is safe today: same (nothing), power-loss (the last commits, if the power fails), any (the database)")
-	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ",")+")")
+	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ", ")+")")
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"

@@ -318,7 +318,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 				near++
 			}
 		}
-		line += fmt.Sprintf("; %s of %s (%+.1f %%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(c.Bytes), document.Megabytes(int64(w.Wanted())),
+		line += fmt.Sprintf("; %s of %s (%+.1f%%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(c.Bytes), document.Megabytes(int64(w.Wanted())),
 			100*(float64(c.Bytes)/w.Wanted()-1), near, document.Counted(len(c.Queries), "query"))
 	}
 	fmt.Fprintf(out, "%s.\n", document.Line(line))
@@ -377,7 +377,7 @@ func sizeWords(s imitate.Size) string {
 // notNear lists the differences between the imitation and the database that are too large.
 func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
-		what := fmt.Sprintf("the size, by %+.1f %%", 100*off)
+		what := fmt.Sprintf("the size, by %+.1f%%", 100*off)
 		var of []string
 		for _, s := range c.Sizes {
 			of = append(of, sizeWords(s))

@@ -114,8 +114,8 @@ func answer(report string) string {
 
 // cells returns the list of cells in an answer of compare, without the sentences before it.
 func cells(report string) string {
-	_, list, _ := strings.Cut(answer(report), "\nover all ")
-	return without("over all "+list, "measured ")
+	_, list, _ := strings.Cut(answer(report), "\nverdict ")
+	return without("verdict "+list, "measured ")
 }
 
 // paragraphs returns the paragraphs of a report that begin with one of the given texts.
@@ -230,7 +230,7 @@ func run(tool, command, store string) (string, error) {
 
 // published removes the lines about this machine's directories from a report.
 func published(report string) string {
-	return without(report, "databases ", "command ", "more ")
+	return without(report, "databases ", "command ", "more ", "to be sure ")
 }
 
 // without removes the lines that have one of the given labels from a report.

@@ -337,5 +337,5 @@ func ExampleWriteSVG() {
 	}
 	_, tip, _ := strings.Cut(picture.String(), "<title>query")
 	fmt.Println(strings.Split(tip, "<")[0])
-	// Output: : 3 ms, 75.0 %
+	// Output: : 3 ms, 75.0%
 }

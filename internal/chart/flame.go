@@ -202,7 +202,7 @@ func (f Frame) label(wide float64) string {
 func (p *flamePainter) tip(n *node) string {
 	f, name := p.flame, clean(n.frame.Name)
 	if f.Second == "" {
-		words := fmt.Sprintf("%s: %s, %.1f %%", name, f.format(n.first), 100*n.first/p.total)
+		words := fmt.Sprintf("%s: %s, %.1f%%", name, f.format(n.first), 100*n.first/p.total)
 		if n.frame.Group != "" {
 			words += " (" + n.frame.Group + ")"
 		}

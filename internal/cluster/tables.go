@@ -95,11 +95,11 @@ func ofLocal(rates, local []float64, itself bool) string {
 func roundsWords(n int) string {
 	switch {
 	case n == 1:
-		return "Each line is one trial, so nothing says how much it would differ the next time."
+		return "Each line is one trial, so it is unknown how much it would differ the next time."
 	case n < stats.MinSamples:
 		return fmt.Sprintf("Rates are medians of %d rounds, which are too few for an interval (%d).", n, stats.MinSamples)
 	}
-	return fmt.Sprintf("Rates are medians of %d rounds, with 95 %% intervals, which are too narrow if the machine drifts meanwhile. Ratios are formed within rounds. Latencies are those of all rounds.", n)
+	return fmt.Sprintf("Rates are medians of %d rounds, with 95%% intervals, which are too narrow if the machine drifts meanwhile. Ratios are formed within rounds. Latencies are from all rounds.", n)
 }
 
 func costTable(c *Clusters) document.Document {
@@ -125,7 +125,7 @@ func costTable(c *Clusters) document.Document {
 		}),
 		document.Figures("memory", 0, func(t *ClusterTrial) string { return bytes(t.Result.PeakRSSBytes) }))
 	return document.Document{document.Heading{Level: 2, Text: "Disk and memory"}, g,
-		document.Paragraph{Text: "Disk is what all nodes use in the end, with their logs and snapshots. Memory is the most that the processes of all nodes have held, each at its own peak; of a local driver it is that of the process with the clients.", Quiet: true}}
+		document.Paragraph{Text: "Disk: used by all nodes in the end, including logs and snapshots. Memory: the sum of the peaks of all nodes' processes; for a local driver, the peak of the process with the clients.", Quiet: true}}
 }
 
 func harmTables(t *ClusterTrial) document.Document {
@@ -162,7 +162,7 @@ func harmTables(t *ClusterTrial) document.Document {
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "Harm: " + t.Name()}, harms, document.Space{}, writes}
 	if len(reads.Rows) > 0 {
-		d = append(d, document.Space{}, reads, document.Paragraph{Text: "A read is stale if it does not see a write that was acknowledged before the read began. Reads go to one node after the other, those that are cut off included.", Quiet: true})
+		d = append(d, document.Space{}, reads, document.Paragraph{Text: "A read is stale if it misses a write that was acknowledged before the read began. Reads go to each node in turn, including isolated ones.", Quiet: true})
 	}
 	if len(h.LostIDs) > 0 {
 		d = append(d, document.Paragraph{Text: "The first rows that are lost have the IDs " + document.Join(h.LostIDs, ", ", document.Thousands) + "."})

@@ -100,7 +100,7 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 	for _, t := range trials {
 		words := fmt.Sprint(t.Round)
 		if t.Repeated {
-			words += " (robbed, does not count)"
+			words += " (disturbed, doesn't count)"
 		}
 		out.Rows = append(out.Rows, []string{words})
 	}

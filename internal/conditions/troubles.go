@@ -258,9 +258,9 @@ func (n robbedTrials) String() string {
 		if some == 0 {
 			return
 		}
-		does := "does not count and was " + what + ": other processes or other machines took more than %s of its time"
+		does := "doesn't count and was " + what + ": other processes or other machines took more than %s of its time"
 		if some > 1 {
-			does = "do not count and were " + what + ": other processes or other machines took more than %s of their time"
+			does = "don't count and were " + what + ": other processes or other machines took more than %s of their time"
 		}
 		words = append(words, fmt.Sprintf("%s of %s "+does, document.Thousands(int64(some)), document.Counted(int64(n.Trials), "trial"), document.Share(result.RobbedShare)))
 	}

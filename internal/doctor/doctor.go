@@ -61,10 +61,10 @@ func FitnessAnswer(c *result.Checkup) string {
 	doubts := firstTwo(clauses[result.Measurable])
 	told := ""
 	if c.Difference != nil {
-		told = fmt.Sprintf("differences of about %s and more can be told in %s", document.Percent(*c.Difference), document.Minutes(c.WithinNS))
+		told = fmt.Sprintf("differences of about %s and more can be measured in %s", document.Percent(*c.Difference), document.Minutes(c.WithinNS))
 	}
 	if told != "" && c.DifferenceRange != nil && c.Noise != nil {
-		told += fmt.Sprintf(" (%s to %s over all phases: an estimate from %s of a driver beside itself)",
+		told += fmt.Sprintf(" (%s to %s over all phases: estimated from %s of a driver compared with itself)",
 			document.Percent(c.DifferenceRange.Low), document.Percent(c.DifferenceRange.High), document.Counted(int64(c.Noise.Rounds), "round"))
 	}
 	switch {
@@ -79,7 +79,7 @@ func FitnessAnswer(c *result.Checkup) string {
 	case told != "":
 		return "Fit to measure: " + told + "."
 	}
-	return "Fit to measure, as far as can be said without a noise figure."
+	return "Fit to measure, but the noise was not measured."
 }
 
 func firstTwo(clauses []string) string {
@@ -128,10 +128,10 @@ func noise(n *result.Noise) document.Document {
 		g.Rows = append(g.Rows, row)
 	}
 	driver := strings.TrimSpace(n.Driver + " " + n.Version)
-	return document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Noise: %s beside itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, document.Counted(int64(n.Rounds), "round"))}, g,
-		document.Paragraph{Text: fmt.Sprintf("Between rounds: how far the times of the same work lie from their median. Within rounds: by how much the two differ that ran side by side, "+
+	return document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Noise: %s compared with itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, document.Counted(int64(n.Rounds), "round"))}, g,
+		document.Paragraph{Text: fmt.Sprintf("Between rounds: how far times are from their median. Within rounds: by how much the two differ that ran side by side, "+
 			"at least in half of the rounds, and at most in all; only this limits comparisons. On the right, by rounds and time: the smallest difference between two drivers "+
-			"that %.0f%% of such runs tell; the last one with the range in which it lies, nine times of ten, by how much the measured rounds differ. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
+			"that %.0f%% of such runs find; the last one with its 90%% interval. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
 }
 
 // unknown is shown for a fact that could not be found out.

@@ -57,12 +57,12 @@ func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Repl
 }
 
 // processesEffect describes how other processes affect measurements.
-const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios take more rounds, and can be others than on a quiet machine"
+const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios need more rounds, and can differ from those on a quiet machine"
 
 // findings has the texts of all findings, by code. [values] replaces names in braces.
 var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
-		"Of a driver that ran beside itself, only a difference of about {share} could be told in {minutes}; {most} or less would be {good}",
+		"A driver compared with itself shows that only differences of about {share} can be measured in {minutes}; {most} or less would be {good}",
 		"Smaller differences between drivers are reported as ties, or take longer",
 		"Follow the other findings, or measure longer and fewer drivers at once"},
 	result.FindingFailed: {"The noise could not be measured", "nothing could be measured",

@@ -76,7 +76,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	case out.SameBuilds:
 		out.Beware = "Both sides are the same builds, measured at different times: what changed on the machine may be the whole difference."
 	default:
-		out.Beware = "The sides were measured at different times: what else changed on the machine is part of each ratio."
+		out.Beware = "The sides were measured at different times, so ratios include whatever changed on the machine."
 	}
 	return out, nil
 }

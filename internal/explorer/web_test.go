@@ -858,7 +858,7 @@ func TestProfiledRun(t *testing.T) {
 	if l := get[*List](t, server, "/api/v1/runs?state=profile"); l.Matching != 3 || l.Runs[0].Profiled != "insert" || l.Runs[0].State != "profile" {
 		t.Errorf("%+v", l)
 	}
-	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100 %") {
+	if r := get[*Run](t, server, "/api/v1/runs/3"); r.Profiled != "insert" || !strings.HasPrefix(r.Answer, "native spends 100%") {
 		t.Errorf("%+v", r)
 	}
 	for path, want := range map[string]string{"/runs/3/report": "picture-flame-mattn", "/api/v1/runs/3/report": `"sampler"`} {

@@ -32,7 +32,7 @@ func (p *Processes) Features(ctx context.Context, ref build.Ref, executable stri
 		}
 		var ok bool
 		if has[i], ok = f.Has(message); !ok {
-			return nil, fmt.Errorf("%s: whether it has %s cannot be told: %s", ref.Name, f.Name, message)
+			return nil, fmt.Errorf("%s: it is not known whether it has %s: %s", ref.Name, f.Name, message)
 		}
 	}
 	return has, nil

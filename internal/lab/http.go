@@ -293,7 +293,7 @@ func (s *session) served(said *protocol.Sample) error {
 		s.ceilings[h.Clients] = c
 	}
 	if c := m.Load.Ceiling; c > 0 && o.Rate() > nearCeiling*c {
-		s.warn(result.WarningCeiling, m.Phase, "%.0f requests/s is %.0f %% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
+		s.warn(result.WarningCeiling, m.Phase, "%.0f requests/s is %.0f%% of what the load generator reaches here with %d connections to a server that does nothing, %.0f: drivers that are faster would not show it",
 			o.Rate(), 100*o.Rate()/c, h.Clients, c)
 	}
 	s.trial.Samples = append(s.trial.Samples, *m)

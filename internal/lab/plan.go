@@ -378,7 +378,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	}
 	if s["write_mutex"] == "on" {
 		if name := lockedItself(p); name != "" {
-			return fmt.Errorf("setting write_mutex=on: phase %s already has a mutex of its own, which would be waited for forever: leave one of them out", name)
+			return fmt.Errorf("setting write_mutex=on: phase %s already has its own mutex, so it would wait forever: leave one of them out", name)
 		}
 	}
 	return nil

@@ -125,6 +125,6 @@ func robbery(trials []result.Trial) []result.Warning {
 	}
 	share := float64(count) / float64(len(trials))
 	return []result.Warning{{Code: result.WarningRobbed, Share: share, Message: fmt.Sprintf(
-		"%d of %d trials count although other processes or other machines took more than %g %% of their time: a run measures at most one trial in %g again, and each only once",
+		"%d of %d trials were kept although other processes or machines took more than %g%% of their time: at most one trial in %g is measured again, each once",
 		count, len(trials), 100*result.RobbedShare, 1/mostRepeated)}}
 }

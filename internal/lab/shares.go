@@ -270,7 +270,7 @@ func notTogether(m *result.Sample, processes int) []result.Warning {
 	}
 	apart, wall := time.Duration(*m.ApartNS), time.Duration(m.WallNS)
 	return []result.Warning{{Code: result.WarningApart, Phase: m.Phase, Message: fmt.Sprintf(
-		"its %d processes began %v apart, %.0f %% of the %v that it took: let it last longer, or keep the machine free of other work",
+		"its %d processes began %v apart, %.0f%% of the %v that it took: let it last longer, or keep the machine free of other work",
 		processes, apart, 100*apart.Seconds()/wall.Seconds(), wall.Round(10*time.Microsecond))}}
 }
 

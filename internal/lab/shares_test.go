@@ -297,7 +297,7 @@ func TestApart(t *testing.T) {
 	}{
 		{[]*protocol.Sample{at(epoch), at(epoch), at(epoch)}, 0, ""},
 		{[]*protocol.Sample{at(epoch + 400), at(epoch + 1000), at(epoch)}, 1e6, ""},
-		{[]*protocol.Sample{at(epoch + 30), at(epoch), at(epoch + 3000)}, 3e6, "its 3 processes began 3ms apart, 3 % of the 100ms that it took"},
+		{[]*protocol.Sample{at(epoch + 30), at(epoch), at(epoch + 3000)}, 3e6, "its 3 processes began 3ms apart, 3% of the 100ms that it took"},
 		{[]*protocol.Sample{at(epoch), at(0)}, -1, ""},
 		{[]*protocol.Sample{at(0), at(epoch)}, -1, ""},
 	} {

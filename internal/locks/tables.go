@@ -195,6 +195,6 @@ var lockLegend = document.Glossary{
 	{Column: "restarts", Text: "how often the WAL was begun again after a checkpoint had copied all of it."},
 	{Column: "not run", Text: "events of a replay whose transaction a lock had stopped."},
 	{Column: "not as recorded", Text: "events that ended with another number of rows, another ID or another error than in the recording; reads by a key find nothing if it has no values."},
-	{Column: whatFailed, Text: "how many operations succeed per second with the change, divided by how many do without it, round by round, with the 95 % interval: only the kinds of operations that failed without it."},
+	{Column: whatFailed, Text: "how many operations succeed per second with the change, divided by how many do without it, round by round, with the 95% interval: only the kinds of operations that failed without it."},
 	{Column: theRest, Text: "the same of all other kinds, which get less time where the first take theirs."},
 }

@@ -112,18 +112,19 @@ func ProfileAnswer(p *Profiled) string {
 // of functions.
 func differs(p *Profiled, a, b *ProfiledDriver) string {
 	ratio, sure := stacks.Ratio(a.Summary, b.Summary)
-	words := fmt.Sprintf("%s and %s, %s %s", nanoseconds(b.PerTrialNS()), nanoseconds(a.PerTrialNS()), document.Times(ratio), document.Interval(&sure))
-	text := fmt.Sprintf("In %s of %s, %s takes ", p.Phase, p.Workload, b.Name)
+	r := stats.Summary{N: len(b.TrialNS), Median: ratio, Interval: &sure}
+	words := fmt.Sprintf("%s and %s", nanoseconds(b.PerTrialNS()), nanoseconds(a.PerTrialNS()))
+	more := document.MoreBy(r)
+	than := strings.TrimSuffix(document.Than(more, a.Name), a.Name) // "33% more than "
+	text := fmt.Sprintf("In %s of %s, ", p.Phase, p.Workload)
 	trials := min(len(a.TrialNS), len(b.TrialNS))
 	switch {
 	case trials < 2: // one trial does not show how much trials vary
-		text += fmt.Sprintf("a CPU time that cannot be told from that of %s by one trial (%s)", a.Name, words)
-	case sure.Low > 1:
-		text += fmt.Sprintf("more CPU time than %s (%s)", a.Name, words)
-	case sure.High < 1:
-		text += fmt.Sprintf("less CPU time than %s (%s)", a.Name, words)
+		text += fmt.Sprintf("it is not known yet whether %s takes more CPU time than %s: one trial is too few (%s)", b.Name, a.Name, words)
+	case sure.Low > 1, sure.High < 1:
+		text += fmt.Sprintf("%s takes %s CPU time %s%s (%s: %s)", b.Name, more, strings.TrimPrefix(than, more+" "), a.Name, document.MoreRange(&sure), words)
 	default:
-		text += fmt.Sprintf("a CPU time that cannot be told from that of %s yet (%s)", a.Name, words)
+		text += fmt.Sprintf("it is not known yet whether %s takes more CPU time than %s (%s: %s)", b.Name, a.Name, document.MoreRange(&sure), words)
 	}
 	const most = 3
 	var where []string
@@ -143,7 +144,7 @@ func spends(d *ProfiledDriver) string {
 	var words []string
 	for i, g := range d.Groups {
 		if i < most && g.Share >= least {
-			words = append(words, fmt.Sprintf("%.0f %% ±%.0f in %s", 100*g.Share, margin(g), g.Group))
+			words = append(words, fmt.Sprintf("%.0f%% ±%.0f in %s", 100*g.Share, margin(g), g.Group))
 		}
 	}
 	return fmt.Sprintf("%s spends %s.", d.Name, strings.Join(words, ", "))
@@ -169,7 +170,7 @@ func signed(ns float64) string {
 // margin returns half the width of the interval of a share, in percentage points.
 func margin(p stacks.Part) float64 { return 50 * (p.Interval.High - p.Interval.Low) }
 
-func withMargin(p stacks.Part) string { return fmt.Sprintf("%.1f %% ±%.1f", 100*p.Share, margin(p)) }
+func withMargin(p stacks.Part) string { return fmt.Sprintf("%.1f%% ±%.1f", 100*p.Share, margin(p)) }
 
 // topFunctions is how many functions a table lists. The JSON form lists all.
 const topFunctions = 12
@@ -187,8 +188,8 @@ func profiled(p *Profiled, _ document.Options) document.Document {
 	return append(d, document.Space{}, document.Paragraph{Text: profileNote, Quiet: true})
 }
 
-const profileNote = "CPU time of one execution of the phase, from samples of what runs; waiting is not in it. " +
-	"A function has its own time, without that of what it calls. Trials with profiles are never stored as samples."
+const profileNote = "CPU time of one execution of the phase, sampled; waiting isn't included. " +
+	"A function's time excludes the functions that it calls. Trials with profiles are never stored as samples."
 
 func differenceGrid(a, b *ProfiledDriver) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "where"}, {Title: a.Name, Right: true}, {Title: b.Name, Right: true}, {Title: "difference", Right: true}, {Title: "±", Right: true}}}
@@ -215,7 +216,7 @@ func profileFacts(p *Profiled) document.List {
 			s := d.Summary
 			text := fmt.Sprintf("%s in %s, by %s", document.Counted(s.Samples, "sample"), document.Counted(int64(s.Trials), "trial"), by)
 			if s.WallNS > 0 && s.Samples >= fewSamples {
-				text += fmt.Sprintf("; CPU time is %.0f %% of the time by the clock", 100*float64(s.CPUNS)/float64(s.WallNS))
+				text += fmt.Sprintf("; CPU time is %.0f%% of the elapsed time", 100*float64(s.CPUNS)/float64(s.WallNS))
 			}
 			if d.Shortened > 0 {
 				text += fmt.Sprintf("; of each stack the %d innermost functions were kept", d.Shortened)
@@ -245,14 +246,14 @@ func profileSure(p *Profiled) string {
 	if !slices.ContainsFunc(p.Drivers, func(d ProfiledDriver) bool { return d.good() }) {
 		return ""
 	}
-	words := "±: half the 95 % interval, by the number of samples"
+	words := "±: half the 95% interval, from the number of samples"
 	if a, b, ok := p.pair(); ok {
-		words += "; the interval of the ratio is by that, or by how much the trials differ if that is more"
+		words += ". The ratio's interval also allows for how much the trials differ"
 		if min(a.Trials, b.Trials) < 2 {
-			words += ", which one trial does not show"
+			words += ", which one trial can't show"
 		}
 	}
-	return words + ". Profilers cost time, so a ratio without them is another one"
+	return words + ". Profilers cost time, so ratios without them differ"
 }
 
 func profileWarnings(p *Profiled) document.List {
@@ -291,7 +292,7 @@ func driverProfile(x *ProfiledDriver) document.Document {
 	if len(s.Allocations) > 0 {
 		f := document.Grid{Columns: []document.Column{{Title: "allocated by"}, {Title: "in"}, {Title: "share", Right: true}, {Title: "bytes", Right: true}}}
 		for _, p := range s.Allocations[:min(len(s.Allocations), topFunctions/2)] {
-			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), fmt.Sprintf("%.0f %%", 100*p.Share), byteCount(p.PerTrial)})
+			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), fmt.Sprintf("%.0f%%", 100*p.Share), byteCount(p.PerTrial)})
 		}
 		d = append(d, document.Space{}, f)
 	}

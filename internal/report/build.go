@@ -46,7 +46,7 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
 		if t.Base >= 0 && c.Unranked == "" && c.Ratio.N > 0 && c.Ratio.Median < 0.995 {
-			words = append(words, fmt.Sprintf("%s took %s the time of %s", conditions.Name(c.Outcome), document.Times(c.Ratio.Median), conditions.Name(measured[t.Base].Outcome)))
+			words = append(words, fmt.Sprintf("%s is %s", conditions.Name(c.Outcome), document.Than(document.SlowerBy(*c.Ratio), conditions.Name(measured[t.Base].Outcome))))
 		}
 	}
 	if words == nil {
@@ -304,7 +304,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 	var below document.List
 	if len(measured) == 2 {
 		if test, ok := t.Against(1, 0); ok {
-			verdict := "cannot be told from"
+			verdict := "is not clearly slower or faster than"
 			switch {
 			case test.Significant() && test.Sign() > 0:
 				verdict = "is slower than"

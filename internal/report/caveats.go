@@ -149,7 +149,7 @@ func notInSummary(o stats.Overall) (list []string) {
 		why := map[string]string{
 			stats.NoFigures:    "no figures of " + k.drivers,
 			stats.MoreFailed:   "more operations of " + k.drivers + " failed than of others",
-			stats.FailuresOpen: "it cannot be told yet whether more operations of " + k.drivers + " failed than of others",
+			stats.FailuresOpen: "it is not known yet whether more operations of " + k.drivers + " fail than of others",
 			stats.ShortPhase:   fmt.Sprintf("less than %s is too short to judge %s by", conditions.ShortLimit(), k.drivers),
 		}
 		list = append(list, fmt.Sprintf("%s (%s), for all drivers", of, why[k.code]))

@@ -331,3 +331,53 @@ func TestMeanOfOneCell(t *testing.T) {
 		}
 	}
 }
+
+// TestToldVerdicts checks that an unclear cell has positive words: probable if its interval leaves
+// out 1 or one comparison alone would tell, not known yet otherwise; and that JSON keeps its codes.
+func TestToldVerdicts(t *testing.T) {
+	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
+		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p, Rounds: rounds}
+	}
+	typical := cell(1.001, 0.99, 1.01, 0.5, 3)
+	typical.Typical = true
+	failing := cell(1.5, 1.4, 1.6, 0.001, 3)
+	failing.Why = "it is not known yet whether one side fails more often"
+	for want, x := range map[string]*stats.Compared{
+		"probably faster":        cell(0.6, 0.454, 0.776, 0.02, 3),
+		"probably slower":        cell(1.2, 0.99, 1.4, 0.04, 3),
+		"not known yet":          cell(1.2, 0.8, 1.6, 0.3, 3),
+		"no clear difference":    cell(1.2, 0.8, 1.6, 0.3, stats.MaxRounds),
+		"probably no difference": typical,
+	} {
+		if got := compare.Told(x); got != want {
+			t.Errorf("%v: %s, want %s", x.Ratio.Interval, got, want)
+		}
+	}
+	if got := compare.Told(failing); got != "not known yet" {
+		t.Error(got)
+	}
+	c := compared(comparedRun())
+	out := writeCompared(t, "table", c)
+	for _, not := range []string{"cannot tell", "not told", "cannot be told", "not excluded"} {
+		if strings.Contains(out, not) {
+			t.Errorf("it says %q:\n%s", not, out)
+		}
+	}
+	if !strings.Contains(writeCompared(t, "json", c), `"verdict": "unclear"`) {
+		t.Error("JSON has other codes")
+	}
+}
+
+// TestFurtherRounds checks that the command which measures further rounds follows the verdicts.
+func TestFurtherRounds(t *testing.T) {
+	const command = "sqlite3perf run --resume 12 --time 1m10s"
+	var b bytes.Buffer
+	opts := document.Options{Width: 120, Lines: 22, Hints: document.Hints{Further: command}}
+	if err := compare.Formats.Write(&b, "table", compared(comparedRun()), opts); err != nil {
+		t.Fatal(err)
+	}
+	verdicts, after, ok := strings.Cut(b.String(), "\nto be sure ")
+	if !ok || !strings.Contains(verdicts, "\nverdict ") || !strings.Contains(after, "28 more rounds (1m20s): "+command+"\n") {
+		t.Errorf("%s", b.String())
+	}
+}

@@ -83,28 +83,28 @@ func TestCheckup(t *testing.T) {
 func TestFitnessAnswer(t *testing.T) {
 	finding := func(code string, f result.Fitness) result.Finding { return result.Finding{Code: code, Fitness: f} }
 	for want, c := range map[string]result.Checkup{
-		"Fit to measure: differences of about 1.2% and more can be told in 5 minutes.": {Difference: pointer(0.012), Fitness: result.Fit,
+		"Fit to measure: differences of about 1.2% and more can be measured in 5 minutes.": {Difference: pointer(0.012), Fitness: result.Fit,
 			Findings: []result.Finding{finding(result.FindingTurbo, result.Fit)}},
 		"Fit to measure, as far as can be said without a noise figure.": {Fitness: result.Fit},
 		"Measurable, but it runs on battery.":                           {Fitness: result.Measurable, Findings: []result.Finding{finding(result.FindingBattery, result.Measurable)}},
-		"Measurable, but it runs on battery and there is only one core: differences of about 4.0% and more can be told in 5 minutes.": {
+		"Measurable, but it runs on battery and there is only one core: differences of about 4.0% and more can be measured in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.04),
 			Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingCores, result.Measurable), finding(result.FindingSMT, result.Fit)}},
-		"Measurable, but it runs on battery, there is only one core (and 2 more): differences of about 4.0% and more can be told in 5 minutes.": {
+		"Measurable, but it runs on battery, there is only one core (and 2 more): differences of about 4.0% and more can be measured in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.04),
 			Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingCores, result.Measurable),
 				finding(result.FindingBusy, result.Measurable), finding(result.FindingQuota, result.Measurable)}},
-		"Not fit to measure: only differences of about 11% and more can be told in 5 minutes.": {
+		"Not fit to measure: only differences of about 11% and more can be measured in 5 minutes.": {
 			Fitness: result.Unfit, Difference: pointer(0.11), Findings: []result.Finding{finding(result.FindingNoise, result.Unfit), finding(result.FindingSMT, result.Fit)}},
 		"Not fit to measure: there is no room for databases.": {
 			Fitness: result.Unfit, Difference: pointer(0.11), Findings: []result.Finding{finding(result.FindingSpace, result.Unfit), finding(result.FindingNoise, result.Unfit)}},
-		"Not fit to measure: only differences of about 12% and more can be told in 5 minutes; other processes take CPU time.": {
+		"Not fit to measure: only differences of about 12% and more can be measured in 5 minutes; other processes take CPU time.": {
 			Fitness: result.Unfit, Difference: pointer(0.12), Findings: []result.Finding{finding(result.FindingNoise, result.Unfit), finding(result.FindingBusy, result.Measurable)}},
-		"Measurable, but it runs on battery: differences of about 5.0% and more can be told in 5 minutes.": {
+		"Measurable, but it runs on battery: differences of about 5.0% and more can be measured in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.05), Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingNoise, result.Measurable)}},
-		"Measurable, but the times vary: differences of about 5.1% and more can be told in 5 minutes.": {
+		"Measurable, but the times vary: differences of about 5.1% and more can be measured in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.051), Findings: []result.Finding{finding(result.FindingNoise, result.Measurable)}},
-		"Fit to measure: differences of about 2.0% and more can be told in 5 minutes (1.4% to 3.1% over all phases: an estimate from 21 rounds of a driver beside itself).": {
+		"Fit to measure: differences of about 2.0% and more can be measured in 5 minutes (1.4% to 3.1% over all phases: estimated from 21 rounds of a driver compared with itself).": {
 			Difference: pointer(0.02), DifferenceRange: &result.Range{Low: 0.014, High: 0.031}, Fitness: result.Fit, Noise: &result.Noise{Rounds: 21}},
 		"Not fit to measure: no driver can be built without Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
 	} {

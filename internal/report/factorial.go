@@ -95,9 +95,9 @@ func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	title := "What a change by itself is worth:"
 	switch {
 	case depends:
-		title += " the geometric mean, formed within rounds, over all values of what else varies. A change that depends on one of these has a row for each of its values instead, because the mean would be true of none."
+		title += " the geometric mean, formed within rounds, over all values of what else varies. A change that depends on one of these has a row for each of its values instead, because a mean would be misleading."
 	case len(f.Factors) > 1:
-		title += " the geometric mean, formed within rounds, over all values of what else varies. The samples do not show that any change depends on that."
+		title += " the geometric mean, formed within rounds, over all values of what else varies. No change is seen to depend on that."
 	}
 	return document.Document{document.Paragraph{Text: title}, g, left}
 }

@@ -421,7 +421,7 @@ func TestScalingPicture(t *testing.T) {
 		named, marked := 0, 0
 		for range runs {
 			p := picture(t, noisyClientsRun(none, noisy, 1, 2, 4, 8, 16), "writers-mix-by-clients")
-			if !strings.Contains(p.Note, "no peak that can be told up to 16") {
+			if !strings.Contains(p.Note, "no clear peak up to 16") {
 				named++
 			}
 			if p.Chart(0).(*chart.Lines).Series[0].Peak != nil {

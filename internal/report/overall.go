@@ -47,7 +47,7 @@ func leftOutOf(o stats.Overall) document.List {
 		why := map[string]string{
 			stats.NoFigures:    "no figures of ",
 			stats.MoreFailed:   "more operations failed than of other drivers: ",
-			stats.FailuresOpen: "it cannot be told yet whether more operations failed than of other drivers: ",
+			stats.FailuresOpen: "it is not known yet whether more operations fail than with other drivers: ",
 			stats.ShortPhase:   fmt.Sprintf("less than %s, too short to judge a driver by: ", conditions.ShortLimit()),
 		}
 		text := fmt.Sprintf("%s: figures in %d of %s", x.Driver, x.Figures, document.Counted(int64(x.Tables), "cell"))
@@ -76,7 +76,7 @@ func noFloor(a *stats.Analysis) string {
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {
-		s += fmt.Sprintf("; compared within rounds, %s took %s the time of %s", conditions.Label(first.Case), document.Times(first.Ratio.Median), base)
+		s += fmt.Sprintf("; compared within rounds, %s is %s", conditions.Label(first.Case), document.Than(document.SlowerBy(first.Ratio), base))
 	}
 	return s
 }
@@ -87,7 +87,7 @@ func firsts(said Answers) document.Document {
 	if len(tables) < 2 {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "in"}, {Title: "first"}, {Title: "× floor", Whole: true}, {Title: "not told apart from it", Drop: 1}, {Title: "first that is slower"}}}
+	g := document.Grid{Columns: []document.Column{{Title: "in"}, {Title: "first"}, {Title: "× floor", Whole: true}, {Title: "tied with it", Drop: 1}, {Title: "first that is slower"}}}
 	for _, r := range tables {
 		floor, tie, after := document.Absent, document.Absent, document.Absent
 		if r.IsFloor && r.Best.Ratio != nil {

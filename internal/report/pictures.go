@@ -372,7 +372,8 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	if t.Base < 0 || c == t.Cells[t.Base] || c.Ratio == nil || c.Ratio.N == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s the time of %s %s", document.Times(c.Ratio.Median), conditions.Name(t.Cells[t.Base].Outcome), document.Interval(c.Ratio.Interval))
+	by := document.SlowerBy(*c.Ratio)
+	return document.Than(by, conditions.Name(t.Cells[t.Base].Outcome)) + strings.TrimPrefix(document.Slower(*c.Ratio), by)
 }
 
 // perOperationWord returns "/op" if a table's times are per operation.
@@ -396,7 +397,7 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 			if v := conditions.SampleValue(trial, t); !math.IsNaN(v) {
 				tip := fmt.Sprintf("round %d", trial.Round)
 				if trial.Repeated {
-					tip += ", robbed: it does not count"
+					tip += ", disturbed: it doesn't count"
 				}
 				one.Points = append(one.Points, chart.Sample{X: float64(trial.Order), Y: v, Tip: tip, Link: s.link(c.Case.ID, t.Phase)})
 			}

@@ -118,15 +118,15 @@ func TestProfileAnswer(t *testing.T) {
 		first, second profile.ProfiledDriver
 		want          string
 	}{
-		{"more", profiledDriver(1, "a", 33, 34, 33), profiledDriver(2, "b", 100, 99, 101), "In query of real, b takes more CPU time than a (100 ms and 33.3 ms, 3.00x [2.39, 3.76]). a spends"},
-		{"one trial", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300), "In query of real, b takes a CPU time that cannot be told from that of a by one trial (300 ms and 100 ms, 3.00x [2.39, 3.76]). a spends"},
-		{"three that differ", profiledDriver(1, "a", 1000, 1200, 900), profiledDriver(2, "b", 1300, 1500, 1100), "cannot be told from that of a yet"},
+		{"more", profiledDriver(1, "a", 33, 34, 33), profiledDriver(2, "b", 100, 99, 101), "In query of real, b takes 3.0 times as much CPU time as a (2.4 to 3.8 times as much: 100 ms and 33.3 ms). a spends"},
+		{"one trial", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300), "In query of real, it is not known yet whether b takes more CPU time than a: one trial is too few (300 ms and 100 ms). a spends"},
+		{"three that differ", profiledDriver(1, "a", 1000, 1200, 900), profiledDriver(2, "b", 1300, 1500, 1100), "it is not known yet whether b takes more CPU time than a (26% less to 2.1 times as much: "},
 		{"where", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 50, 50, 50, 50, 50, 50), "; they differ in SQLite +22.5 ms ±"},
-		{"equal", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 22, 23, 23, 22, 23, 24), "cannot be told from that of a yet (22.8 ms and 20 ms, 1.14x [0.894, 1.46]). a spends"},
-		{"less", profiledDriver(1, "a", 100, 99, 101), profiledDriver(2, "b", 33, 34, 33), "b takes less CPU time than a (33.3 ms and 100 ms, 0.33x ["},
-		{"few samples", profiledDriver(1, "a", 30, 30), profiledDriver(2, "b", 35, 35), "b takes a CPU time that cannot be told from that of a yet (35 ms and 30 ms, 1.17x [0.826, 1.65]). a spends"},
-		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "cannot be told"},
-		{"one", profiledDriver(1, "a", 100), failed, "a spends 75 % ±8 in SQLite, 25 % ±8 in C library. b has no profile: it is failed."},
+		{"equal", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 22, 23, 23, 22, 23, 24), "it is not known yet whether b takes more CPU time than a (11% less to 46% more: 22.8 ms and 20 ms). a spends"},
+		{"less", profiledDriver(1, "a", 100, 99, 101), profiledDriver(2, "b", 33, 34, 33), "b takes 67% less CPU time than a (58% to 73% less: 33.3 ms and 100 ms)"},
+		{"few samples", profiledDriver(1, "a", 30, 30), profiledDriver(2, "b", 35, 35), "it is not known yet whether b takes more CPU time than a (17% less to 65% more: 35 ms and 30 ms). a spends"},
+		{"trials that differ", profiledDriver(1, "a", 100, 300, 50, 400, 90, 80), profiledDriver(2, "b", 300, 200, 400, 90, 350, 300), "it is not known yet"},
+		{"one", profiledDriver(1, "a", 100), failed, "a spends 75% ±8 in SQLite, 25% ±8 in C library. b has no profile: it is failed."},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := profile.ProfileAnswer(profiledPair(c.first, c.second)); !strings.Contains(got, c.want) {

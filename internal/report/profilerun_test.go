@@ -48,7 +48,7 @@ func TestProfileRun(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		for _, want := range []string{"mattn spends 67 %", "it crashed", "modernc@v1.46.0", "there is no perf in PATH"} {
+		for _, want := range []string{"mattn spends 67%", "it crashed", "modernc@v1.46.0", "there is no perf in PATH"} {
 			if !strings.Contains(b.String(), want) {
 				t.Errorf("%s lacks %q:\n%s", format, want, b.String())
 			}

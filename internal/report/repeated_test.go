@@ -37,7 +37,7 @@ func TestRepeated(t *testing.T) {
 		}
 		return b.String()
 	}
-	const words = "does not count and was measured again: other processes or other machines took more than 5% of its time"
+	const words = "doesn't count and was measured again: other processes or other machines took more than 5% of its time"
 	if got := strings.Join(strings.Fields(write(with, "table")), " "); !strings.Contains(got, "repeated 1 of ") || !strings.Contains(got, words) {
 		t.Errorf("the table lacks it:\n%.2000s", got)
 	}
@@ -94,9 +94,9 @@ func TestRepeatedNot(t *testing.T) {
 		run            *result.Run
 		repeated, said string
 	}{
-		{"one of two", robbed(1), "repeated 1 of 1 trial does not count and was not measured again: other processes or other machines took more than 5% of its time", "Nothing was measured: 2 cases not measured."},
-		{"two of two", robbed(2), "repeated 2 of 2 trials do not count and were not measured again: other processes or other machines took more than 5% of their time", "Nothing was measured: 2 cases not measured."},
-		{"one again", again, "repeated 1 of 3 trials does not count and was measured again: other processes or other machines took more than 5% of its time; 1 of 3 trials does not count and was not measured again: ", "modernc"},
+		{"one of two", robbed(1), "repeated 1 of 1 trial doesn't count and was not measured again: other processes or other machines took more than 5% of its time", "Nothing was measured: 2 cases not measured."},
+		{"two of two", robbed(2), "repeated 2 of 2 trials don't count and were not measured again: other processes or other machines took more than 5% of their time", "Nothing was measured: 2 cases not measured."},
+		{"one again", again, "repeated 1 of 3 trials doesn't count and was measured again: other processes or other machines took more than 5% of its time; 1 of 3 trials doesn't count and was not measured again: ", "modernc"},
 	} {
 		got := strings.Join(strings.Fields(write(t, "table", c.run, "native", document.Options{Width: 400})), " ")
 		if !strings.Contains(got, c.repeated) || !strings.Contains(got, c.said) {

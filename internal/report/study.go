@@ -113,7 +113,7 @@ type Comparison struct {
 
 // These are reasons why a comparison that has an interval cannot be decided.
 const (
-	NotToldApart = "the two are not told apart"
+	NotToldApart = "there is no clear difference"
 	AcrossBound  = "the interval reaches across the bound"
 )
 

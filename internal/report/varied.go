@@ -244,7 +244,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 	case sure == nil:
 		return fmt.Sprintf("%s has too few rounds to tell a peak (%s)", who, off)
 	case falling.Low <= 0 || sure.High >= last || peak < sure.Low || peak > sure.High:
-		return fmt.Sprintf("%s has no peak that can be told up to %s (%s)", who, document.Human(last), off)
+		return fmt.Sprintf("%s has no clear peak up to %s (%s)", who, document.Human(last), off)
 	case sure.High == 1:
 		return fmt.Sprintf("%s gains nothing from more at once (%s)", who, off)
 	}

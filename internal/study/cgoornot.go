@@ -66,7 +66,7 @@ var cgoOrNot = &Study{
 			low, high := about(2)
 			return cgoTranslated(c, "insert", low, high)
 		}},
-		{text: "modernc takes between 10 % longer and twice as long to group", over: func(c *cells) []comparison {
+		{text: "modernc takes between 10% longer and twice as long to group", over: func(c *cells) []comparison {
 			return cgoTranslated(c, "group_by", 1.1, 2)
 		}},
 		{text: "the difference in grouping shrinks as the table grows", over: func(*cells) []comparison {

@@ -153,7 +153,7 @@ func (c *cells) closedLoopTable() report.StudyTable {
 			document.Thousands(int64(stats.Summarize(stats.Values(reached)).Median))))
 	}
 	if len(near) > 0 {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d %% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
+		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d%% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
 	}
 	c.lockNote(&t, keys)
 	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",

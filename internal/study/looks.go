@@ -165,7 +165,7 @@ func looked(run *result.Run) []string {
 	if !run.Study.Looks {
 		return nil
 	}
-	percent := func(share float64) string { return fmt.Sprintf("%.0f %%", 100*(1-stats.Alpha*share)) }
+	percent := func(share float64) string { return fmt.Sprintf("%.0f%%", 100*(1-stats.Alpha*share)) }
 	if run.Rounds < Look {
 		return []string{fmt.Sprintf("the run ended after %d rounds, before the claims are looked at after %d; they are judged by intervals of %s",
 			run.Rounds, Look, percent(endShare))}

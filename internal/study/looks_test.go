@@ -123,7 +123,7 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 }
 
 // TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and
-// figures, with an interval of 99 %, and that the others have intervals of 97 %.
+// figures, with an interval of 99%, and that the others have intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {
@@ -148,7 +148,7 @@ func TestDecidedOnce(t *testing.T) {
 			t.Errorf("%s: %s, %+v by %+v", x.What, x.Verdict, x.Summary, x.Interval)
 		}
 	}
-	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "clear after 10 or 20 rounds, by an interval of 99 %") }) {
+	if !slices.ContainsFunc(r.Notes, func(n string) bool { return strings.Contains(n, "clear after 10 or 20 rounds, by an interval of 99%") }) {
 		t.Errorf("notes %q", r.Notes)
 	}
 }

@@ -8,7 +8,14 @@ import { some } from "./runs.js";
 // side returns the names of a side's drivers as text.
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
-const words = { unclear: "cannot tell yet", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
+const words = { unclear: "not known yet", same: "no difference", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
+// said is the verdict on a cell in words. An interval without 1 makes an unclear one probable.
+function said(x) {
+  const i = x.verdict === "unclear" && x.ratio && x.ratio.interval;
+  if (i && i.low > 1) return "probably slower";
+  if (i && i.high < 1) return "probably faster";
+  return words[x.verdict] || x.verdict;
+}
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", "more failed": "bad", "fewer failed": "bad", unclear: "warn" };
 
 export async function compare({ query, signal, go }) {
@@ -63,13 +70,13 @@ export async function compare({ query, signal, go }) {
     h("div", { class: "grid" }, beware.filter(([, l]) => l.length).map(([side, l]) => h("section", {}, h("h2", {}, `Beware: ${one ? "the run" : side}`), caveats(l)))),
     c.cells.length > 0 && c.beware && h("p", { class: "warn" }, c.beware),
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
-      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || x.verdict) },
+      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, said(x)) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
       { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
-      c.cells.some((x) => x.further_rounds) && { title: "To settle", cell: (x) => x.further_rounds ? `about ${counted(x.further_rounds, "more round")}` : "" },
+      c.cells.some((x) => x.further_rounds) && { title: "More rounds", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)}` : "" },
     ].filter(Boolean), c.cells),
   ];
 }

@@ -181,7 +181,7 @@ function defectsOf(defects) {
 function pair(p) {
   return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
     ", ", intervalOf(p.ratio),
-    p.p_adjusted === undefined ? "; not compared" : `, p ${probability(p.p_adjusted)}${p.significant ? "" : ": not told apart"}`,
+    p.p_adjusted === undefined ? "; not compared" : `, p ${probability(p.p_adjusted)}${p.significant ? "" : ": no clear difference"}`,
     p.added_could_explain && h("span", { class: "warn" }, "; ", p.added_could_explain));
 }
 
@@ -224,7 +224,7 @@ async function samples(r, query, metric, signal, held, choose) {
         { title: s.metric.title, right: true, cell: (x) => figure(x.value, s.unit) },
         { title: "Wall time", right: true, cell: (x) => figure(x.wall_ns / 1e9, "s") },
         { title: "Operations", right: true, cell: (x) => count(x.operations) }, { title: "Failed", right: true, cell: (x) => count(x.failed || 0) },
-        { title: "Remarks", cell: (x) => !x.counts ? "robbed of CPU time and measured again" : x.robbed ? "robbed of CPU time" : "" },
+        { title: "Remarks", cell: (x) => !x.counts ? "disturbed by other processes and measured again" : x.robbed ? "disturbed by other processes" : "" },
       ], c.samples)),
     ]),
     h("button", {
@@ -239,7 +239,7 @@ async function samples(r, query, metric, signal, held, choose) {
 // uncounted says how many samples do not count for the figure, and why.
 function uncounted(samples) {
   const n = samples.filter((x) => !x.counts).length;
-  return n ? `; ${count(n)} of trials that were robbed of CPU time and measured again ${n === 1 ? "does" : "do"} not count` : "";
+  return n ? `; ${count(n)} of trials that other processes disturbed and that were measured again ${n === 1 ? "does" : "do"} not count` : "";
 }
 
 // others makes check boxes that add the samples of a table's other drivers to the picture.

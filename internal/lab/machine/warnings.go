@@ -63,7 +63,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 	for i, r := range rounds {
 		if off := float64(r-median) / float64(median); r > 0 && (math.Abs(off) > result.OffSpeed) {
 			list = append(list, result.Warning{Code: result.WarningCalibration, Round: i + 1, Deviation: off, Message: fmt.Sprintf(
-				"the calibration loop took %s in round %d, %+.0f %% from the run's median of %s: the machine ran at another speed",
+				"the calibration loop took %s in round %d, %+.0f%% from the run's median of %s: the machine ran at another speed",
 				short(r), i+1, off*100, short(median))})
 		}
 	}
@@ -76,7 +76,7 @@ func stealWarning(share float64) []result.Warning {
 		return nil
 	}
 	return []result.Warning{{Code: result.WarningSteal, Share: share, Message: fmt.Sprintf(
-		"the hypervisor gave %.1f %% of the CPU time that the run could have used to other machines: times are longer by about as much, and not evenly", 100*share)}}
+		"the hypervisor gave %.1f%% of the CPU time that the run could have used to other machines: times are longer by about as much, but not evenly", 100*share)}}
 }
 
 // short rounds d to three significant digits.

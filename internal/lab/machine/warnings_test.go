@@ -82,8 +82,8 @@ func TestWarningsAfter(t *testing.T) {
 		{"fsync known once", 100, 0, nil, nil, nil},
 		{"fsync slower", 200 * time.Microsecond, 412345, nil, []seen{{"fsync", 0}}, []string{"200µs before", "412µs after", "2.1 times"}},
 		{"fsync quicker", 151, 100, nil, []seen{{"fsync", 0}}, []string{"1.5 times"}},
-		{"a slow round", 0, 0, []time.Duration{10 * ms, 10 * ms, 12 * ms, 10 * ms}, []seen{{"calibration", 3}}, []string{"12ms in round 3", "+20 %", "median of 10ms"}},
-		{"a quick round", 0, 0, []time.Duration{8 * ms, 10 * ms, 10 * ms}, []seen{{"calibration", 1}}, []string{"-20 %"}},
+		{"a slow round", 0, 0, []time.Duration{10 * ms, 10 * ms, 12 * ms, 10 * ms}, []seen{{"calibration", 3}}, []string{"12ms in round 3", "+20%", "median of 10ms"}},
+		{"a quick round", 0, 0, []time.Duration{8 * ms, 10 * ms, 10 * ms}, []seen{{"calibration", 1}}, []string{"-20%"}},
 		{"a round without", 0, 0, []time.Duration{10 * ms, 0, 10 * ms, 10 * ms, 20 * ms}, []seen{{"calibration", 5}}, nil},
 		{"too few rounds", 0, 0, []time.Duration{10 * ms, 0, 20 * ms}, nil, nil},
 	} {
@@ -109,7 +109,7 @@ func TestStealWarning(t *testing.T) {
 		t.Errorf("of 1 %%: %v", list)
 	}
 	list := machine.StealWarning(0.025)
-	if d := cmp.Diff([]seen{{"steal", 0}}, codes(t, list, "2.5 %")); d != "" || list[0].Share != 0.025 {
+	if d := cmp.Diff([]seen{{"steal", 0}}, codes(t, list, "2.5%")); d != "" || list[0].Share != 0.025 {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }

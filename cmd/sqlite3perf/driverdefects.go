@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+)
+
+type prober struct {
+	builder *build.Builder
+	scratch *process.Scratch // directory for workers; nil until the first worker runs
+}
+
+func (p *prober) close() {
+	if p.scratch != nil {
+		p.scratch.Remove()
+	}
+}
+
+// processes returns a runner of workers. Their directory is removed by close.
+func (p *prober) processes() (*lab.Processes, error) {
+	if p.scratch == nil {
+		parent, err := databasesDirectory("")
+		if err != nil {
+			return nil, err
+		}
+		if p.scratch, err = newScratch(parent); err != nil {
+			return nil, err
+		}
+	}
+	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
+}
+
+// library returns the versions of a driver's library without building anything. unknown is the
+// reason why the version of SQLite is not known, or "".
+func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
+	if ref.Known != nil {
+		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
+			return pinnedLibrary(ref), "its worker is not built yet"
+		}
+	}
+	l, err := p.worker(ctx, ref, nil)
+	if err != nil {
+		return l, document.Line(err.Error())
+	}
+	return l, ""
+}
+
+func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
+	l := pinnedLibrary(ref)
+	path, with, err := p.builder.Worker(ctx, ref, building)
+	if err != nil {
+		return l, err
+	}
+	if v := with["module_version"]; l.Version == "" && ref.Dir == "" {
+		l.Version = v
+	}
+	if ref.Known == nil {
+		info, proof, err := build.DescribeRef(ctx, path, ref)
+		if err != nil {
+			return l, err
+		}
+		l.Module, l.Version = cmp.Or(proof.Module, info.Module), proof.ModuleVersion
+	} else if len(ref.Known.Command) == 0 {
+		if l.Linked, err = p.builder.Linked(ctx, ref); err != nil {
+			return l, err
+		}
+	}
+	processes, err := p.processes()
+	if err == nil {
+		l.SQLite, err = processes.SQLiteVersion(ctx, ref, path)
+	}
+	return l, err
+}
+
+// pinnedLibrary returns the library of a driver in the version that would be measured.
+func pinnedLibrary(ref build.Ref) (l defects.Library) {
+	if ref.Known == nil {
+		return l
+	}
+	l.Module = ref.Known.Module
+	if ref.Dir == "" {
+		l.Version = cmp.Or(ref.Version, ref.Known.Version)
+	}
+	return l
+}
+
+// defectLines returns a line for each known defect of a library. unknown is the reason why defects
+// of SQLite are not known, or "".
+func defectLines(l defects.Library, unknown string) (lines []string) {
+	for _, d := range defects.Known(l) {
+		lines = append(lines, fmt.Sprintf("known defect %s: %s", d.ID, d.Title))
+	}
+	if unknown != "" {
+		lines = append(lines, "known defects of its SQLite: not known, because "+unknown)
+	}
+	return lines
+}
+
+// defectList returns a table of the known defects of each driver, followed by all that is said of
+// each defect.
+func (s workshop) defectList(ctx context.Context, env *environment, refs []build.Ref) (document.Document, error) {
+	var rows [][]string
+	var all []defects.Defect
+	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
+		p := &prober{builder: s.builder}
+		defer p.close()
+		for _, ref := range refs {
+			if ref.Name == floorDriver {
+				continue // no application uses the floor driver
+			}
+			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
+				return err
+			}
+			var ids []string
+			for _, d := range defects.Known(l) {
+				ids = append(ids, d.ID)
+				if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
+					all = append(all, d)
+				}
+			}
+			words := cmp.Or(strings.Join(ids, ", "), "none known here")
+			if err != nil {
+				words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
+			}
+			rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := document.Document{tableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
+	for _, d := range all {
+		list = append(list, describeDefect(d)...)
+	}
+	return list, nil
+}
+
+func describeDefect(d defects.Defect) document.Document {
+	about := document.Document{
+		document.Space{},
+		document.Paragraph{Text: fmt.Sprintf("%s (%s): %s", d.ID, d.Effect, d.Title)},
+		document.Paragraph{Label: "  versions    ", Text: conditions.DefectVersions(&d)},
+		document.Paragraph{Label: "  needs       ", Text: conditions.DefectNeeds(d.Needs)},
+		document.Paragraph{Label: "  means       ", Text: d.Means},
+		document.Paragraph{Label: "  what to do  ", Text: d.Do},
+	}
+	for _, source := range d.Sources {
+		about = append(about, document.Paragraph{Label: "  source      ", Text: source})
+	}
+	return about
+}

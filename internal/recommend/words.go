@@ -143,7 +143,7 @@ func (a *Advice) open(f *Facts) string {
 	}
 	switch {
 	case a.Hidden == 0 && !a.Untold:
-		return fmt.Sprintf("they are equally fast (within %s), and each is better in something", document.Percent(Matters))
+		return fmt.Sprintf("they are equally fast (within %s), and each is better in something", document.Share(Matters))
 	case f.TooShort:
 		return "no phase with figures of all of them is long enough to judge by"
 	case f.Open(a.Among) != nil:

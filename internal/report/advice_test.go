@@ -89,7 +89,7 @@ func TestAdviceTooFew(t *testing.T) {
 		{recommend.Advice{Untold: true, Further: 5}, 1, "their times are not known well enough yet; about 5 more rounds would tell."},
 		{recommend.Advice{Hidden: 0.3, Further: stats.MaxRounds}, 8, "no clear difference yet, one of them may be up to 30% slower; more than 10,000 more rounds would tell."},
 		{recommend.Advice{Untold: true}, 8, "they have no rounds in common to compare."},
-		{recommend.Advice{}, 8, "they are equally fast (within 5.0%), and each is better in something."},
+		{recommend.Advice{}, 8, "they are equally fast (within 5%), and each is better in something."},
 	} {
 		a := c.advice
 		a.Verdict, a.Among = recommend.Undecided, []string{"mattn", "modernc"}

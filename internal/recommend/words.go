@@ -187,10 +187,18 @@ func (r *Recommendation) Alternatives() (l document.List) {
 // need says what to take for a need, compared with what is recommended without it.
 func (r *Recommendation) need(n *Need) string {
 	words := document.Or(n.Names())
-	ratio := r.Facts.ratio(r.Facts.index(r.Names()[0]), r.Facts.index(n.Names()[0]))
+	first := r.Facts.index(r.Names()[0])
+	ratio := r.Facts.ratio(first, r.Facts.index(n.Names()[0]))
 	switch {
 	case n.Verdict == Conditional:
 		words += fmt.Sprintf(", only if its known defects cannot affect you (%s)", NeedsOf(n.facts.Candidate(n.Take).Falsifying()))
+	case n.Verdict == Undecided && r.Verdict != None:
+		return document.Or(document.Map(n.Names(), func(name string) string {
+			if x := r.Facts.index(name); r.Facts.slower(first, x) {
+				return fmt.Sprintf("%s (%s)", name, document.SlowerBy(*r.Facts.ratio(first, x)))
+			}
+			return name
+		})) + ": no clear difference between them"
 	case n.Verdict == Undecided:
 		return words + ": no clear difference between them"
 	}

@@ -19,7 +19,7 @@ const (
 	screenEnd   = "```\n"
 )
 
-// screen writes the first screen of a run, as on a terminal with 100 columns and 40 lines, into the
+// screen writes the first screen of a run, as on a terminal with 100 columns and 24 lines, into the
 // README.
 func (p *pages) screen(ctx context.Context, ref string) error {
 	store, run, err := split(ref)
@@ -35,7 +35,7 @@ func (p *pages) screen(ctx context.Context, ref string) error {
 		return err
 	}
 	var out bytes.Buffer
-	opts := document.Options{Width: 100, Lines: 40, Hints: document.Hints{Rest: []document.Hint{
+	opts := document.Options{Width: 100, Lines: 22, Hints: document.Hints{Rest: []document.Hint{
 		{Shows: "all tables", Command: "sqlite3perf show last --full"}, {Shows: "pictures", Command: "sqlite3perf report last"}}}}
 	if err := report.Write(&out, "table", stats.Analyze(of, "native"), report.Options{Options: opts}); err != nil {
 		return err

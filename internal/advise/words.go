@@ -48,12 +48,15 @@ type JSONAdvice struct {
 
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
-	l := append(a.Alternatives(), options(a)...)
-	l = append(append(l, a.otherWork()...), a.unset()...)
-	d = append(d, l)
+	said := report.AnswersOf(a.Of, report.Options{})
+	l := append(a.Alternatives(), document.Item{Label: "how sure", Text: report.HowSure(a.Of, &said, report.Options{})})
+	d = append(d, append(l, a.otherWork()...))
 	d = append(d, document.Heading{Level: 2, Text: measuredTitle}, measuredFacts(a))
 	if tail := tailNote(a); tail != "" {
 		d = append(d, document.Paragraph{Text: tail, Quiet: true})
+	}
+	if l := append(options(a), a.unset()...); l != nil {
+		d = append(d, document.Heading{Level: 2, Text: "When to take another one"}, l)
 	}
 	if g := memoryFacts(a.Facts); len(g.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: "Peak memory, by setting:"}, g)
@@ -187,12 +190,12 @@ func workloadsOf(run *result.Run) (names []string) {
 
 // options says when to take another candidate than the recommended one.
 func options(a Advised) (l document.List) {
-	var harmless, needs conditions.Groups[string, string] // candidates by what they need, and by the condition
-	var cells []string
+	var needs conditions.Groups[string, string] // candidates by the condition
+	var harmless, cells []string
 	for _, o := range a.Overturn {
 		switch {
 		case o.Change == recommend.ChangeDefect:
-			harmless.Add(recommend.NeedsOf(a.Facts.Candidate(o.For).Falsifying()), o.For)
+			harmless = append(harmless, o.For)
 		case o.Change == recommend.ChangeStatus:
 			needs.Add("a version that works in every cell is measured", o.For)
 		case o.Change == recommend.ChangeCell:
@@ -202,8 +205,8 @@ func options(a Advised) (l document.List) {
 		}
 	}
 	option := func(text string) { l = append(l, document.Item{Label: "option", Text: text}) }
-	for _, what := range harmless.Keys {
-		option(fmt.Sprintf("%s, if its defects cannot affect you: %s", document.Or(harmless.Of[what]), what))
+	if harmless != nil {
+		option(fmt.Sprintf("%s, if your program never does what its known defects need (listed below)", document.Or(harmless)))
 	}
 	for _, need := range needs.Keys {
 		option(fmt.Sprintf("%s, if %s", document.Or(needs.Of[need]), need))

@@ -162,17 +162,22 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 		}
 	}
 	for _, r := range told.Keys {
-		it := r.Item()
-		if in := told.Of[r]; len(in) < len(workloads) {
-			it.Text = strings.Join(in, ", ") + " with " + it.Text
+		in := told.Of[r]
+		if len(in) == len(workloads) {
+			in = nil
 		}
-		l = append(l, it)
+		l = append(l, r.Item(in...))
 	}
 	return l
 }
 
-func (r Risk) Item() document.Item {
-	it := KindOf(CaveatRisk).Item(r.Settings + ": " + r.Text)
+// Item returns the warning of a risk: what can be lost, the settings, and the workloads with them.
+func (r Risk) Item(workloads ...string) document.Item {
+	where := r.Settings
+	if workloads != nil {
+		where += ", in " + document.And(workloads)
+	}
+	it := KindOf(CaveatRisk).Item(r.Text + " (" + where + ")")
 	it.Alarm = r.CanLose == LoseDatabase
 	return it
 }

@@ -353,7 +353,7 @@ func TestSharedConnectionsRefused(t *testing.T) {
 		"pool_readers=2: each pool would have its own database in memory":   {own, map[string][]string{"pool_readers": {"2"}, "mode": {"memory"}}},
 		"pool_readers=2: with locking_mode=exclusive one pool locks out":    {own, map[string][]string{"pool_readers": {"2"}, "locking_mode": {"exclusive"}}},
 		"pool_readers=2: 3 clients of a mix keep a connection of each pool": {contendedWith("pool_size: 3", "own"), map[string][]string{"pool_readers": {"2"}}},
-		"write_mutex=on: phase mix already has a mutex of its own, which would": {strings.Replace(own, "{name: write, sql: UPDATE t SET v = 2 WHERE id = 1}",
+		"write_mutex=on: phase mix already has its own mutex, so it would wait forever": {strings.Replace(own, "{name: write, sql: UPDATE t SET v = 2 WHERE id = 1}",
 			"{name: write, statements: [{sql: UPDATE t SET v = 2 WHERE id = 1, mutex: true}]}", 1), map[string][]string{"write_mutex": {"on"}}},
 	} {
 		m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, c.text)}, Scale: "quick", Settings: c.over}

@@ -67,11 +67,11 @@ func (n *Need) meets(c *Candidate) bool {
 func (n *Need) Label() string {
 	switch {
 	case !n.DatabaseSQL:
-		return "without C"
+		return "no C compiler"
 	case !n.WithoutC:
 		return "database/sql"
 	}
-	return "sql without C"
+	return "sql, no C"
 }
 
 // Names lists the candidates that the advice recommends: one, several if the facts do not decide
@@ -175,17 +175,30 @@ func (r *Recommendation) Alternatives() (l document.List) {
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})
 	}
 	if x := r.LeftOut(); x != nil {
-		how := "as fast"
-		if i := x.Ratio.Interval; i != nil && i.High < 1 {
-			how = document.SlowerBy(*x.Ratio)
-		}
-		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, how, WhyNot(*x)), Alarm: true})
+		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(), WhyNot(*x)), Alarm: true})
 	}
 	return l
 }
 
-// need says what to take for a need, compared with what is recommended without it.
+// faster says how much faster a candidate is than what is recommended.
+func (r *Rejection) faster() string {
+	if i := r.Ratio.Interval; i != nil && i.High < 1 {
+		return document.SlowerBy(*r.Ratio)
+	}
+	return "as fast"
+}
+
+// need says what to take for a need, and which faster driver to leave out.
 func (r *Recommendation) need(n *Need) string {
+	words := r.forNeed(n)
+	if x := n.LeftOut(); x != nil && (r.LeftOut() == nil || x.Name != r.LeftOut().Name) {
+		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(), WhyNot(*x))
+	}
+	return words
+}
+
+// forNeed says what to take for a need, compared with what is recommended without it.
+func (r *Recommendation) forNeed(n *Need) string {
 	words := document.Or(n.Names())
 	first := r.Facts.index(r.Names()[0])
 	ratio := r.Facts.ratio(first, r.Facts.index(n.Names()[0]))

@@ -173,7 +173,7 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	case len(open) == 0:
 		return 0, text
 	case len(open) == len(figures):
-		text = fmt.Sprintf("no %s is precise to %s yet", what, within)
+		text = fmt.Sprintf("no %s of a cell is precise to %s yet", what, within)
 	}
 	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
 		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)

@@ -61,8 +61,8 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 // asked for, and names the widest of the others.
 func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
-		13: "no ratio is precise to ±0.1% yet; 1 has fewer than 6 samples, and so no interval",
-		15: "no ratio is precise to ±0.1% yet; the least precise: simple insert mattn ±3.9%",
+		13: "no ratio of a cell is precise to ±0.1% yet; 1 has fewer than 6 samples, and so no interval",
+		15: "no ratio of a cell is precise to ±0.1% yet; the least precise: simple insert mattn ±3.9%",
 	} {
 		run := killed(last)
 		run.Precision = 0.001

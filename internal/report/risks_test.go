@@ -38,16 +38,16 @@ func TestRisks(t *testing.T) {
 		column   []string // "can lose"
 	}{
 		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
-		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, nil},
-		{[]driver.Settings{normal, full}, []string{"journal_mode=wal synchronous=normal: " + power + "the last transactions can be lost; the database stays intact"}, []string{"commits", "-"}},
-		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"synchronous=off: " + power + "the database can be corrupt"}, nil},
-		{[]driver.Settings{off, full}, []string{"synchronous=off: " + power + "the database can be corrupt"}, []string{"database", "-"}},
+		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{power + "the last transactions can be lost; the database stays intact (journal_mode=wal synchronous=normal)"}, nil},
+		{[]driver.Settings{normal, full}, []string{power + "the last transactions can be lost; the database stays intact (journal_mode=wal synchronous=normal)"}, []string{"commits", "-"}},
+		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{power + "the database can be corrupt (synchronous=off)"}, nil},
+		{[]driver.Settings{off, full}, []string{power + "the database can be corrupt (synchronous=off)"}, []string{"database", "-"}},
 		{[]driver.Settings{journal("off", "full"), journal("memory", "full")}, []string{
-			"journal_mode=off: ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt",
-			"journal_mode=memory: if the program crashes in a transaction, the database is very likely corrupt"}, nil},
-		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"journal_mode=truncate synchronous=normal: a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"}, []string{"rarely", "-"}},
-		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"locking_mode=exclusive: after its first write, no other connection or program can use the database until this one closes it"}, nil},
-		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"mode=memory: the database is only in memory, and is gone when its last connection is closed"}, []string{"database", "-"}},
+			"ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt (journal_mode=off)",
+			"if the program crashes in a transaction, the database is very likely corrupt (journal_mode=memory)"}, nil},
+		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely (journal_mode=truncate synchronous=normal)"}, []string{"rarely", "-"}},
+		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"after its first write, no other connection or program can use the database until this one closes it (locking_mode=exclusive)"}, nil},
+		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"the database is only in memory, and is gone when its last connection is closed (mode=memory)"}, []string{"database", "-"}},
 	} {
 		run := settingsAre(tc.settings...)
 		text := write(t, "table", run, "", document.Options{Width: 300})
@@ -85,8 +85,8 @@ func TestRisksOfCluster(t *testing.T) {
 		want   string
 	}{
 		{driver.Cluster, "off", ""},
-		{driver.Cluster, "on", "queued_writes=on: writes that a node has acknowledged"},
-		{driver.Cgo, "on", "synchronous=off: if the operating system crashes"},
+		{driver.Cluster, "on", "writes that a node has acknowledged"},
+		{driver.Cgo, "on", "if the operating system crashes"},
 	} {
 		run := settingsAre(off.With(driver.Settings{"queued_writes": tc.queued}))
 		for i := range run.Cases {
@@ -104,7 +104,7 @@ func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
 	text := write(t, "table", run, "", document.Options{Width: 300})
-	if !strings.Contains(text, "\nrisk          mine with journal_mode=wal synchronous=normal: ") || strings.Contains(text, "safe with") {
+	if !strings.Contains(text, "the database stays intact (journal_mode=wal synchronous=normal, in mine)\n") {
 		t.Error(text)
 	}
 }
@@ -137,7 +137,7 @@ func TestRisksInJSON(t *testing.T) {
 // TestComparedRisks checks that the answer of a comparison says what only one side can
 // lose, and the list what both can.
 func TestComparedRisks(t *testing.T) {
-	const text = "synchronous=off: if the operating system crashes or the power fails, the database can be corrupt"
+	const text = "if the operating system crashes or the power fails, the database can be corrupt (synchronous=off)"
 	sides := func(run *result.Run, by result.Compares) string {
 		run.Compares = &by
 		return comparisonText(t, compared(run))

@@ -19,8 +19,8 @@ const (
 	screenEnd   = "```\n"
 )
 
-// screen writes the first screen of a run, as on a terminal with 100 columns and 24 lines, into the
-// README.
+// screen writes the answer and the bars of a run's first screen, as on a terminal with 100 columns,
+// into the README.
 func (p *pages) screen(ctx context.Context, ref string) error {
 	store, run, err := split(ref)
 	if err != nil {
@@ -35,7 +35,7 @@ func (p *pages) screen(ctx context.Context, ref string) error {
 		return err
 	}
 	var out bytes.Buffer
-	opts := document.Options{Width: 100, Lines: 22, Hints: document.Hints{Rest: []document.Hint{
+	opts := document.Options{Width: 100, Lines: 40, Hints: document.Hints{Rest: []document.Hint{
 		{Shows: "all tables", Command: "sqlite3perf show last --full"}, {Shows: "pictures", Command: "sqlite3perf report last"}}}}
 	if err := report.Write(&out, "table", stats.Analyze(of, "native"), report.Options{Options: opts}); err != nil {
 		return err
@@ -50,5 +50,7 @@ func (p *pages) screen(ctx context.Context, ref string) error {
 	if !ok || !ended {
 		return fmt.Errorf("%s has no lines %q", file, screenBegin)
 	}
-	return os.WriteFile(file, []byte(before+screenBegin+out.String()+screenEnd+after), 0o644)
+	paragraphs := strings.SplitAfterN(out.String(), "\n\n", 3)
+	bars, _, _ := strings.Cut(strings.Join(paragraphs[:min(2, len(paragraphs))], ""), "in each cell, ")
+	return os.WriteFile(file, []byte(before+screenBegin+strings.TrimSpace(bars)+"\n…\n"+screenEnd+after), 0o644)
 }

@@ -375,7 +375,7 @@ func TestOwnCost(t *testing.T) {
 		}
 	}
 	run := get[*Run](t, server, "/api/v1/runs/1")
-	if c := run.Choices; len(c) != 1 || c[0][0] != "no C compiler" || !strings.HasPrefix(c[0][1], "modernc, 2.0 times as slow as mattn") {
+	if c := run.Choices; len(c) != 1 || c[0][0] != "without cgo" || !strings.HasPrefix(c[0][1], "modernc, 2.0 times as slow as mattn") {
 		t.Errorf("%q", c)
 	}
 	if c := run.Cases[1]; c.Kind != driver.Transpiled || c.Interface != driver.DatabaseSQL {

@@ -67,11 +67,11 @@ func (n *Need) meets(c *Candidate) bool {
 func (n *Need) Label() string {
 	switch {
 	case !n.DatabaseSQL:
-		return "no C compiler"
+		return "without cgo"
 	case !n.WithoutC:
 		return "database/sql"
 	}
-	return "sql, no C"
+	return "sql, no cgo"
 }
 
 // Names lists the candidates that the advice recommends: one, several if the facts do not decide

@@ -86,7 +86,7 @@ func TestFitnessAnswer(t *testing.T) {
 		"Fit to measure: differences of about 1.2% and more can be measured in 5 minutes.": {Difference: pointer(0.012), Fitness: result.Fit,
 			Findings: []result.Finding{finding(result.FindingTurbo, result.Fit)}},
 		"Fit to measure, but the noise was not measured.": {Fitness: result.Fit},
-		"Measurable, but it runs on battery.":                           {Fitness: result.Measurable, Findings: []result.Finding{finding(result.FindingBattery, result.Measurable)}},
+		"Measurable, but it runs on battery.":             {Fitness: result.Measurable, Findings: []result.Finding{finding(result.FindingBattery, result.Measurable)}},
 		"Measurable, but it runs on battery and there is only one core: differences of about 4.0% and more can be measured in 5 minutes.": {
 			Fitness: result.Measurable, Difference: pointer(0.04),
 			Findings: []result.Finding{finding(result.FindingBattery, result.Measurable), finding(result.FindingCores, result.Measurable), finding(result.FindingSMT, result.Fit)}},

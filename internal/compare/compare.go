@@ -90,15 +90,6 @@ func toDo(c Compared, h document.Hints) document.List {
 	return l
 }
 
-// origin says what was compared, and how it was measured.
-func origin(c Compared) document.List {
-	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
-	if also := alsoDiffers(c); also != "" {
-		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
-	}
-	return from
-}
-
 func leftOut(c Compared, o document.Options) (d document.Document) {
 	if short := conditions.ComparedTooShort(c.Cells, o.Hints); short != nil {
 		d = append(d, short)

@@ -14,10 +14,12 @@ import (
 type looks struct {
 	drivers  map[string]int // numbers of drivers, from 1
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
+
+	harmful map[string]bool // drivers with a known defect that can lose or falsify data
 }
 
 func LooksOf(a *stats.Analysis) looks {
-	l := looks{map[string]int{}, map[string]int{}}
+	l := looks{map[string]int{}, map[string]int{}, conditions.Harmful(a)}
 	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}

@@ -133,6 +133,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
 	}
 	var rows []chart.Bar
+	marked := false
 	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
@@ -155,6 +156,10 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 			b.Name += ownCost
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
+		if l.harmful[c.Case.Driver] {
+			b.Name += harmMark
+			marked = true
+		}
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
@@ -163,6 +168,9 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		floor := t.Cells[t.Base]
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + conditions.Label(floor.Case)}}
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
+	}
+	if marked {
+		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data.")
 	}
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")
@@ -183,7 +191,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
 	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
-	looks, harmful, marked := l.of(cases), conditions.Harmful(a), false
+	looks, marked := l.of(cases), false
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
@@ -199,7 +207,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 			}
 			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
-		if harmful[d.Case.Driver] {
+		if l.harmful[d.Case.Driver] {
 			b.Name += harmMark
 			marked = true
 		}

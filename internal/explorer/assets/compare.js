@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { probability, times, moment, counted } from "./format.js";
+import { probability, times, moment, count, counted } from "./format.js";
 import { some } from "./runs.js";
 
 // side returns the names of a side's drivers as text.

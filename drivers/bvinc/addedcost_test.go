@@ -157,7 +157,7 @@ func read(stmt *sqlite3.Stmt, see func(*byhand.User)) (n int64, err error) {
 	}
 }
 
-// readKey reads the user with the given ID.
+// readKey reads the user with the given key.
 func readKey(stmt *sqlite3.Stmt, id int64, see func(*byhand.User)) (int64, error) {
 	if err := stmt.Bind(id); err != nil {
 		return 0, err

@@ -36,7 +36,7 @@ func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendat
 	picked := []*Advice{r.Advice}
 	for _, n := range []Need{{WithoutC: true}, {DatabaseSQL: true}, {DatabaseSQL: true, WithoutC: true}} {
 		n.facts = f.Only(n.meets)
-		if n.Advice, _, _ = n.facts.choose(); n.Verdict == None || all(f, picked, n.meets) {
+		if n.Advice, _, _ = n.facts.choose(); n.Verdict == None || covered(f, picked, n.meets) {
 			continue
 		}
 		picked = append(picked, n.Advice)
@@ -45,8 +45,8 @@ func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendat
 	return r
 }
 
-// all reports whether one of the advices only names candidates that meet a need.
-func all(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
+// covered reports whether one of the advices only names candidates that meet a need.
+func covered(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
 	for _, a := range advices {
 		met := len(a.Names()) > 0
 		for _, name := range a.Names() {
@@ -164,8 +164,9 @@ func (a *Advice) MoreRounds() string {
 	return "about " + document.Counted(int64(a.Further), "more round")
 }
 
-// Alternatives lists the condition of the recommendation, what to take for each need that the recommended driver does not meet, and the
-// fastest driver with the reason not to take it, if that is another one.
+// Alternatives lists the condition of the recommendation, what to take for each need that the
+// recommended driver does not meet, and the fastest driver with the reason not to take it, if that
+// is another one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: NeedsOf(r.Facts.Candidate(r.Take).Falsifying()), Alarm: true})
@@ -175,24 +176,24 @@ func (r *Recommendation) Alternatives() (l document.List) {
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})
 	}
 	if x := r.LeftOut(); x != nil {
-		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(), WhyNot(*x)), Alarm: true})
+		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(r.Names()[0]), WhyNot(*x)), Alarm: true})
 	}
 	return l
 }
 
-// faster says how much faster a candidate is than what is recommended.
-func (r *Rejection) faster() string {
+// faster says how much faster a rejected candidate is than the recommended candidate taken.
+func (r *Rejection) faster(taken string) string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
-		return document.SlowerBy(*r.Ratio)
+		return document.Than(document.SlowerBy(*r.Ratio), taken)
 	}
-	return "as fast"
+	return "as fast as " + taken
 }
 
 // need says what to take for a need, and which faster driver to leave out.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if x := n.LeftOut(); x != nil && (r.LeftOut() == nil || x.Name != r.LeftOut().Name) {
-		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(), WhyNot(*x))
+		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(n.Names()[0]), WhyNot(*x))
 	}
 	return words
 }
@@ -218,7 +219,7 @@ func (r *Recommendation) forNeed(n *Need) string {
 	switch {
 	case ratio == nil || r.Verdict == None:
 		return words
-	case r.Facts.slower(r.Facts.index(r.Names()[0]), r.Facts.index(n.Names()[0])):
+	case r.Facts.slower(first, r.Facts.index(n.Names()[0])):
 		return words + ", " + document.SlowerThan(*ratio, r.Names()[0])
 	}
 	return words + ", about as fast as " + r.Names()[0] + " so far"

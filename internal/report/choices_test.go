@@ -57,7 +57,7 @@ func TestChoicesAreSaid(t *testing.T) {
 			out = regexp.MustCompile(`(?s)data:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "data:")
 		}
 		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data: modernc is 2.3 times as slow (2.2 to 2.3).",
-			"modernc, 2.3 times as slow as mattn (2.2 to 2.3)", "crawshaw is 18% faster, but can lose or falsify data: upsert-trigger"} {
+			"modernc, 2.3 times as slow as mattn (2.2 to 2.3)", "crawshaw is 18% faster than mattn, but can lose or falsify data: upsert-trigger"} {
 			if !strings.Contains(out, want) {
 				t.Errorf("%s: want %q:\n%s", name, want, out)
 			}

@@ -119,9 +119,7 @@ func TestFirstScreens(t *testing.T) {
 					}
 				}
 			}
-			if kind == "run" {
-				fmt.Fprintf(&all, "-- 80x24, color --\n%s", write(document.Options{Width: 80, Lines: 22, Color: true}))
-			}
+			fmt.Fprintf(&all, "-- 80x24, color --\n%s", write(document.Options{Width: 80, Lines: 22, Color: true}))
 			golden(t, "first-"+kind+".txt", all.String())
 		})
 	}

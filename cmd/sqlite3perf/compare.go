@@ -289,7 +289,6 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	o.output.store = o.store
 	further := ""
 	switch {
 	case pair != nil && len(driversOf(first.Run)) > 2:

@@ -24,8 +24,8 @@ import (
 )
 
 // withResume lists the flags that are allowed with --resume. --time extends a run whose time is
-// over. Most of the others do not affect what is measured. The rest name executables, files, directories and hosts, which are never taken from a
-// store.
+// over. Most of the others do not affect what is measured. The rest name executables, files,
+// directories and hosts, which are never taken from a store.
 var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 func resume(ctx context.Context, env *environment, o *runOptions, name string) error {

@@ -60,7 +60,7 @@ func measuredFacts(a Advised) document.Grid {
 			row[3] = document.Thousands(c.Failed)
 		}
 		if c.MemoryBytes > 0 {
-			row[4] = document.Megabytes(c.MemoryBytes)
+			row[4] = document.Bytes(c.MemoryBytes)
 		}
 		g.Rows, g.Leaders = append(g.Rows, row), append(g.Leaders, k < taken)
 	}
@@ -106,7 +106,7 @@ func memoryFacts(f *recommend.Facts) document.Grid {
 	for _, c := range f.Candidates {
 		columns = append(columns, document.Figures(c.Name, 0, func(name string) string {
 			if n := byName[c.Name+" "+name]; n > 0 {
-				return document.Megabytes(n)
+				return document.Bytes(n)
 			}
 			return document.Absent
 		}))

@@ -49,6 +49,7 @@ type JSONAdvice struct {
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
 	said := report.AnswersOf(a.Of, report.Options{})
+	said.Recommended = a.Recommendation // which also knows the builds
 	l := append(a.Alternatives(), document.Item{Label: "how sure", Text: report.HowSure(a.Of, &said, report.Options{})})
 	d = append(d, append(l, a.otherWork()...))
 	d = append(d, document.Heading{Level: 2, Text: measuredTitle}, measuredFacts(a))
@@ -108,9 +109,8 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 			list = append(list, p)
 		}
 	}
-	o := a.Of.Overall
-	if base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base }); len(o.Drivers) > 1 && base >= 0 {
-		add(s.OverallBars(a.Of, conditions.Label(o.Drivers[base].Case), looks))
+	if len(a.Of.Overall.Drivers) > 1 {
+		add(s.OverallBars(a.Of, looks))
 		add(s.HeatMap(a.Of))
 		return list
 	}

@@ -64,8 +64,7 @@ func (b Bisection) Answer() string {
 		}
 		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
 	default:
-		by := document.SlowerBy(x.Ratio)
-		return fmt.Sprintf("%s %s is %s%s.", who, c, document.Than(by, "in "+b.Good), strings.TrimPrefix(document.Slower(x.Ratio), by))
+		return fmt.Sprintf("%s %s is %s.", who, c, document.SlowerThan(x.Ratio, "in "+b.Good))
 	}
 }
 
@@ -126,8 +125,7 @@ func StepWords(s *Step) string {
 	case s.Judgment == Unclear && s.Cell.FailuresOpen():
 		return fmt.Sprintf("%s: %s: %s: %s", s.Second, judged(s), s.Cell, s.Cell.Why)
 	}
-	by := document.SlowerBy(s.Cell.Ratio)
-	return fmt.Sprintf("%s: %s: %s is %s%s", s.Second, judged(s), s.Cell, document.Than(by, "in "+s.First), strings.TrimPrefix(document.Slower(s.Cell.Ratio), by))
+	return fmt.Sprintf("%s: %s: %s is %s", s.Second, judged(s), s.Cell, document.SlowerThan(s.Cell.Ratio, "in "+s.First))
 }
 
 func judged(s *Step) string {

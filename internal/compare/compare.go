@@ -25,9 +25,7 @@ var Formats = document.Question[Compared]{Name: "comparison", Document: Comparis
 
 func beware(c *stats.Comparison) (l document.List) {
 	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
-		by := document.SlowerBy(*c.Mean)
-		text := fmt.Sprintf("%s is %s%s: geometric mean of %s", c.Second, document.Than(by, c.First),
-			strings.TrimPrefix(document.Slower(*c.Mean), by), document.Counted(int64(n), "cell"))
+		text := fmt.Sprintf("%s is %s: geometric mean of %s", c.Second, document.SlowerThan(*c.Mean, c.First), document.Counted(int64(n), "cell"))
 		if short := c.Measured() - n; short > 0 {
 			text += fmt.Sprintf(", without %d that are too short to judge a driver by", short)
 		}

@@ -1,7 +1,6 @@
 package compare
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 
@@ -14,10 +13,9 @@ import (
 )
 
 func comparedGrid(c *stats.Comparison) document.Grid {
-	cells := cellsThat(c, (*stats.Compared).Measured)
-	slices.SortStableFunc(cells, func(x, y *stats.Compared) int { // clear verdicts come first
-		return cmp.Compare(btoi(x.Verdict == stats.Unclear), btoi(y.Verdict == stats.Unclear))
-	})
+	clear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict != stats.Unclear })
+	unclear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict == stats.Unclear })
+	cells := append(clear, unclear...)
 	p := func(x *stats.Compared) float64 { return x.Adjusted }
 	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
 	columns := RatioColumns(verdict, p, c.First, c.Second)
@@ -37,13 +35,6 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 		g.Leaders = append(g.Leaders, x.Verdict == stats.Faster)
 	}
 	return g
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // RatioColumns are the columns of a table of cells with ratios. The first column is judged. p

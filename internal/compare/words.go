@@ -13,8 +13,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// This file says in words what a comparison found.
-
 // Answer says what the comparison found, with one sentence for each verdict.
 func Answer(c *stats.Comparison) string {
 	if len(c.Cells) == 0 {
@@ -188,19 +186,12 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 		}
 		s = low
 	}
+	by, within = document.SlowerBy(s), document.SlowerWithin(s)
 	if amount {
-		by = document.MoreBy(s)
-	} else {
-		by = document.SlowerBy(s)
+		by, within = document.MoreBy(s), document.MoreWithin(s)
 	}
-	switch i := s.Interval; {
-	case len(cells) > 1:
-	case i == nil:
-		within = " (too few rounds for an interval)"
-	case amount:
-		within = " (" + strings.TrimSuffix(document.MoreRange(i), " more") + ")"
-	default:
-		within = strings.TrimPrefix(document.Slower(s), by)
+	if len(cells) > 1 {
+		within = ""
 	}
 	return by, within
 }

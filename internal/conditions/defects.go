@@ -50,25 +50,26 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// DefectElsewhere reports whether a defect cannot do harm in what a run did: on its machine, and
-// with its journal modes.
-func DefectElsewhere(a *stats.Analysis, d *defects.Defect) bool {
-	return d.Needs.Unmet(UseOf(a)) != nil
-}
+// Harmful are the known defects of drivers that can lose, damage or falsify data in what a run did.
+type Harmful map[string][]defects.Defect
 
-// Harmful returns the drivers of a run with a known defect that can lose, damage or falsify data in
-// what the run did.
-func Harmful(a *stats.Analysis) map[string]bool {
-	drivers, use := map[string]bool{}, UseOf(a)
+// HarmfulDefects returns the harmful defects of a run's drivers.
+func HarmfulDefects(a *stats.Analysis) Harmful {
+	h, use := Harmful{}, UseOf(a)
 	for _, o := range seen(a) {
 		known, _ := KnownDefects(a, o)
-		for i := range known {
-			if known[i].Effect.Falsifies() && known[i].Needs.Unmet(use) == nil {
-				drivers[o.Case.Driver] = true
+		for _, d := range known {
+			if d.Effect.Falsifies() && d.Needs.Unmet(use) == nil {
+				h[o.Case.Driver] = append(h[o.Case.Driver], d)
 			}
 		}
 	}
-	return drivers
+	return h
+}
+
+// IDs lists the IDs of a driver's harmful defects.
+func (h Harmful) IDs(driver string) []string {
+	return document.Map(h[driver], func(d defects.Defect) string { return d.ID })
 }
 
 // LibraryOf returns the library that a case used, with the versions that its proof p names.
@@ -128,10 +129,11 @@ func driverDefects(a *stats.Analysis) document.Document {
 		return nil
 	}
 	g := document.Grid{Columns: []document.Column{{Title: "defect"}, {Title: "effect"}, {Title: "what it is"}, {Title: "what it needs", Drop: 1}}}
+	use := UseOf(a)
 	for _, id := range all.Keys {
 		d := all.Of[id][0]
 		needs := DefectNeeds(d.Needs)
-		if DefectElsewhere(a, &d) {
+		if d.Needs.Unmet(use) != nil {
 			needs += "; not in this run"
 		}
 		g.Rows = append(g.Rows, []string{d.ID, string(d.Effect), d.Title, needs})
@@ -191,20 +193,15 @@ func DefectNeeds(n defects.Needs) string {
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}
-	for _, d := range DefectsOf(a) {
-		for _, x := range d.Known {
-			if x.Effect.Falsifies() && !DefectElsewhere(a, &x) && !slices.Contains(of.Of[x.ID], d.Driver) {
-				of.Add(x.ID, d.Driver)
-				titles[x.ID] = x.Title
-			}
+	harmful := HarmfulDefects(a)
+	for _, o := range DriverOrder(a) { // the fastest first
+		for _, d := range harmful[o.Case.Driver] {
+			of.Add(d.ID, Label(o.Case))
+			titles[d.ID] = d.Title
 		}
 	}
 	if of.Keys == nil {
 		return 0, ""
-	}
-	order := document.Map(DriverOrder(a), func(o *stats.Outcome) string { return Label(o.Case) })
-	for _, drivers := range of.Of {
-		slices.SortFunc(drivers, func(x, y string) int { return slices.Index(order, x) - slices.Index(order, y) }) // the fastest first
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
 	words := document.Map(of.Keys, func(id string) string {

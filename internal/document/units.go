@@ -187,11 +187,24 @@ func Times(v float64) string {
 // Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
 // Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
 // counts times: "2.1 times as slow (1.9 to 2.3)".
-func Slower(s stats.Summary) string {
+func Slower(s stats.Summary) string { return SlowerBy(s) + SlowerWithin(s) }
+
+// SlowerThan is [Slower] with what is compared with: "33% slower than mattn (30% to 36%)".
+func SlowerThan(s stats.Summary, what string) string {
+	return Than(SlowerBy(s), what) + SlowerWithin(s)
+}
+
+// SlowerWithin is the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
+func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
+
+// MoreWithin is [SlowerWithin] for the words of [MoreBy].
+func MoreWithin(s stats.Summary) string { return within(s, ofAmount) }
+
+func within(s stats.Summary, w paceWords) string {
 	if s.Interval == nil {
-		return SlowerBy(s) + " (too few rounds for an interval)"
+		return " (too few rounds for an interval)"
 	}
-	return SlowerBy(s) + " (" + newPace(s, ofTime).ends(*s.Interval, false) + ")"
+	return " (" + newPace(s, w).ends(*s.Interval, false) + ")"
 }
 
 // SlowerBy is [Slower] without the interval: "33% slower".

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // Map returns the results of f for each element of a list, or nil for an empty list.
@@ -49,12 +47,6 @@ func FirstOf(words []string, most int, separator string) string {
 		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
 	}
 	return strings.Join(words, separator)
-}
-
-// SlowerThan is [Slower] with what is compared with: "33% slower than mattn (30% to 36%)".
-func SlowerThan(s stats.Summary, what string) string {
-	by := SlowerBy(s)
-	return Than(by, what) + strings.TrimPrefix(Slower(s), by)
 }
 
 // Upper capitalizes the first letter of a sentence.

@@ -24,8 +24,8 @@ type Comparison struct {
 	SecondDrivers     []string                 `json:"second_drivers"`
 	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers proved them
 	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what may explain the ratios besides the sides
-	FirstCaveats      []report.Caveat          `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
-	SecondCaveats     []report.Caveat          `json:"second_caveats" clip:"1000" most:"100"`
+	FirstCaveats      []conditions.Caveat      `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
+	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
 	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // the same warnings as they are shown
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 }

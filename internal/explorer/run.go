@@ -23,35 +23,35 @@ import (
 
 // Run is the answer to /api/v1/runs/{id}: a run without its trials.
 type Run struct {
-	ID        int64            `json:"id"`
-	Answer    string           `json:"answer" clip:"2000"` // the answer of the run in a sentence or two
-	Choices   [][2]string      `json:"choices,omitempty"`  // pairs of a need, such as "without cgo", and the best driver that meets it, in words
-	Version   string           `json:"version"`
-	Started   time.Time        `json:"started"`
-	Ended     time.Time        `json:"ended,omitzero"`
-	Stopped   string           `json:"stopped"`
-	Ending    string           `json:"ending"` // Stopped in words
-	Command   []string         `json:"command"`
-	Seed      uint64           `json:"seed,string"`
-	Scale     string           `json:"scale"`
-	Rounds    int              `json:"rounds"`
-	Trials    int              `json:"trials"`
-	Machine   result.Machine   `json:"machine"`
-	Asked     *result.Asked    `json:"asked,omitempty"`
-	Study     *result.Study    `json:"study,omitempty"`
-	Compares  *result.Compares `json:"compares,omitempty"`
-	Profiled  string           `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
-	Question  string           `json:"question,omitempty"`  // the question that the run answers, such as tune
-	Unsampled string           `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
-	LeftOut   []result.LeftOut `json:"left_out,omitempty" most:"200"`
-	Workloads []Workload       `json:"workloads"`
-	Cases     []Case           `json:"cases"`
-	Defects   []Defect         `json:"defects"`                        // known defects of the versions that the cases have proven
-	Sure      string           `json:"how_sure" clip:"2000"`           // how certain the answer is
-	Beware    []Beware         `json:"beware" clip:"1000" most:"100"`  // the caveats as every format shows them: all noise of the machine is one warning
-	Caveats   []report.Caveat  `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
-	Warnings  []result.Warning `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
-	Metrics   []metric         `json:"metrics"`                        // metrics that views can show
+	ID        int64               `json:"id"`
+	Answer    string              `json:"answer" clip:"2000"` // the answer of the run in a sentence or two
+	Choices   [][2]string         `json:"choices,omitempty"`  // pairs of a need, such as "without cgo", and the best driver that meets it, in words
+	Version   string              `json:"version"`
+	Started   time.Time           `json:"started"`
+	Ended     time.Time           `json:"ended,omitzero"`
+	Stopped   string              `json:"stopped"`
+	Ending    string              `json:"ending"` // Stopped in words
+	Command   []string            `json:"command"`
+	Seed      uint64              `json:"seed,string"`
+	Scale     string              `json:"scale"`
+	Rounds    int                 `json:"rounds"`
+	Trials    int                 `json:"trials"`
+	Machine   result.Machine      `json:"machine"`
+	Asked     *result.Asked       `json:"asked,omitempty"`
+	Study     *result.Study       `json:"study,omitempty"`
+	Compares  *result.Compares    `json:"compares,omitempty"`
+	Profiled  string              `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
+	Question  string              `json:"question,omitempty"`  // the question that the run answers, such as tune
+	Unsampled string              `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
+	LeftOut   []result.LeftOut    `json:"left_out,omitempty" most:"200"`
+	Workloads []Workload          `json:"workloads"`
+	Cases     []Case              `json:"cases"`
+	Defects   []Defect            `json:"defects"`                        // known defects of the versions that the cases have proven
+	Sure      string              `json:"how_sure" clip:"2000"`           // how certain the answer is
+	Beware    []Beware            `json:"beware" clip:"1000" most:"100"`  // the caveats as every format shows them: all noise of the machine is one warning
+	Caveats   []conditions.Caveat `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
+	Warnings  []result.Warning    `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
+	Metrics   []metric            `json:"metrics"`                        // metrics that views can show
 }
 
 // Beware is a warning as it is shown.
@@ -61,7 +61,7 @@ type Beware struct {
 	Mild bool   `json:"mild,omitempty"` // the figures are right, but there could be more of them
 }
 
-func bewareOf(list []report.Caveat) []Beware {
+func bewareOf(list []conditions.Caveat) []Beware {
 	return document.Map(conditions.CaveatItems(list), func(it document.Item) Beware { return Beware{it.Label, it.Text, !it.Alarm} })
 }
 
@@ -144,7 +144,7 @@ func (r *Run) noteDefects(a *stats.Analysis, o *stats.Outcome) {
 		if i < 0 {
 			i = len(r.Defects)
 			r.Defects = append(r.Defects, Defect{ID: d.ID, Effect: d.Effect, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs),
-				Elsewhere: conditions.DefectElsewhere(a, &d), Falsifies: d.Effect.Falsifies()})
+				Elsewhere: d.Needs.Unmet(conditions.UseOf(a)) != nil, Falsifies: d.Effect.Falsifies()})
 		}
 		if x := &r.Defects[i]; !slices.Contains(x.Drivers, o.Case.Driver) {
 			x.Drivers = append(x.Drivers, o.Case.Driver)

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -527,8 +527,8 @@ func TestCompareBeware(t *testing.T) {
 	loaded.Warnings = []result.Warning{{Code: "load", Message: "the machine was busy"}}
 	server := serveRuns(t, aRun(1, 1), loaded, aRun(4, 1))
 	c := get[*Comparison](t, server, "/api/v1/compare?first=1&second=2")
-	says := func(list []report.Caveat) bool {
-		return slices.ContainsFunc(list, func(c report.Caveat) bool { return c.Text == "the machine was busy" })
+	says := func(list []conditions.Caveat) bool {
+		return slices.ContainsFunc(list, func(c conditions.Caveat) bool { return c.Text == "the machine was busy" })
 	}
 	if !c.SameBuilds || !strings.Contains(c.Beware, "same builds, measured at different times") || says(c.FirstCaveats) || !says(c.SecondCaveats) {
 		t.Errorf("%+v", c)

@@ -84,8 +84,8 @@ type MemoryOf struct {
 // WithoutC reports whether the driver needs no C compiler.
 func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 
-// Candidate returns the candidate with the given name. It panics if there is none.
-func (f *Facts) Candidate(name string) *Candidate { return &f.Candidates[f.index(name)] }
+// named returns the candidate with the given name. It panics if there is none.
+func (f *Facts) named(name string) *Candidate { return &f.Candidates[f.index(name)] }
 
 // Only returns the facts about the candidates that keep reports.
 func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
@@ -264,11 +264,8 @@ func candidate(name string, outcomes []*stats.Outcome, use defects.Use) Candidat
 			c.Status, c.Reason, c.Where = o.Status, o.Reason, o.Case.Workload
 		}
 		if p := o.Proof(); p != nil && l.SQLite == "" {
-			l.SQLite, l.Linked = p.SQLiteVersion, o.Case.Linked
+			l = conditions.LibraryOf(o.Case, p)
 			c.Version, c.SQLite = p.ModuleVersion, p.SQLiteVersion
-			if o.Case.Build["directory"] == "" {
-				l.Version = p.ModuleVersion
-			}
 		}
 		for _, phase := range o.Case.Phases {
 			c.addPhase(o, phase)

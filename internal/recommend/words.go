@@ -50,7 +50,7 @@ func covered(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
 	for _, a := range advices {
 		met := len(a.Names()) > 0
 		for _, name := range a.Names() {
-			met = met && meets(f.Candidate(name))
+			met = met && meets(f.named(name))
 		}
 		if met {
 			return true
@@ -137,7 +137,7 @@ func (r *Recommendation) among() string {
 
 // open says why the facts do not decide between the candidates, and what would.
 func (a *Advice) open(f *Facts) string {
-	would := "; " + a.MoreRounds() + " would tell"
+	would := "; " + a.moreRounds() + " would tell"
 	if a.Further == 0 {
 		would = ""
 	}
@@ -156,8 +156,8 @@ func (a *Advice) open(f *Facts) string {
 	return fmt.Sprintf("no clear difference yet, one of them may be up to %s slower%s", document.Percent(a.Hidden), would)
 }
 
-// MoreRounds says how many more rounds would decide.
-func (a *Advice) MoreRounds() string {
+// moreRounds says how many more rounds would decide.
+func (a *Advice) moreRounds() string {
 	if a.Further >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " more rounds"
 	}
@@ -169,14 +169,14 @@ func (a *Advice) MoreRounds() string {
 // is another one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
-		l = append(l, document.Item{Label: "its defects", Text: NeedsOf(r.Facts.Candidate(r.Take).Falsifying()), Alarm: true})
+		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
 	}
 	for i := range r.Needs {
 		n := &r.Needs[i]
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})
 	}
-	if x := r.LeftOut(); x != nil {
-		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(r.Names()[0]), WhyNot(*x)), Alarm: true})
+	if x := r.leftOut(); x != nil {
+		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(r.Names()[0]), whyNot(*x)), Alarm: true})
 	}
 	return l
 }
@@ -192,42 +192,40 @@ func (r *Rejection) faster(taken string) string {
 // need says what to take for a need, and which faster driver to leave out.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
-	if x := n.LeftOut(); x != nil && (r.LeftOut() == nil || x.Name != r.LeftOut().Name) {
-		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(n.Names()[0]), WhyNot(*x))
+	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {
+		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(n.Names()[0]), whyNot(*x))
 	}
 	return words
 }
 
 // forNeed says what to take for a need, compared with what is recommended without it.
 func (r *Recommendation) forNeed(n *Need) string {
-	words := document.Or(n.Names())
-	first := r.Facts.index(r.Names()[0])
-	ratio := r.Facts.ratio(first, r.Facts.index(n.Names()[0]))
-	switch {
-	case n.Verdict == Conditional:
-		words += fmt.Sprintf(", only if its known defects cannot affect you (%s)", NeedsOf(n.facts.Candidate(n.Take).Falsifying()))
-	case n.Verdict == Undecided && r.Verdict != None:
-		return document.Or(document.Map(n.Names(), func(name string) string {
+	best := r.Names()[0] // there is one, because it is chosen among more candidates than those of the need
+	first := r.Facts.index(best)
+	if n.Verdict == Undecided {
+		return document.Or(document.Map(n.Among, func(name string) string {
 			if x := r.Facts.index(name); r.Facts.slower(first, x) {
 				return fmt.Sprintf("%s (%s)", name, document.SlowerBy(*r.Facts.ratio(first, x)))
 			}
 			return name
 		})) + ": no clear difference between them"
-	case n.Verdict == Undecided:
-		return words + ": no clear difference between them"
 	}
-	switch {
-	case ratio == nil || r.Verdict == None:
+	words := n.Take
+	if n.Verdict == Conditional {
+		words += fmt.Sprintf(", only if its known defects cannot affect you (%s)", needsOf(n.facts.named(n.Take).Falsifying()))
+	}
+	switch at := r.Facts.index(n.Take); {
+	case r.Facts.ratio(first, at) == nil:
 		return words
-	case r.Facts.slower(first, r.Facts.index(n.Names()[0])):
-		return words + ", " + document.SlowerThan(*ratio, r.Names()[0])
+	case r.Facts.slower(first, at):
+		return words + ", " + document.SlowerThan(*r.Facts.ratio(first, at), best)
 	}
-	return words + ", about as fast as " + r.Names()[0] + " so far"
+	return words + ", about as fast as " + best + " so far"
 }
 
-// LeftOut returns the fastest candidate that is not slower than the recommended one but was
+// leftOut returns the fastest candidate that is not slower than the recommended one but was
 // rejected for a status or a defect. It returns nil if there is none.
-func (a *Advice) LeftOut() (fastest *Rejection) {
+func (a *Advice) leftOut() (fastest *Rejection) {
 	for i := range a.Rejected {
 		if r := &a.Rejected[i]; r.AsFast && (fastest == nil || r.Ratio.Median < fastest.Ratio.Median) {
 			fastest = r
@@ -251,20 +249,31 @@ var advantageWords = map[Advantage]struct{ reason, need string }{
 
 // ReasonWords says what a reason is. The words follow the candidate's name.
 func ReasonWords(r Reason) string {
-	list := []string{"{over}", r.Over, "{own}", document.Megabytes(r.Own), "{others}", document.Megabytes(r.Others), "{defects}", document.Counted(r.Others, "defect")}
+	size := sizeOf(r.Advantage)
+	list := []string{"{over}", r.Over, "{own}", size(r.Own), "{others}", size(r.Others), "{defects}", document.Counted(r.Others, "defect")}
 	if r.Ratio != nil {
 		list = append(list, "{slower}", document.Slower(*r.Ratio), "{tail}", document.Percent(r.Ratio.Median-1))
 	}
 	return strings.NewReplacer(list...).Replace(advantageWords[r.Advantage].reason)
 }
 
-// NeedWords says which need would favor another candidate.
-func NeedWords(o Overturn) string {
-	return strings.NewReplacer("{own}", document.Megabytes(o.Own), "{others}", document.Megabytes(o.Others)).Replace(advantageWords[o.Advantage].need)
+// sizeOf returns the function that formats the sizes of an advantage: memory has binary units, as in
+// the tables of a run, and files have decimal ones.
+func sizeOf(a Advantage) func(int64) string {
+	if a == LessMemory {
+		return document.Bytes
+	}
+	return document.Megabytes
 }
 
-// WhyNot says why a candidate is not recommended. The words follow its name and "but".
-func WhyNot(r Rejection) string {
+// NeedWords says which need would favor another candidate.
+func NeedWords(o Overturn) string {
+	size := sizeOf(o.Advantage)
+	return strings.NewReplacer("{own}", size(o.Own), "{others}", size(o.Others)).Replace(advantageWords[o.Advantage].need)
+}
+
+// whyNot says why a candidate is not recommended. The words follow its name and "but".
+func whyNot(r Rejection) string {
 	switch r.Cause {
 	case CauseStatus:
 		words := map[result.Status]string{result.Wrong: "gave a wrong answer", result.Refused: "was refused", result.Failed: "failed", result.Unavailable: "has no worker"}
@@ -279,7 +288,7 @@ func WhyNot(r Rejection) string {
 	return "is not clearly better in anything"
 }
 
-// NeedsOf says what each defect needs to do harm.
-func NeedsOf(list []defects.Defect) string {
+// needsOf says what each defect needs to do harm.
+func needsOf(list []defects.Defect) string {
 	return document.FirstOf(document.Map(list, func(d defects.Defect) string { return d.ID + " needs " + conditions.DefectNeeds(d.Needs) }), 2, ", ")
 }

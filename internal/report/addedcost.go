@@ -106,7 +106,7 @@ func shareOf(c *stats.Cell) func(float64) string {
 
 // addedNotes warns of the pairs of drivers in a table whose difference in time may be due to
 // sqlite3perf's own overhead. It returns nil if there are none.
-func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []Caveat {
+func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []conditions.Caveat {
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
@@ -123,6 +123,6 @@ func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []Caveat 
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return []Caveat{{Code: conditions.CaveatAdded, Count: len(words), Text: "sqlite3perf's own overhead" + by + " may explain the difference between " + document.SomeOf(words, 4) +
+	return []conditions.Caveat{{Code: conditions.CaveatAdded, Count: len(words), Text: "sqlite3perf's own overhead" + by + " may explain the difference between " + document.SomeOf(words, 4) +
 		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more overhead the second has at most, by the ends of their intervals. The overhead was measured on another machine, whose speed can be another"}}
 }

@@ -22,10 +22,10 @@ type Answers struct {
 	// Recommended says which driver to take. It is nil if the run did not compare drivers.
 	Recommended *recommend.Recommendation `json:"recommended,omitempty"`
 
-	Overall *Ranking  `json:"overall,omitempty"` // the drivers over all tables; nil if fewer than two drivers or tables count
-	Tables  []Ranking `json:"tables"`            // a ranking for each table, in the order of the report
-	Choices []Choice  `json:"choices,omitempty"` // what to take for each need that the recommended driver does not meet
-	Caveats []Caveat  `json:"caveats"`           // warnings, the worst first
+	Overall *Ranking            `json:"overall,omitempty"` // the drivers over all tables; nil if fewer than two drivers or tables count
+	Tables  []Ranking           `json:"tables"`            // a ranking for each table, in the order of the report
+	Choices []Choice            `json:"choices,omitempty"` // what to take for each need that the recommended driver does not meet
+	Caveats []conditions.Caveat `json:"caveats"`           // warnings, the worst first
 
 	// FalseDifference is the greatest probability that the run calls any row faster than another
 	// although all are equally fast. It is 0 if nothing was compared, or if the run left out slow rows.
@@ -349,10 +349,10 @@ func (r *Ranking) without() string {
 }
 
 func profileAnswers(p *profile.Profiled) Answers {
-	s := Answers{Text: profile.ProfileAnswer(p), Tables: []Ranking{}, Caveats: []Caveat{}}
+	s := Answers{Text: profile.ProfileAnswer(p), Tables: []Ranking{}, Caveats: []conditions.Caveat{}}
 	for i := range p.Drivers {
 		if d := &p.Drivers[i]; d.Status != result.OK {
-			s.Caveats = append(s.Caveats, Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})
+			s.Caveats = append(s.Caveats, conditions.Caveat{Code: string(d.Status), Count: 1, Text: d.Name + ": " + d.Reason.Message})
 		}
 	}
 	return s

@@ -29,8 +29,9 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	d = append(d, overall(a)...)
 	d = append(d, memoryOverview(a)...)
 	d = append(d, firsts(said)...)
-	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
-		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })
+	harmful := conditions.HarmfulDefects(a)
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(harmful, f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(harmful, g, o.Hints)...) })
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {
@@ -231,10 +232,10 @@ func groupHead(g *stats.Group, level int) document.Document {
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
 }
 
-func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Document {
+func group(harmful conditions.Harmful, g *stats.Group, h document.Hints) document.Document {
 	d := groupHead(g, 2)
 	for _, t := range g.Tables {
-		d = append(d, phase(a, t, h)...)
+		d = append(d, phase(harmful, t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
 	return append(d, conditions.ReadLater(g.Outcomes)...)
@@ -271,12 +272,12 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 }
 
 // phase returns a table with its latencies and notes.
-func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Document {
+func phase(harmful conditions.Harmful, t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	d := append(phaseHead(t, measured), figures(a, t, measured))
+	d := append(phaseHead(t, measured), figures(harmful, t, measured))
 	if l := latencies(measured); len(l.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}

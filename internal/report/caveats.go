@@ -13,19 +13,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Caveat is a warning about the answers of a run.
-type Caveat = conditions.Caveat
-
 // noFigures are the codes of caveats of cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.
-func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
+func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat {
 	run := a.Run
-	list := []Caveat{}
+	list := []conditions.Caveat{}
 	note := func(code string, count int, text string) {
 		if count > 0 && text != "" {
-			list = append(list, Caveat{Code: code, Count: count, Text: text})
+			list = append(list, conditions.Caveat{Code: code, Count: count, Text: text})
 		}
 	}
 	say := func(code string, count int, arguments ...any) {
@@ -37,7 +34,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 		if run.Stopped != "" {
 			how = "the run was interrupted"
 		}
-		list = append(list, Caveat{Code: conditions.CaveatEnded, Count: rounds(a), Text: conditions.Sentence(conditions.CaveatEnded, how, document.Counted(int64(rounds(a)), "complete round"))})
+		list = append(list, conditions.Caveat{Code: conditions.CaveatEnded, Count: rounds(a), Text: conditions.Sentence(conditions.CaveatEnded, how, document.Counted(int64(rounds(a)), "complete round"))})
 	}
 	say(conditions.CaveatUnranked, len(unranked(a)), seemTo(a), document.SomeOf(unranked(a), 3))
 	say(conditions.CaveatErrors, len(saidErrors(a)), document.SomeOf(saidErrors(a), 2))
@@ -75,7 +72,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []Caveat {
 }
 
 // doubtfulTables warns of tables whose rows have no rank, cannot be checked or are too short.
-func doubtfulTables(a *stats.Analysis) (list []Caveat) {
+func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 	few, short, unverified := 0, []string{}, []string{}
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		measured := t.Measured()
@@ -93,7 +90,7 @@ func doubtfulTables(a *stats.Analysis) (list []Caveat) {
 	})
 	say := func(code string, count int, arguments ...any) {
 		if count > 0 {
-			list = append(list, Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
+			list = append(list, conditions.Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
 		}
 	}
 	say(conditions.CaveatFewRounds, few, verb(few, "row has", "rows have"), stats.MinSamples)
@@ -102,7 +99,7 @@ func doubtfulTables(a *stats.Analysis) (list []Caveat) {
 	return list
 }
 
-func withoutFigures(a *stats.Analysis) (list []Caveat) {
+func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
 	type trouble struct {
 		code string
 		why  string
@@ -130,7 +127,7 @@ func withoutFigures(a *stats.Analysis) (list []Caveat) {
 				workloads = append(workloads, p.workload)
 			}
 		}
-		list = append(list, Caveat{Code: t.code, Count: len(whose.Of[t]), Text: fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
+		list = append(list, conditions.Caveat{Code: t.code, Count: len(whose.Of[t]), Text: fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
 	}
 	return list
 }
@@ -223,7 +220,7 @@ func saidErrors(a *stats.Analysis) (list []string) {
 }
 
 // warned returns the caveats of the recorded warnings.
-func warned(a *stats.Analysis) (list []Caveat) {
+func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	list = conditions.RunCaveats(a)
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code
 	type about struct{ code, what string }
@@ -241,14 +238,14 @@ func warned(a *stats.Analysis) (list []Caveat) {
 	}
 	for i, code := range of.Keys {
 		if i == conditions.MostKinds {
-			list = append(list, Caveat{Code: code, Count: len(of.Keys) - i, Text: conditions.MoreKinds(len(of.Keys) - i)})
+			list = append(list, conditions.Caveat{Code: code, Count: len(of.Keys) - i, Text: conditions.MoreKinds(len(of.Keys) - i)})
 			break
 		}
 		first, more := of.Of[code][0], ""
 		if n := len(of.Of[code]) - 1; n > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", n)
 		}
-		list = append(list, Caveat{Code: code, Count: len(of.Of[code]), Text: first + more})
+		list = append(list, conditions.Caveat{Code: code, Count: len(of.Of[code]), Text: first + more})
 	}
 	return list
 }

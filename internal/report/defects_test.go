@@ -47,7 +47,7 @@ func TestDefects(t *testing.T) {
 		}
 	}
 	said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
-	i := slices.IndexFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == conditions.CaveatDefect })
+	i := slices.IndexFunc(said.Caveats, func(c conditions.Caveat) bool { return c.Code == conditions.CaveatDefect })
 	if i < 0 || !strings.Contains(said.Caveats[i].Text, "zombiezen") && !strings.Contains(said.Caveats[i].Text, "others: wal-reset (") {
 		t.Errorf("caveats: %+v", said.Caveats)
 	}
@@ -71,7 +71,7 @@ func TestDefectsNotHere(t *testing.T) {
 	}
 	has := func() bool {
 		said := report.AnswersOf(stats.Analyze(run, "native"), report.Options{})
-		return slices.ContainsFunc(said.Caveats, func(c report.Caveat) bool { return c.Code == conditions.CaveatDefect })
+		return slices.ContainsFunc(said.Caveats, func(c conditions.Caveat) bool { return c.Code == conditions.CaveatDefect })
 	}
 	if has() {
 		t.Error("a defect of Windows is a caveat on Linux")

@@ -2,6 +2,7 @@ package report
 
 import (
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
@@ -17,6 +18,6 @@ var (
 )
 
 // CaveatItems returns the warnings of a run whose rows can be marked.
-func CaveatItems(list []Caveat) document.List { return caveatItems(list, true) }
+func CaveatItems(list []conditions.Caveat) document.List { return caveatItems(list, true) }
 
 var TimeToSettle = compare.TimeToSettle

@@ -66,7 +66,7 @@ type cellGrid struct {
 	cells []*stats.Cell
 	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
 
-	harmful map[string]bool // drivers with a known defect that can lose or falsify data
+	harmful conditions.Harmful // rows of these drivers are marked, and never shown as leaders
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
@@ -108,8 +108,8 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) flo
 }
 
 // figures returns a grid with a row for each of the given cells of a table.
-func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Grid {
-	g := &cellGrid{cells: cells, harmful: conditions.Harmful(a)}
+func figures(harmful conditions.Harmful, t *stats.Table, cells []*stats.Cell) document.Grid {
+	g := &cellGrid{cells: cells, harmful: harmful}
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
@@ -131,7 +131,7 @@ func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Gr
 // addStandings adds columns with each cell's rank, its driver, and the cells tied with it.
 func (g *cellGrid) addStandings() {
 	for _, c := range g.cells {
-		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && !g.harmful[c.Case.Driver])
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && g.harmful[c.Case.Driver] == nil)
 	}
 	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
 	rank := func(i int) int { return g.cells[i].Rank }
@@ -141,7 +141,7 @@ func (g *cellGrid) addStandings() {
 		if i < len(g.own) && g.own[i] {
 			names[i] += ownCost
 		}
-		if g.harmful[g.cells[i].Case.Driver] {
+		if g.harmful[g.cells[i].Case.Driver] != nil {
 			names[i] += harmMark
 		}
 	}

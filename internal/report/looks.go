@@ -15,11 +15,11 @@ type looks struct {
 	drivers  map[string]int // numbers of drivers, from 1
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
 
-	harmful map[string]bool // drivers with a known defect that can lose or falsify data
+	harmful conditions.Harmful // the names of these drivers are marked
 }
 
 func LooksOf(a *stats.Analysis) looks {
-	l := looks{map[string]int{}, map[string]int{}, conditions.Harmful(a)}
+	l := looks{map[string]int{}, map[string]int{}, conditions.HarmfulDefects(a)}
 	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}

@@ -18,7 +18,7 @@ type tradeoff struct {
 	memory  float64 // the greatest of the tables' medians, in bytes
 	in      string  // the table with the most memory
 	isFloor bool
-	grave   []string // known defects that lose, damage or falsify data
+	harmful []string // IDs of known defects that can lose, damage or falsify data
 }
 
 // tradeoffs returns the drivers of the summary in its order. It returns nil if there is no summary,
@@ -27,17 +27,9 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 	if len(a.Overall.Drivers) < 2 || len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
 		return nil
 	}
-	grave := map[string][]string{} // by the driver's label
-	for _, d := range conditions.DefectsOf(a) {
-		for i := range d.Known {
-			if d.Known[i].Effect.Falsifies() && !conditions.DefectElsewhere(a, &d.Known[i]) && !slices.Contains(grave[d.Driver], d.Known[i].ID) {
-				grave[d.Driver] = append(grave[d.Driver], d.Known[i].ID)
-			}
-		}
-	}
+	harmful := conditions.HarmfulDefects(a)
 	for _, d := range a.Overall.Drivers {
-		t := tradeoff{OverallDriver: d, name: conditions.Label(d.Case), isFloor: a.Overall.IsFloor && d.Case.Driver == a.Overall.Base}
-		t.grave = grave[t.name]
+		t := tradeoff{OverallDriver: d, name: conditions.Label(d.Case), isFloor: a.Overall.IsFloor && d.Case.Driver == a.Overall.Base, harmful: harmful.IDs(d.Case.Driver)}
 		EachGroupTable(a, func(n stats.TableName, table *stats.Table) {
 			if !slices.Contains(a.Overall.Tables, n) {
 				return
@@ -71,11 +63,11 @@ func memoryOverview(a *stats.Analysis) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {Title: "in", Drop: 2},
 		{Title: "known defects that can lose data", Drop: 1}}}
 	for _, t := range list {
-		defects := strings.Join(t.grave, ", ")
+		defects := strings.Join(t.harmful, ", ")
 		switch {
 		case t.isFloor:
 			defects = document.Absent
-		case t.grave == nil:
+		case t.harmful == nil:
 			defects = "none"
 		}
 		g.Rows = append(g.Rows, []string{t.name, document.Times(t.Ratio.Median), document.BytesOf(t.memory), t.in, defects})
@@ -101,7 +93,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 		return document.PictureBlock{}, false
 	}
 	to := baseLabel(a)
-	const sound, grave, floor = 0, 1, 2
+	const sound, harmful, floor = 0, 1, 2
 	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
 		{Name: "known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
@@ -111,9 +103,9 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 		switch {
 		case t.isFloor:
 			it.Kind = floor
-		case t.grave != nil:
-			it.Kind = grave
-			it.Tip = document.Tips(it.Tip, document.SomeOf(t.grave, 3))
+		case t.harmful != nil:
+			it.Kind = harmful
+			it.Tip = document.Tips(it.Tip, document.SomeOf(t.harmful, 3))
 		}
 		items = append(items, it)
 	}
@@ -151,7 +143,7 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		p.Headed, p.Aside = false, true
 		list = append(list, p)
 	}
-	add("memory", "peak resident memory of the process tree", "bytes, less is better", func(s stats.Sample) float64 { return float64(s.PeakRSSBytes) })
+	add("memory", "peak resident memory of the process tree", "bytes, less is better", peakMemory)
 	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))
 	return list
 }

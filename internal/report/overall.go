@@ -22,10 +22,10 @@ func overall(a *stats.Analysis) document.Document {
 		return nil
 	}
 	base := slices.IndexFunc(o.Drivers, func(d stats.OverallDriver) bool { return d.Case.Driver == o.Base })
-	to := conditions.Label(o.Drivers[base].Case)
+	to := baseLabel(a)
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, document.Counted(int64(len(o.Tables)), "cell"))}}
 	outcomes := conditions.OutcomesByCase(a)
-	g := cellGrid{harmful: conditions.Harmful(a)}
+	g := cellGrid{harmful: conditions.HarmfulDefects(a)}
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}

@@ -123,7 +123,7 @@ func headline(text string, names []string) (head, rest string) {
 	}
 	rest = strings.TrimLeft(text[len(head):], ".;: ")
 	if first, _, _ := strings.Cut(rest, " "); rest != "" && !slices.Contains(names, first) {
-		rest = upperFirst(rest)
+		rest = document.Upper(rest)
 	}
 	return strings.TrimSuffix(head, "."), rest
 }
@@ -167,7 +167,7 @@ func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 		}
 		return d
 	}
-	p, ok := s.OverallBars(a, baseLabel(a), l)
+	p, ok := s.OverallBars(a, l)
 	if !ok {
 		return nil
 	}
@@ -251,7 +251,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(p.a, t, measured)
+	table := figures(p.looks.harmful, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
@@ -264,7 +264,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		}
 	}
 	if latency := latencies(measured); len(latency.Rows) > 0 {
-		add("latency", document.Document{document.Paragraph{Text: upperFirst(latencyTitle(measured)) + "."}, latency})
+		add("latency", document.Document{document.Paragraph{Text: document.Upper(latencyTitle(measured)) + "."}, latency})
 		if level <= 3 {
 			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown, p.looks))...)
 		}
@@ -288,8 +288,6 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 // mostOpen is the number of cells up to which a page shows the pictures of errors without being
 // asked.
 const mostOpen = 8
-
-func upperFirst(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	for _, g := range a.Groups {

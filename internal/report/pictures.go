@@ -156,7 +156,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 			b.Name += ownCost
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
-		if l.harmful[c.Case.Driver] {
+		if l.harmful[c.Case.Driver] != nil {
 			b.Name += harmMark
 			marked = true
 		}
@@ -180,12 +180,12 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 
 // OverallBars draws a bar for each driver over all tables, in order of rank. ok is false if the
 // scope shows no driver, or only some cells of a driver.
-func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.PictureBlock, ok bool) {
+func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock, ok bool) {
 	shown, whole := s.drivers(a)
 	if !whole || len(shown) == 0 {
 		return document.PictureBlock{}, false
 	}
-	o := a.Overall
+	o, to := a.Overall, baseLabel(a)
 	axis := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	var rows []chart.Bar
 	outcomes := conditions.OutcomesByCase(a)
@@ -207,7 +207,7 @@ func (s scope) OverallBars(a *stats.Analysis, to string, l looks) (p document.Pi
 			}
 			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
-		if l.harmful[d.Case.Driver] {
+		if l.harmful[d.Case.Driver] != nil {
 			b.Name += harmMark
 			marked = true
 		}

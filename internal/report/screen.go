@@ -32,28 +32,25 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 // screenOf returns sections with the answer of a run, its figures, warnings and conditions.
 func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
-	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.Harmful(a)}
+	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.HarmfulDefects(a)}
 	if said.Recommended != nil {
 		s.take = said.Recommended.Names()
 	}
 	head := func(most int) document.Document {
 		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
 	}
-	rank := rankLast // rank of empty lines and of the choices
+	rank := rankLast // rank of empty lines
 	if opts.Lines >= 30 {
 		rank = 0
 	}
 	empty := document.Section{Rank: rank, Forms: []document.Form{{Body: document.Document{document.Space{}}}, {}}}
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
-	d = append(d, alternatives(&said)...)
-	if sure := HowSure(a, &said, opts); sure != "" {
-		section := document.Section{Rank: rankShorter}
-		for _, most := range []int{3, 2, 1} {
-			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{{Label: "how sure", Text: sure, Most: most}}}})
-		}
-		d = append(d, section)
+	l := said.alternatives()
+	for i := range l {
+		l[i].Kept = l[i].Alarm
 	}
-	d = append(d, empty)
+	l = append(l, document.Item{Label: "how sure", Text: HowSure(a, &said, opts), Most: 3, Kept: true})
+	d = append(append(d, s.items(l, 0, "other needs")...), empty)
 	figures := s.figures(&said)
 	switch {
 	case opts.Study != nil:
@@ -69,33 +66,17 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	return append(d, empty)
 }
 
-// alternatives returns a section for each need, and one for the reason not to take the fastest
-// driver, which is shortened but never left out.
-func alternatives(said *Answers) (d document.Document) {
-	for _, it := range said.alternatives() {
-		section := document.Section{Rank: rankRest}
-		for _, it.Most = range []int{0, 2, 1} {
-			section.Forms = append(section.Forms, document.Form{Body: document.Document{document.List{it}}, Rank: rankShorter - rankRest})
-		}
-		if !it.Alarm {
-			section.Forms = append(section.Forms, document.Form{Missing: "other needs", Rank: rankFirst - rankRest})
-		}
-		d = append(d, section)
-	}
-	return d
-}
-
 // screen builds the sections of a short report for a terminal.
 type screen struct {
 	Options
 	width   int
-	harmful map[string]bool // drivers with a known defect that can lose or falsify data
-	take    []string        // the recommended drivers; nil: none is recommended
+	harmful conditions.Harmful // the names of these drivers are marked
+	take    []string           // the recommended drivers; nil: none is recommended
 }
 
-// items returns a section for each item. An item is cut to as few lines as necessary, unless its
-// Most is negative. The first keep items disappear last, and items with Kept never. missing names the items in the text
-// about what is not shown.
+// items returns a section for each item. An item has at most Most lines (0: four), and is cut to as
+// few as necessary, unless Most is negative. The first keep items disappear last, and items with
+// Kept never. missing names the items in the text about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -106,7 +87,7 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 			rank = rankFirst
 		}
 		section := document.Section{Rank: rank}
-		lines := []int{4, 2, 1}
+		lines := []int{cmp.Or(it.Most, 4), 2, 1}
 		if it.Most < 0 {
 			lines = []int{0}
 		}
@@ -216,7 +197,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	case r.IsFloor:
 		title += " (│ the floor, not a choice)"
 	}
-	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] }
+	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] != nil }
 	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
@@ -302,7 +283,7 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		if s.take != nil {
 			leads = slices.Contains(s.take, row.driver)
 		}
-		if s.harmful[row.driver] {
+		if s.harmful[row.driver] != nil {
 			names[len(names)-1] += harmMark
 		}
 		g.Leaders = append(g.Leaders, leads)
@@ -404,13 +385,13 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 
 // inShort returns the answer of a table in three short texts: the table's name; the best row and
 // the rows tied with it; and the best row's ratio or time.
-func (r *Ranking) inShort(names bool, harmful map[string]bool) [3]string {
+func (r *Ranking) inShort(names bool, harmful conditions.Harmful) [3]string {
 	if r.Best == nil {
 		return [3]string{r.Table.String(), "too few rounds", ""}
 	}
 	marked := func(name string) string {
 		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
-		if at >= 0 && harmful[r.Rows[at].driver] {
+		if at >= 0 && harmful[r.Rows[at].driver] != nil {
 			name += harmMark
 		}
 		return name

@@ -72,7 +72,7 @@ func inForceInRun(a *stats.Analysis) string {
 
 // caveatItems returns an item for each caveat, and one for all caveats about a noisy machine.
 // marked says whether rows can be marked with [ownCost].
-func caveatItems(list []Caveat, marked bool) document.List {
+func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	items := conditions.CaveatItems(list)
 	own := conditions.KindOf(conditions.CaveatAdded).Name
 	for i := range items {

@@ -19,6 +19,9 @@ type inserter struct {
 	sets  map[string]*insertSet
 	watch *Stopwatch
 	tx    driver.Tx
+
+	slices slicing
+	rows   int64 // rows that the phase inserts
 }
 
 // insertSet has the statements of one data set, and a chunk of its rows.
@@ -30,12 +33,13 @@ type insertSet struct {
 	base     int64 // number of the chunk's first row
 }
 
-func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample, w *Stopwatch) (err error) {
+func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
+	in := p.Insert
 	conn, err := t.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	i := &inserter{t: t, in: in, conn: conn, sets: map[string]*insertSet{}, watch: w}
+	i := &inserter{t: t, in: in, conn: conn, sets: map[string]*insertSet{}, watch: w, slices: t.slicing(p, w)}
 	defer func() { err = cmp.Or(err, i.close(ctx)) }()
 	for _, name := range in.Sets {
 		ds := t.plan.DataSet(name)
@@ -49,7 +53,7 @@ func (t *trial) insert(ctx context.Context, in *plan.Insert, s *protocol.Sample,
 		}
 		s.Rows += ds.Total
 	}
-	s.Operations = s.Rows
+	s.Operations, i.rows = s.Rows, s.Rows
 	if in.Transaction == "per" {
 		return i.perRow(ctx, i.sets[in.Per])
 	}
@@ -76,9 +80,13 @@ func (i *inserter) bySet(ctx context.Context) error {
 		step := i.chunkRows(set)
 		for lo := int64(0); lo < set.Total; lo += step {
 			hi := min(lo+step, set.Total)
+			if err := i.slices.next(ctx); err != nil {
+				return err
+			}
 			if err := i.fill(set, lo, hi); err != nil {
 				return err
 			}
+			i.slices.left -= hi - lo
 			i.watch.Start()
 			err := i.chunk(ctx, set, int(hi-lo))
 			if err == nil && hi == set.Total && i.in.Transaction == "set" {
@@ -102,6 +110,9 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	per := i.in.RowsPerStatement
 	if i.in.Transaction == "every" {
 		per = i.in.Every
+	}
+	if i.slices.size > 0 {
+		n = min(n, i.slices.size)
 	}
 	return max(n/per, 1) * per
 }
@@ -143,11 +154,19 @@ func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 		}
 	}
 	shrink(root, 1)
+	tree := max(1, i.rows/max(1, root.Total)) // rows that are inserted with each row of root
+	if i.slices.size > 0 {
+		step = min(step, max(1, i.slices.size/tree))
+	}
 	for lo := int64(0); lo < root.Total; lo += step {
 		hi := min(lo+step, root.Total)
+		if err := i.slices.next(ctx); err != nil {
+			return err
+		}
 		if err := i.fillTree(root, lo, hi); err != nil {
 			return err
 		}
+		i.slices.left -= (hi - lo) * tree
 		i.watch.Start()
 		err := i.rowTransactions(ctx, root, int(hi-lo))
 		i.watch.Stop()

@@ -44,6 +44,8 @@ type mixClient struct {
 	atMutex, backedOff waits
 
 	state *clientState // nil if the mix's PatienceMS is 0
+	turns *mixTurns    // nil if the mix is measured in one piece
+	leads bool         // the client's operations are counted to end slices
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without making parameters
 	user    int64 // CPU time in ns of making parameters, outside the kernel
@@ -142,6 +144,13 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 	if processes > 1 {
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
+		}
+	}
+	if processes == 1 && m.Rate == 0 {
+		if turns := newMixTurns(t.slicing(p, w), len(clients)); turns != nil {
+			for i, c := range clients {
+				c.turns, c.leads = turns, i == 0
+			}
 		}
 	}
 	all := clients

@@ -19,10 +19,24 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	if c.mix.DurationMS > 0 {
 		deadline = begin + c.mix.DurationMS*1e6
 	}
+	if c.turns != nil {
+		defer c.turns.leave(ctx)
+	}
 	rate, j := c.mix.Rate, int64(0)
 	start := begin
 	for len(c.order) > 0 {
 		for _, i := range c.order {
+			if c.turns != nil {
+				waited, err := c.turn(ctx)
+				if err != nil {
+					return err
+				}
+				start += waited
+				begin += waited
+				if c.mix.DurationMS > 0 {
+					deadline += waited
+				}
+			}
 			if rate > 0 {
 				start = begin + int64(float64(c.number(j))/rate*1e9)
 				if start < deadline {
@@ -83,6 +97,18 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		}
 	}
 	return nil
+}
+
+// turn counts an operation that is about to begin, and waits for the next turn if a slice has
+// ended. It returns how long the client waited, in nanoseconds.
+func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
+	if c.leads {
+		c.turns.count()
+	}
+	if !c.turns.asked.Load() {
+		return 0, nil
+	}
+	return c.turns.park(ctx)
 }
 
 // refill records the latencies of a chunk and makes the next chunk. It measures the CPU time

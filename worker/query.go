@@ -19,6 +19,7 @@ type queryClient struct {
 	stmt    driver.Stmt
 	rows    int64
 	latency *latency.Recorder // nil if there is only one execution
+	slices  slicing
 	err     error
 }
 
@@ -75,6 +76,9 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		}
 	}
 
+	if len(clients) == 1 {
+		clients[0].slices = t.slicing(p, w)
+	}
 	var wg sync.WaitGroup
 	w.Start()
 	for _, c := range clients[1:] {
@@ -136,6 +140,11 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	}
 	for range q.Repeat {
 		for r := range n {
+			if c.slices.left--; c.slices.left == -1 {
+				if err := c.turn(ctx, &last); err != nil {
+					return err
+				}
+			}
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {
 				return execution(r, n, inRow(err, c.rows-before+1))
@@ -151,6 +160,18 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 		}
 	}
 	return nil
+}
+
+// turn ends a slice, and begins the next one with the execution that follows. It sets last, the
+// time at which the last execution ended, to the beginning of the slice.
+func (c *queryClient) turn(ctx context.Context, last *int64) error {
+	if c.slices.size == 0 {
+		return nil
+	}
+	c.slices.left = c.slices.size - 1
+	err := c.slices.pause(ctx)
+	*last = now()
+	return err
 }
 
 // execution adds the number r of the execution to err if there are several executions (n > 1).

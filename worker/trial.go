@@ -183,7 +183,7 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	}
 	for i := range phases {
 		p := &phases[i]
-		if err := t.wait(ctx); err != nil {
+		if err := t.wait(ctx, ""); err != nil {
 			return p.Name, err
 		}
 		if err := t.out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
@@ -215,15 +215,16 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	if t.req.Load > 0 {
 		return "", t.tellLoaded(ctx, t.req.Load)
 	}
-	return "", t.wait(ctx)
+	return "", t.wait(ctx, "")
 }
 
-// wait waits for the lab's order to proceed, if the trial alternates with another trial.
-func (t *trial) wait(ctx context.Context) error {
+// wait waits for the lab's order to proceed, if the trial takes turns with other trials. The
+// parameter interrupted is the phase that the worker is measuring, or "" between phases.
+func (t *trial) wait(ctx context.Context, interrupted string) error {
 	if !t.req.Alternate {
 		return nil
 	}
-	if err := t.out.send(protocol.Response{Type: protocol.TypeWaiting}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeWaiting, Phase: interrupted}); err != nil {
 		return err
 	}
 	return t.order(ctx, protocol.TypeProceed)
@@ -267,7 +268,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case byHand:
 		err = hand.Perform(t.db, t.req, t.gen, p, s, &w)
 	case p.Insert != nil:
-		err = t.insert(ctx, p.Insert, s, &w)
+		err = t.insert(ctx, p, s, &w)
 	case p.Query != nil:
 		err = t.query(ctx, p, s, &w)
 	case p.Mix != nil:

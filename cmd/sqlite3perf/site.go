@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -80,7 +81,8 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 	if err != nil {
 		return nil, err
 	}
-	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.cpuTime}
+	slice, _ := time.ParseDuration(os.Getenv("SL"))
+	processes := &lab.Processes{Slice: slice, Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.cpuTime}
 	return &site{
 		machine: machineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {

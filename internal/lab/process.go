@@ -28,6 +28,12 @@ type Processes struct {
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
 
+	// Slice is the time of a slice when trials take turns. 0 means the usual time; less than 0,
+	// that phases are measured in one piece.
+	Slice time.Duration
+
+	paces    map[string]pace // by work of the cases
+	met      uint64          // how often trials have run together
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded
@@ -99,9 +105,16 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			return nil, 0, err
 		}
 	}
+	sizes := make([]map[string]int64, len(cases)) // made now, because paces must not change while trials run
+	if len(cases) > 1 && p.Slice >= 0 {
+		for i, c := range cases {
+			sizes[i] = p.slicesFor(c)
+		}
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	all := newTurns(len(cases))
+	p.met++
+	all := newTurns(len(cases), seed+p.met)
 	ended := make([]ending, len(cases))
 	var trials sync.WaitGroup
 	for i, c := range cases {
@@ -117,7 +130,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 				t = nil
 			}
 			if err == nil {
-				ended[i], err = p.once(ctx, c, begins[i], seed, want, t)
+				ended[i], err = p.once(ctx, c, begins[i], seed, want, t, sizes[i])
 			}
 			if err != nil {
 				cancel(err)
@@ -148,6 +161,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			p.good = map[*Case]int{}
 		}
 		p.good[c]++
+		p.learn(c, list[i])
 	}
 	return list, stopped, nil
 }
@@ -161,7 +175,7 @@ type ending struct {
 
 // once runs one trial that begins with the database in the parameter from. It records profiles
 // if want is not nil. turn is nil if the trial runs alone.
-func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn) (e ending, _ error) {
+func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, sizes map[string]int64) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {
 		return e, err
@@ -188,7 +202,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.from = p.read()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, s.hashed),
-		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Environment: c.Ref.Variables(), Profile: asked,
+		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Slices: sizes, Environment: c.Ref.Variables(), Profile: asked,
 	})
 	e.to = p.read()
 	if s.worker != nil && s.worker.ProcessState != nil {

@@ -237,7 +237,25 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 // group. Trials that a resumed run already has are left out.
 func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	order := slices.DeleteFunc(shuffled(cases, l.Run.Seed, round), func(c *Case) bool { return l.there[measured{c.ID, round}] })
+	if round > 1 {
+		return together(order)
+	}
 	return beside(order, l.Run.Compares)
+}
+
+// together groups the cases that do the same work, so that their trials take turns.
+func together(order []*Case) (groups [][]*Case) {
+	at := map[string]int{}
+	for _, c := range order {
+		key := work(c)
+		i, there := at[key]
+		if !there {
+			i, at[key] = len(groups), len(groups)
+			groups = append(groups, nil)
+		}
+		groups[i] = append(groups[i], c)
+	}
+	return groups
 }
 
 // trialsOf runs groups of cases in a round. Groups from which others took CPU time run once

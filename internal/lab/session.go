@@ -33,6 +33,8 @@ type session struct {
 	alarm *process.Alarm // rings when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
+	slices int64 // slices of the current phase that have ended, without the last one
+
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // how long the worker's threads waited for a CPU; nil: not known
 
@@ -190,7 +192,7 @@ func (s *session) answer(a *protocol.Response) error {
 	case protocol.TypeSettings:
 		return s.settings(a)
 	case protocol.TypeWaiting:
-		return s.alternate()
+		return s.alternate(a)
 	case protocol.TypePhase:
 		return s.begin(a.Phase)
 	case protocol.TypeSample:
@@ -280,7 +282,7 @@ func (s *session) begin(name string) error {
 		return s.broken("the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
 	}
 	s.next++
-	s.phase, s.began = name, time.Now()
+	s.phase, s.began, s.slices = name, time.Now(), 0
 	s.unread = "phase " + name
 	if len(s.want.Expect[name].Tables) > 0 && s.current().Insert != nil {
 		s.unanswered = name
@@ -288,17 +290,32 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets the other trials run until this trial has its turn again. Then it tells the
-// worker to proceed.
-func (s *session) alternate() error {
+// alternate lets the other trials run until this trial has its turn again. Meanwhile the
+// worker is stopped, so that its garbage collector and its other threads take their time in its
+// own turns. Then alternate tells the worker to proceed.
+func (s *session) alternate(a *protocol.Response) error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
 	}
+	within := a.Phase != ""
+	if within && (s.next == 0 || a.Phase != s.current().Name || s.lastSample() == a.Phase) {
+		return s.broken("the worker answered %q in phase %.80q, which it is not measuring", protocol.TypeWaiting, a.Phase)
+	}
+	place := 2 * s.next
+	if within {
+		place--
+		s.slices++
+	}
 	s.trial.Alternated = true
 	s.alarm.Pause()
-	waited, err := s.turn.yield(s.ctx)
+	s.worker.Pause()
+	waited, err := s.turn.yield(s.ctx, place)
+	s.worker.Resume()
 	s.alarm.Resume()
 	s.idle += waited
+	if within {
+		s.began = s.began.Add(waited)
+	}
 	if err == nil {
 		s.worker.Send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
 	}
@@ -360,6 +377,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
+	if s.slices > 0 {
+		m.Slices = s.slices + 1
+	}
 	doubts = append(doubts, notTogether(m, s.want.Settings.Processes())...)
 	if err := s.judge(doubts, faults); err != nil {
 		return err

@@ -149,6 +149,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	}
 	k := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
 	k.natural("seen_ns", s.SeenNS)
+	k.natural("slices", s.Slices)
 	if s.ApartNS != nil {
 		k.natural("apart_ns", *s.ApartNS)
 	}
@@ -159,7 +160,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	want := c.expected(p.Name)
 	want.Unhashed = p.Query != nil && again
 	m, _, faults := CheckSample(p, want, Seen{Possible: took}, said)
-	m.SeenNS, m.ApartNS = s.SeenNS, s.ApartNS
+	m.SeenNS, m.ApartNS, m.Slices = s.SeenNS, s.ApartNS, s.Slices
 	*s = *m
 	return append(k.faults, faults...)
 }

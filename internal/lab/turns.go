@@ -2,40 +2,67 @@ package lab
 
 import (
 	"context"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
 
-// turns lets the trials of a comparison's sides alternate. One of them runs at a time, and
-// passes the turn on before each phase. If the machine is slow for a moment, it thus slows
-// the same phase of both.
+// turns lets trials of the same work take turns. One of them runs at a time. It passes the turn
+// on before each phase, and after each slice of a phase. If the machine is slow for a moment,
+// it thus slows the same work of all.
+//
+// Trials go on in sweeps. In a sweep each trial has one turn, in a shuffled order. Trials that
+// are ahead, in a later phase than others, wait for these.
 type turns struct {
-	mu   sync.Mutex
-	wake []chan struct{} // by number of the trial
-	gone []bool
-	at   int // number of the trial that has the turn
+	mu     sync.Mutex
+	wake   []chan struct{} // by number of the trial
+	gone   []bool
+	place  []int // how far each trial is, as session.place returns it
+	at     int   // number of the trial that has the turn
+	sweep  []int // trials that have not had their turns in the current sweep
+	random *rand.Rand
 }
 
-// newTurns returns turns for n trials. The first trial has the turn.
-func newTurns(n int) *turns {
-	t := &turns{gone: make([]bool, n)}
-	for range n {
+// newTurns returns turns for n trials. The first trial has the turn, and the others follow in
+// their order. seed decides the order of later sweeps.
+func newTurns(n int, seed uint64) *turns {
+	t := &turns{gone: make([]bool, n), place: make([]int, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
+	for i := range n {
 		t.wake = append(t.wake, make(chan struct{}, 1))
+		t.place[i] = notStarted
+		if i > 0 {
+			t.sweep = append(t.sweep, i)
+		}
 	}
 	t.wake[0] <- struct{}{}
 	return t
 }
 
-// pass gives the turn to the next trial that has not ended, which may be the same trial. The
+// notStarted is the place of a trial that has not had a turn.
+const notStarted = -1
+
+// pass gives the turn to a trial that has not ended, which may be the one that had it. The
 // caller holds t.mu.
 func (t *turns) pass() {
-	for i := range t.wake {
-		if next := (t.at + 1 + i) % len(t.wake); !t.gone[next] {
-			t.at = next
-			t.wake[next] <- struct{}{}
-			return
+	least, any := 0, false
+	for i, p := range t.place {
+		if !t.gone[i] && (!any || p < least) {
+			least, any = p, true
 		}
 	}
+	if !any {
+		return
+	}
+	behind := func(i int) bool { return !t.gone[i] && t.place[i] == least }
+	k := slices.IndexFunc(t.sweep, behind)
+	if k < 0 {
+		t.sweep = t.random.Perm(len(t.wake))
+		k = slices.IndexFunc(t.sweep, behind)
+	}
+	t.at = t.sweep[k]
+	t.sweep = slices.Delete(t.sweep, k, k+1)
+	t.wake[t.at] <- struct{}{}
 }
 
 // turn is one trial's part in turns. It is nil for a trial that runs alone.
@@ -54,11 +81,12 @@ func (t *turn) wait(ctx context.Context) error {
 	}
 }
 
-// yield passes the turn on, and waits until the trial has it again. It returns how long it
-// waited.
-func (t *turn) yield(ctx context.Context) (time.Duration, error) {
+// yield passes the turn on, and waits until the trial has it again. The parameter place says how
+// far the trial is. yield returns how long the trial waited.
+func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 	begin := time.Now()
 	t.mu.Lock()
+	t.place[t.number] = place
 	t.pass()
 	t.mu.Unlock()
 	err := t.wait(ctx)

@@ -27,11 +27,11 @@ func TestAlternate(t *testing.T) {
 		notes  string
 		status result.Status
 	}{
-		"none":             {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,B ends query,A closes,B closes", result.OK},
+		"none":             {"B begins insert,B ends insert,A begins insert,A ends insert,B begins query,B ends query,A begins query,A ends query,B closes,A closes", result.OK},
 		"never-alternates": {"B begins insert,B ends insert,B begins query,B ends query,B closes,A begins insert,A ends insert,A begins query,A ends query,A closes", result.OK},
 		"silent":           {"A begins insert,A ends insert,A begins query,A ends query,A closes", result.Failed},
-		"dies":             {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,A closes", result.Failed},
-		"sleeps":           {"A begins insert,A ends insert,B begins insert,B ends insert,A begins query,A ends query,B begins query,A closes", result.Failed},
+		"dies":             {"B begins insert,B ends insert,A begins insert,A ends insert,B begins query,A begins query,A ends query,A closes", result.Failed},
+		"sleeps":           {"B begins insert,B ends insert,A begins insert,A ends insert,B begins query,A begins query,A ends query,A closes", result.Failed},
 	} {
 		t.Run(second, func(t *testing.T) {
 			t.Parallel()

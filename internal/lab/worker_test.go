@@ -189,20 +189,23 @@ func pretend(fault string) {
 	if err != nil {
 		os.Exit(9)
 	}
-	wait := func() {
+	wait := func(within string) {
 		if !req.Alternate || fault == "never-alternates" {
 			return
 		}
-		say(protocol.Response{Type: protocol.TypeWaiting})
+		say(protocol.Response{Type: protocol.TypeWaiting, Phase: within})
 		var order protocol.Request
 		if line, err := in.ReadBytes('\n'); err != nil || json.Unmarshal(line, &order) != nil || order.Type != protocol.TypeProceed {
 			os.Exit(9)
 		}
 	}
 	for _, p := range req.Plan.Phases {
-		wait()
+		wait("")
 		say(protocol.Response{Type: protocol.TypePhase, Phase: p.Name})
 		note(req.Path, fault+" begins "+p.Name)
+		if fault == "waits-elsewhere" {
+			wait("later")
+		}
 		s := &protocol.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
 		if p.Query != nil {
 			s.Operations = 1
@@ -230,7 +233,7 @@ func pretend(fault string) {
 			break
 		}
 	}
-	wait()
+	wait("")
 	note(req.Path, fault+" closes")
 	switch fault {
 	case "failed":

@@ -48,6 +48,10 @@ type Sample struct {
 	// includes the wall time, the checkpoint, and everything that the worker does not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
+	// Slices is the number of slices in which the phase was measured, by turns with other
+	// trials. It is 0 if the phase was measured in one piece.
+	Slices int64 `json:"slices,omitempty"`
+
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded
@@ -189,8 +193,8 @@ type Trial struct {
 	Loaded  string    `json:"loaded,omitempty"` // SHA-256 of the prepared database whose copy the trial began with; "" if the trial loaded its own
 	Status  Status    `json:"status"`
 
-	// Alternated says that the trial's phases alternated with those of the other side of a
-	// comparison.
+	// Alternated says that the trial took turns with other trials of the same work, at least at
+	// each phase.
 	Alternated bool `json:"alternated,omitempty"`
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`

@@ -85,6 +85,14 @@ type Request struct {
 	// Alternate.
 	Alternate bool `json:"alternate,omitempty"`
 
+	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the
+	// number of operations in a slice; for an insert that is the number of rows. After each
+	// slice but the last the worker stops its clock, sends the response waiting, and goes on at
+	// the order to proceed. A slice may have a few operations more or fewer, so that it ends
+	// between two transactions or statements. A worker may ignore Slices, and it does not
+	// measure a phase in slices that it must not interrupt, such as a load at a given rate.
+	Slices map[string]int64 `json:"slices,omitempty"`
+
 	// Environment names environment variables that the worker was started with. The proof must
 	// report their effect.
 	Environment []string `json:"environment,omitempty"`
@@ -134,7 +142,7 @@ type Response struct {
 	Protocol int          `json:"protocol,omitempty"`                         // in responses info and ready
 	Info     *driver.Info `json:"info,omitempty"`                             // in response info
 	Proof    *Proof       `json:"proof,omitempty"`                            // in responses info (without connections) and ready
-	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in settings the previous phase, or "" after the schema
+	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in waiting the phase that the worker has interrupted, or "" between phases; in settings the previous phase, or "" after the schema
 	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response listening: the server's host:port
 
 	// Connections, in response settings, has one entry for each connection of the pools, with the

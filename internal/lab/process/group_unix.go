@@ -13,6 +13,7 @@ import (
 // reaches only the lab, and canceling kills the whole group.
 func Isolate(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	continueAlone(cmd.SysProcAttr)
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
@@ -20,6 +21,13 @@ func Isolate(cmd *exec.Cmd) {
 func EndGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if no process is left
 }
+
+// Pause stops the process and its children until [Child.Resume]. If the lab ends meanwhile,
+// the process continues.
+func (c *Child) Pause() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
+
+// Resume lets the process and its children continue.
+func (c *Child) Resume() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGCONT) }
 
 // Killed reports whether SIGKILL ended the process.
 func Killed(state *os.ProcessState) bool {

@@ -16,6 +16,12 @@ func Isolate(cmd *exec.Cmd) {
 // EndGroup does nothing, because Windows cannot kill a process group.
 func EndGroup(int) {}
 
+// Pause does nothing, because Windows cannot stop a process.
+func (c *Child) Pause() {}
+
+// Resume does nothing.
+func (c *Child) Resume() {}
+
 // Killed reports whether SIGKILL ended the process. Windows does not have SIGKILL.
 func Killed(*os.ProcessState) bool { return false }
 

@@ -1,0 +1,131 @@
+package lab_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// sliced has phases of all kinds that can be measured in slices.
+const sliced = `
+name: sliced
+settings: {journal_mode: wal, synchronous: "off", busy_timeout: 5000, pool_size: 3}
+schema: |
+  CREATE TABLE a(id INTEGER PRIMARY KEY, n INT);
+  CREATE TABLE b(id INTEGER PRIMARY KEY, a INT);
+rows:
+  a: {count: 40, columns: {id: serial, n: {int: [1, 9]}}}
+  b: {per: a, count: 2, columns: {id: serial, a: a.id}}
+phases:
+  - {name: one, insert: [a], transaction: one}
+  - {name: none, query: "SELECT count(*) FROM a", columns: int}
+  - {name: each, for each: a, query: "SELECT id, n FROM a WHERE id = :id", columns: [int, int], parameters: {id: a.id}, expect: {rows: 1}}
+  - {name: clear, untimed: true, script: DELETE FROM a}
+  - {name: trees, insert: [a, b], transaction: per a}
+  - name: alone
+    count: 60
+    mix:
+      - {name: read, sql: "SELECT n FROM a WHERE id = :id", parameters: {id: {pick: a.id}}, columns: int, expect: {rows: 1}}
+      - {name: write, sql: "UPDATE a SET n = n + 1 WHERE id = :id", parameters: {id: {pick: a.id}}}
+  - name: several
+    count: 90
+    clients: 3
+    connection: own
+    mix:
+      - {name: read, sql: "SELECT n FROM a WHERE id = :id", parameters: {id: {pick: a.id}}, columns: int, expect: {rows: 1}}
+      - {name: write, sql: "UPDATE a SET n = n + 1 WHERE id = :id", parameters: {id: {pick: a.id}}}
+  - {name: timed, duration: 50ms, mix: [{name: read, sql: SELECT 1, columns: int}]}
+`
+
+// TestSlices measures the same cases in one piece and then in slices of an operation. The
+// workers do and answer the same.
+func TestSlices(t *testing.T) {
+	t.Parallel()
+	cases := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, sliced))
+	other := *cases[0]
+	other.ID = 2
+	cases = append(cases, &other)
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+	first, err := p.Trials(t.Context(), cases, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := p.Trials(t.Context(), cases, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		a, b := first[i], second[i]
+		if a.Status != result.OK || b.Status != result.OK || !b.Alternated {
+			t.Fatalf("%s %+v, %s %+v", a.Status, a.Reason, b.Status, b.Reason)
+		}
+		got := map[string]int64{}
+		for k, s := range b.Samples {
+			before := a.Samples[k]
+			if before.Slices != 0 {
+				t.Errorf("phase %s: %d slices in a worker's first trial", s.Phase, before.Slices)
+			}
+			if s.Phase != "timed" && (s.Operations != before.Operations || s.Rows != before.Rows) {
+				t.Errorf("phase %s: %d operations and %d rows in slices, %d and %d in one piece", s.Phase, s.Operations, s.Rows, before.Operations, before.Rows)
+			}
+			if s.SeenNS < s.WallNS {
+				t.Errorf("phase %s: the clock ran for %d ns, the lab saw %d", s.Phase, s.WallNS, s.SeenNS)
+			}
+			got[s.Phase] = s.Slices
+		}
+		if got["timed"] < 10 {
+			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
+		}
+		delete(got, "timed")
+		want := map[string]int64{"one": 40, "none": 0, "each": 40, "trees": 40, "alone": 60, "several": 30}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("slices: -want +got:\n%s", diff)
+		}
+	}
+}
+
+// TestNotSliced measures phases that a worker must not interrupt.
+func TestNotSliced(t *testing.T) {
+	t.Parallel()
+	yaml := `
+name: whole
+schema: CREATE TABLE a(id INTEGER PRIMARY KEY)
+phases:
+  - {name: open, duration: 50ms, rate: 1000, mix: [{name: read, sql: SELECT 1, columns: int}]}
+`
+	cases := casesOf(t, faulty(t, "server-none"), 7, map[string][]string{"processes": {"1"}}, nil, parse(t, yaml))
+	other := *cases[0]
+	other.ID = 2
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+	for range 2 {
+		list, err := p.Trials(t.Context(), []*lab.Case{cases[0], &other}, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, got := range list {
+			if got.Status != result.OK || got.Samples[0].Slices != 0 {
+				t.Errorf("%s, %d slices: %+v", got.Status, got.Samples[0].Slices, got.Reason)
+			}
+		}
+	}
+}
+
+// TestSlicesOfOthers gives the lab a worker that waits within a phase that it does not measure.
+func TestSlicesOfOthers(t *testing.T) {
+	t.Parallel()
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
+	got, err := p.Trials(t.Context(), []*lab.Case{tinyCase(t, faulty(t, "none")), tinyCase(t, faulty(t, "waits-elsewhere"))}, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got[1].Reason; got[0].Status != result.OK || r == nil || r.Code != protocol.CodeProtocol || !strings.Contains(r.Message, `in phase "later"`) {
+		t.Errorf("%+v, %+v", got[0].Reason, r)
+	}
+}
+

@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// mixTurns divides a mix into slices. All clients pause together, each between two of its
+// operations. The first client decides when: it counts its own operations.
+type mixTurns struct {
+	slicing
+	asked atomic.Bool // all clients must pause before their next operation
+
+	mu      sync.Mutex
+	resumed *sync.Cond
+	running int // number of clients that have not ended
+	parked  int // number of clients that wait
+	pauses  int
+	err     error
+}
+
+// newMixTurns returns the division of a mix among the given number of clients, or nil if the mix is
+// measured in one piece.
+func newMixTurns(s slicing, clients int) *mixTurns {
+	if s.size == 0 {
+		return nil
+	}
+	s.size = max(1, s.size/int64(clients))
+	s.left = s.size
+	t := &mixTurns{slicing: s, running: clients}
+	t.resumed = sync.NewCond(&t.mu)
+	return t
+}
+
+// count counts an operation that the first client begins.
+func (t *mixTurns) count() {
+	if t.left--; t.left < 0 {
+		t.left = t.size - 1
+		t.asked.Store(true)
+	}
+}
+
+// park makes a client wait for the next turn. It returns how long that took, in nanoseconds.
+func (t *mixTurns) park(ctx context.Context) (int64, error) {
+	began := now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.parked++
+	if this := t.pauses; t.parked < t.running {
+		for this == t.pauses {
+			t.resumed.Wait()
+		}
+	} else {
+		t.turn(ctx)
+	}
+	return now() - began, t.err
+}
+
+// leave records that a client has ended.
+func (t *mixTurns) leave(ctx context.Context) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.running--
+	if t.parked > 0 && t.parked == t.running {
+		t.turn(ctx)
+	}
+}
+
+// turn waits for the next turn when all clients have parked, and resumes them. The caller holds
+// t.mu.
+func (t *mixTurns) turn(ctx context.Context) {
+	t.asked.Store(false)
+	if err := t.pause(ctx); t.err == nil {
+		t.err = err
+	}
+	t.parked = 0
+	t.pauses++
+	t.resumed.Broadcast()
+}

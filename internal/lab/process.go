@@ -32,7 +32,12 @@ type Processes struct {
 	// that phases are measured in one piece.
 	Slice time.Duration
 
+	// Room returns how many bytes of memory are available, and how many bytes there is room for
+	// in Dir. nil means [machine.Room].
+	Room func(dir string) (memory, disk uint64)
+
 	paces    map[string]pace // by work of the cases
+	needs    map[*Case]need
 	met      uint64          // how often trials have run together
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
@@ -44,16 +49,23 @@ var (
 	errEnough  = errors.New("nothing more to be learnt from this trial")
 )
 
-// Trials runs one trial of each case, and returns them in the order of the cases. Phases of
-// several trials alternate. It returns an error only if the lab itself cannot work, or if
-// ctx is canceled.
-func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
+// Trials runs one trial of each case, and returns them in the order of the cases. The trials take
+// turns, as many at a time as the machine has room for. Trials returns an error only if the lab
+// itself cannot work, or if ctx is canceled.
+func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
 	for _, c := range cases {
 		if err := p.ceiling(ctx, c, seed); err != nil {
 			return nil, err
 		}
 	}
-	return p.undisturbed(ctx, cases, seed)
+	for _, part := range p.fitting(cases) {
+		trials, err := p.undisturbed(ctx, part, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, trials...)
+	}
+	return list, nil
 }
 
 // mostDiscarded is how many trials in a row are discarded at most, because an overloaded

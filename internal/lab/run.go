@@ -19,8 +19,7 @@ const MinRounds = 6
 // machine does in a month, and few enough to count and store.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of each of the cases, in their order. Several cases are the sides
-// of a comparison; the phases of their trials alternate if possible.
+// Executor runs one trial of each of the cases. The trials take turns if possible.
 type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
@@ -233,25 +232,26 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	return stopped, nil
 }
 
-// due returns groups of cases to run in a round, in order. The sides of a comparison are one
-// group. Trials that a resumed run already has are left out.
+// due returns groups of cases to run in a round, in order. The trials of a group take turns.
+// Trials that a resumed run already has are left out.
 func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	order := slices.DeleteFunc(shuffled(cases, l.Run.Seed, round), func(c *Case) bool { return l.there[measured{c.ID, round}] })
-	if round > 1 {
-		return together(order)
-	}
-	return beside(order, l.Run.Compares)
+	return together(order, l.Run.Compares)
 }
 
-// together groups the cases that do the same work, so that their trials take turns.
-func together(order []*Case) (groups [][]*Case) {
-	at := map[string]int{}
+// together groups the cases whose trials take turns. In a comparison these are the cases that
+// differ only in their side. Otherwise they are the cases that do the same work.
+func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {
-		key := work(c)
-		i, there := at[key]
-		if !there {
-			i, at[key] = len(groups), len(groups)
-			groups = append(groups, nil)
+		i := slices.IndexFunc(groups, func(g []*Case) bool {
+			if by != nil {
+				return by.Beside(&g[0].Case, &c.Case)
+			}
+			return work(g[0]) == work(c)
+		})
+		if i < 0 {
+			groups = append(groups, []*Case{c})
+			continue
 		}
 		groups[i] = append(groups[i], c)
 	}
@@ -335,23 +335,6 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	}
 	slices.SortStableFunc(order, func(a, b *Case) int { return cmp.Compare(turn[a.Workload], turn[b.Workload]) })
 	return order
-}
-
-// beside groups the sides of a comparison. Cases that differ only in their side are a group.
-// Without a comparison, each case is its own group.
-func beside(order []*Case, by *result.Compares) (groups [][]*Case) {
-	for _, c := range order {
-		i := -1
-		if by != nil {
-			i = slices.IndexFunc(groups, func(g []*Case) bool { return by.Beside(&g[0].Case, &c.Case) })
-		}
-		if i < 0 {
-			groups = append(groups, []*Case{c})
-			continue
-		}
-		groups[i] = append(groups[i], c)
-	}
-	return groups
 }
 
 func (l *Laboratory) interrupted() bool {

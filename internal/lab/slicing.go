@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -42,8 +43,11 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 		at = pace{}
 		p.paces[work(c)] = at
 	}
+	var n need
 	for i := range t.Samples {
 		s := &t.Samples[i]
+		n.memory = max(n.memory, uint64(s.PeakRSSBytes))
+		n.disk = max(n.disk, uint64(s.DatabaseBytes+s.WALBytes))
 		if at[s.Phase] == nil {
 			at[s.Phase] = map[int]float64{}
 		}
@@ -52,6 +56,38 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 			at[s.Phase][c.ID] = each
 		}
 	}
+	if p.needs == nil {
+		p.needs = map[*Case]need{}
+	}
+	p.needs[c] = need{max(n.memory, p.needs[c].memory), max(n.disk, p.needs[c].disk)}
+}
+
+// need is how many bytes of memory and of disk a trial needs.
+type need struct{ memory, disk uint64 }
+
+// fitting divides cases into groups whose trials can run together. Together they need at most
+// half of the memory and of the disk that are free. Two trials always run together, and no more
+// than two if one of them has not run before.
+func (p *Processes) fitting(cases []*Case) (groups [][]*Case) {
+	room := p.Room
+	if room == nil {
+		room = machine.Room
+	}
+	memory, disk := room(p.Dir)
+	var sum need
+	unknown := false
+	for _, c := range cases {
+		n, known := p.needs[c]
+		sum.memory, sum.disk, unknown = sum.memory+n.memory, sum.disk+n.disk, unknown || !known
+		last := len(groups) - 1
+		if last >= 0 && (len(groups[last]) < 2 || !unknown && sum.memory <= memory/2 && sum.disk <= disk/2) {
+			groups[last] = append(groups[last], c)
+			continue
+		}
+		groups = append(groups, []*Case{c})
+		sum, unknown = n, !known
+	}
+	return groups
 }
 
 // work identifies the work of a case: cases with the same work do the same operations on the

@@ -1,6 +1,8 @@
 package lab_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -129,3 +131,58 @@ func TestSlicesOfOthers(t *testing.T) {
 	}
 }
 
+// TestRoom checks how many trials take turns. Two always do. More do so only if it is known what
+// they need, and if they need at most half of what the machine has.
+func TestRoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	notes := filepath.Join(dir, "notes") // where workers write what they do
+	var cases []*lab.Case
+	for id := range 5 {
+		c := tinyCase(t, faulty(t, "large"))
+		c.ID = id + 1
+		cases = append(cases, c)
+	}
+	groups := func() (sizes []int) {
+		said, err := os.ReadFile(notes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed := true
+		for line := range strings.Lines(string(said)) {
+			switch {
+			case strings.Contains(line, "begins insert") && closed:
+				sizes, closed = append(sizes, 1), false
+			case strings.Contains(line, "begins insert"):
+				sizes[len(sizes)-1]++
+			case strings.Contains(line, "closes"):
+				closed = true
+			}
+		}
+		return sizes
+	}
+	const much = 1 << 40
+	memory, disk := uint64(much), uint64(much)
+	p := &lab.Processes{Dir: dir, Limit: time.Minute, Room: func(string) (uint64, uint64) { return memory, disk }}
+	for _, step := range []struct {
+		name         string
+		memory, disk uint64
+		want         []int
+	}{
+		{"first trials", much, much, []int{2, 2, 1}},
+		{"much of both", much, much, []int{5}},
+		{"little memory", 1 << 20, much, []int{2, 2, 1}},
+		{"little disk", much, 100, []int{2, 2, 1}},
+	} {
+		memory, disk = step.memory, step.disk
+		if err := os.WriteFile(notes, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Trials(t.Context(), cases, 7); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, groups()); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", step.name, diff)
+		}
+	}
+}

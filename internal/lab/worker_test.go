@@ -207,6 +207,9 @@ func pretend(fault string) {
 			wait("later")
 		}
 		s := &protocol.Sample{Phase: p.Name, WallNS: 1000, Operations: 10, Rows: 10}
+		if fault == "large" {
+			s.PeakRSSBytes, s.DatabaseBytes = 1<<20, 1<<10
+		}
 		if p.Query != nil {
 			s.Operations = 1
 			if s.Checksum, s.Rows, err = gen.Expected(p.Query.Returns, func(int64, int64) {}); err != nil {

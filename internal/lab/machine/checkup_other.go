@@ -15,6 +15,8 @@ func (blockDevice) counted() (ioCounts, bool) { return ioCounts{}, false }
 
 func examine(*result.Checkup, string) blockDevice { return blockDevice{} }
 
+func memoryCap() *int64 { return nil }
+
 func usableCores() int { return runtime.NumCPU() }
 
 // ReadCPUTime returns ok = false, because CPU times are read on Linux only.

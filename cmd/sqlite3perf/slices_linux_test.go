@@ -1,0 +1,144 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// nobody ignores the progress of building workers.
+type nobody struct{}
+
+func (nobody) Building(int, int, string)     {}
+func (nobody) Built(int, int, string, error) {}
+
+// BenchmarkSlices measures the default run's drivers in one piece and in slices of several
+// lengths, all in each round. For each phase and each length it prints, with their spreads: how
+// much longer an operation takes than in one piece, the geometric mean over the drivers; how far
+// the ratios between drivers differ from those in one piece, the standard deviation over the
+// drivers; and how much the ratios vary from round to round. docs/proofs.md has the figures.
+func BenchmarkSlices(b *testing.B) {
+	o := &runOptions{}
+	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
+	o.addFlags(flags)
+	dir := b.TempDir()
+	if err := flags.Parse([]string{"--quiet", "--store", filepath.Join(dir, "results.db"), "--workloads", "simple,point-read,read-write,many,group-by,analytics"}); err != nil {
+		b.Fatal(err)
+	}
+	r, err := o.check(b.Context(), &environment{})
+	if err == nil {
+		err = lab.Prepare(b.Context(), r.cases, r.builder, nobody{})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	processes := &lab.Processes{Dir: dir, Limit: time.Minute}
+	if err := processes.CheckNeeds(b.Context(), r.cases); err != nil {
+		b.Fatal(err)
+	}
+	groups := map[string][]*lab.Case{}
+	for _, c := range r.cases {
+		if c.Unavailable == nil {
+			groups[c.Workload] = append(groups[c.Workload], c)
+		}
+	}
+	const onePiece = time.Duration(-1)
+	lengths := []time.Duration{onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
+	logs := map[string]map[time.Duration]map[string][]float64{} // by workload and phase, length and driver: logarithms of times, round by round
+	round := func(record bool) {
+		for _, name := range slices.Sorted(maps.Keys(groups)) {
+			for _, l := range rand.Perm(len(lengths)) {
+				processes.Slice = lengths[l]
+				cases := groups[name]
+				order := slices.Clone(cases)
+				rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+				list, err := processes.Trials(b.Context(), order, r.matrix.Seed)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for i, t := range list {
+					if t.Status != result.OK {
+						b.Fatalf("%s on %s: %+v", name, order[i].Driver, t.Reason)
+					}
+					for _, s := range t.Samples {
+						if !record {
+							continue
+						}
+						at := name + " " + s.Phase
+						if logs[at] == nil {
+							logs[at] = map[time.Duration]map[string][]float64{}
+						}
+						if logs[at][lengths[l]] == nil {
+							logs[at][lengths[l]] = map[string][]float64{}
+						}
+						logs[at][lengths[l]][order[i].Driver] = append(logs[at][lengths[l]][order[i].Driver], math.Log(float64(s.WallNS)))
+					}
+				}
+			}
+		}
+	}
+	round(false) // the speeds are not known before
+	for b.Loop() {
+		round(true)
+	}
+	for _, at := range slices.Sorted(maps.Keys(logs)) {
+		for _, l := range lengths {
+			fmt.Println(line(at, l, logs[at][l], logs[at][onePiece]))
+		}
+	}
+}
+
+func line(at string, l time.Duration, got, whole map[string][]float64) string {
+	var more, apart, vary []float64
+	for _, driver := range slices.Sorted(maps.Keys(got)) {
+		more = append(more, middle(got[driver])-middle(whole[driver]))
+	}
+	all := average(more)
+	for _, x := range more {
+		apart = append(apart, x-all)
+	}
+	drivers := slices.Sorted(maps.Keys(got))
+	for _, d := range drivers[1:] {
+		var ratios []float64
+		for k, x := range got[d] {
+			ratios = append(ratios, x-got[drivers[0]][k])
+		}
+		slices.Sort(ratios)
+		vary = append(vary, (ratios[3*len(ratios)/4]-ratios[len(ratios)/4])/1.349)
+	}
+	worst := slices.MaxFunc(apart, func(x, y float64) int { return cmp.Compare(math.Abs(x), math.Abs(y)) })
+	return fmt.Sprintf("%-24s %8v: time %+5.1f%%, ratios differ by %4.1f%% (most: %+5.1f%%, %s), vary by %4.1f%%",
+		strings.ReplaceAll(at, " ", "/"), l, 100*(math.Exp(all)-1), 100*deviation(apart), 100*worst, drivers[slices.Index(apart, worst)], 100*middle(vary))
+}
+
+func middle(list []float64) float64 {
+	list = slices.Sorted(slices.Values(list))
+	return (list[(len(list)-1)/2] + list[len(list)/2]) / 2
+}
+
+func average(list []float64) (sum float64) {
+	for _, x := range list {
+		sum += x
+	}
+	return sum / float64(len(list))
+}
+
+func deviation(list []float64) float64 {
+	var sum float64
+	for _, x := range list {
+		sum += x * x
+	}
+	return math.Sqrt(sum / float64(len(list)))
+}

@@ -22,6 +22,7 @@ import os
 import platform
 import queue
 import re
+import signal
 import struct
 import sys
 import threading
@@ -811,6 +812,7 @@ class Trial:
         self.brief = request.get("brief") or []
         self.load, self.loaded = request.get("load", 0), request.get("loaded", 0)
         self.alternate, self.orders = request.get("alternate", False), threading.Semaphore(0)
+        self.slices = (request.get("slices") or {}) if self.alternate else {}
         self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
         self.phase = None
         self.conns = []
@@ -854,11 +856,19 @@ class Trial:
             self.tell_loaded(phases[: self.load])
         self.wait()
 
-    def wait(self):
-        """Waits for the trial's turn, if the trial alternates with another one."""
+    def wait(self, **within):
+        """Waits for the trial's turn, if the trial takes turns with others."""
         if self.alternate:
-            answer(type="waiting")
+            answer(type="waiting", **within)
             self.orders.acquire()
+
+    def next_slice(self):
+        """Ends a slice of the current phase, and waits for the turn of the next one."""
+        self.wait(phase=self.phase)
+
+    def chunk(self):
+        """Returns the number of rows or operations to make at a time, at most those of a slice."""
+        return min(self.CHUNK, self.slices.get(self.phase, self.CHUNK))
 
     def close(self):
         for conn in self.conns:
@@ -1014,13 +1024,16 @@ class Trial:
         conn, sets = self.conns[0], [self.gen.sets[name] for name in phase["sets"]]
         per, policy = phase["rows_per_statement"], phase["transaction"]
         self.ad_hoc = phase.get("ad_hoc", False)
+        self.inserted_rows = 0  # in the current slice
         sample["rows"] = sample["operations"] = sum(s.total for s in sets)
         if policy == "per":
             return self.insert_nested(conn, sets, per, phase, watch)
         for s in sets:
             step = phase["every"] if policy == "every" else per
-            step *= max(self.CHUNK // step, 1)
+            step *= max(self.chunk() // step, 1)
             for lo in range(0, s.total, step):
+                if lo:
+                    self.rest(step)
                 rows = self.rows(s, lo, min(lo + step, s.total), phase, watch)
                 with watch:
                     if policy == "every":
@@ -1043,8 +1056,10 @@ class Trial:
         root = sets[0]
         children = {s.name: [c for c in sets[1:] if c.parent == s.name] for s in sets}
         widest = max(s.rows_per(root.name) for s in sets)
-        step = max(self.CHUNK // widest, 1)
+        step = max(self.chunk() // widest, 1)
         for lo in range(0, root.total, step):
+            if lo:
+                self.rest(step * widest)
             hi = min(lo + step, root.total)
             made, first = {}, {}
 
@@ -1069,6 +1084,15 @@ class Trial:
                     conn.execute(self.begin)
                     tree(root, r, r + 1)
                     conn.execute("COMMIT")
+
+    def rest(self, rows):
+        """Counts rows that were inserted. Waits for the next turn if they complete a slice."""
+        size = self.slices.get(self.phase)
+        if size:
+            self.inserted_rows += rows
+            if self.inserted_rows >= size:
+                self.inserted_rows = 0
+                self.next_slice()
 
     def write(self, conn, s, rows, per):
         """Inserts rows. Each statement has as many rows as the parameter per; the last one may have fewer."""
@@ -1139,8 +1163,13 @@ class Trial:
     def query(self, p, sample, watch):
         q, parameters = p["query"], self.executions(p)
         clients = [Client(conn, q, parameters) for conn in self.conns[: q["clients"]]]
-        with watch:
-            at_once([c.run for c in clients])
+        size = self.slices.get(self.phase) if len(clients) == 1 else None
+        while True:
+            with watch:
+                at_once([lambda c=c: c.run(size) for c in clients])
+            if clients[0].error or clients[0].done == len(parameters) * q["repeat"]:
+                break
+            self.next_slice()
         histogram = Histogram()
         for c in clients:
             if c.error:
@@ -1176,8 +1205,10 @@ class Trial:
             pool.put(conn)
         clock, mutex = MixClock(), threading.Lock()
         every = [MixClient(self, p, i, clients, clock, pool, mutex) for i in range(clients)]
+        size = self.slices.get(self.phase) if not m.get("rate") else None
+        chunk = max(1, size // clients) if size else m.get("count") or self.CHUNK
         for c in every:
-            c.make(m.get("count") or self.CHUNK)
+            c.make(chunk)
         while not all(c.ended for c in every):
             # A thread that makes parameters would delay the others, since only one
             # thread at a time runs Python. So all threads stop when one has no parameters left.
@@ -1188,7 +1219,10 @@ class Trial:
             for c in every:
                 if c.error:
                     raise c.error
-                c.make(self.CHUNK)
+            if size and not all(c.ended for c in every):
+                self.next_slice()
+            for c in every:
+                c.make(chunk if size else self.CHUNK)
         self.add_up(m, every, sample)
 
     def add_up(self, m, clients, sample):
@@ -1461,7 +1495,7 @@ class MixClient:
 
     def once(self):
         if self.next == len(self.todo):
-            if self.mix.get("count"):
+            if self.mix.get("count") and self.number + self.chosen * self.clients >= self.mix["count"]:
                 self.ended = True
             else:
                 self.clock.dry = True
@@ -1627,22 +1661,27 @@ class Client:
     def __init__(self, conn, query, parameters):
         self.conn, self.query, self.parameters = conn, query, parameters
         self.rows, self.error = 0, None
+        self.done = 0  # executions so far
         self.histogram = Histogram() if len(parameters) * query["repeat"] > 1 else None
 
-    def run(self):
+    def run(self, most=None):
+        """Executes the query with each of the parameters, again and again. Pauses after the given number of executions."""
         try:
-            for _ in range(self.query["repeat"]):
-                self.once()
+            whole = len(self.parameters) * self.query["repeat"]
+            end = whole if most is None else min(whole, self.done + most)
+            while self.done < end:
+                first = self.done % len(self.parameters)
+                self.some(first, min(len(self.parameters), first + end - self.done))
         except Exception as e:
             self.error = e
 
-    def once(self):
+    def some(self, lo, hi):
         sql, wanted = self.query["sql"], self.query["rows"]
         decode, histogram = decoder(self.query["columns"]), self.histogram
         last = time.perf_counter_ns()
-        for r, values in enumerate(self.parameters):
+        for r in range(lo, hi):
             n = 0
-            for row in result_of(self.conn, sql, values):
+            for row in result_of(self.conn, sql, self.parameters[r]):
                 if decode:
                     decode(row)
                 n += 1
@@ -1653,6 +1692,7 @@ class Client:
                 now = time.perf_counter_ns()
                 histogram.record(now - last)
                 last = now
+        self.done += hi - lo
 
 
 class Bench:
@@ -1831,6 +1871,9 @@ LINKED = {
 def main():
     if sys.argv[1:] not in ([], ["--fetchall"]):
         sys.exit(f"usage: {sys.argv[0]} [--fetchall]: it speaks the worker protocol on standard input and output")
+    if hasattr(signal, "SIGHUP"):
+        # The system sends it if the lab dies while this process is stopped. The database must still be removed.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     trial = None
     try:
         request = understood(sys.stdin.buffer.readline())

@@ -49,7 +49,13 @@ phases:
 // workers do and answer the same.
 func TestSlices(t *testing.T) {
 	t.Parallel()
-	cases := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, sliced))
+	for name, executable := range realWorkers(t) {
+		t.Run(name, func(t *testing.T) { t.Parallel(); testSlices(t, executable) })
+	}
+}
+
+func testSlices(t *testing.T, executable string) {
+	cases := casesOf(t, executable, 7, nil, nil, parse(t, sliced))
 	other := *cases[0]
 	other.ID = 2
 	cases = append(cases, &other)
@@ -84,8 +90,13 @@ func TestSlices(t *testing.T) {
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
 		}
+		// One of the three clients ends the slices. The others may have done less.
+		if n := got["several"]; n < 30 || n > 90 {
+			t.Errorf("the phase of three clients has %d slices", n)
+		}
 		delete(got, "timed")
-		want := map[string]int64{"one": 40, "none": 0, "each": 40, "trees": 40, "alone": 60, "several": 30}
+		delete(got, "several")
+		want := map[string]int64{"one": 40, "none": 0, "each": 40, "trees": 40, "alone": 60}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("slices: -want +got:\n%s", diff)
 		}

@@ -113,8 +113,8 @@ func TestWhyByProof(t *testing.T) {
 	}
 }
 
-// TestRemedies expects the choices with the fewest changes, the fastest first, with the ratio of
-// their rates.
+// TestRemedies expects the remedies to be the choices that change the fewest settings, the fastest
+// first. The price of a remedy is its rate divided by the rate of the failing choice.
 func TestRemedies(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))

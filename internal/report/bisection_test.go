@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// bisection is what a search found in a cell of a comparison, between three releases.
+// bisection returns the result of a search among three releases. phase names the cell in which the
+// search found a change.
 func bisection(phase string, between ...string) bisect.Bisection {
 	run := comparedRun()
 	a := stats.Analyze(run, "native")

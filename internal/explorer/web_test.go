@@ -27,7 +27,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// began is the day before the first run in the store of a test.
+// began is when run number 0 of a test begins.
 var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
 // aRun returns a run of native, mattn and modernc on the workload simple. modernc takes the time

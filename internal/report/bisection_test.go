@@ -62,7 +62,7 @@ func TestBisection(t *testing.T) {
 	}
 }
 
-// Why something failed is said below the answer.
+// TestBisectionReason checks that the reason of a failure is shown below the answer.
 func TestBisectionReason(t *testing.T) {
 	for format, want := range map[string]string{
 		"table": "failed v1.2.0: json: no such function: json_extract [sqlite]", "json": `"why": "v1.2.0: json: no such function: json_extract [sqlite]"`,
@@ -77,8 +77,8 @@ func TestBisectionReason(t *testing.T) {
 	}
 }
 
-// A step that is unclear because of the operations that failed says so, and not how alike the
-// times are.
+// TestBisectionFailuresOpen checks a step that is unclear because of failed operations. It must
+// say so, and not that the times are alike.
 func TestBisectionFailuresOpen(t *testing.T) {
 	b := bisection("read-write mix")
 	s := b.Steps[1]

@@ -150,8 +150,8 @@ func TestLocksTied(t *testing.T) {
 	}
 }
 
-// TestLocksLegend expects no explanation of columns that are not shown, and no price if the
-// operations differ.
+// TestLocksLegend expects explanations of exactly the columns that are shown, and separate ratios
+// for the operations that failed and for all others.
 func TestLocksLegend(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"))
 	for i := range run.Trials {
@@ -248,7 +248,8 @@ func TestLocksTold(t *testing.T) {
 	}
 }
 
-// TestLocksProcesses expects a separate answer for each number of processes.
+// TestLocksProcesses expects a separate answer for each number of processes, and a note about what
+// processes do not share.
 func TestLocksProcesses(t *testing.T) {
 	in := func(n string, s driver.Settings) driver.Settings { return s.With(driver.Settings{"processes": n}) }
 	run := locksRun(in("1", lockSettings("immediate", "5000", "4")), in("2", lockSettings("deferred", "5000", "2")), in("2", lockSettings("immediate", "5000", "2")))

@@ -106,8 +106,8 @@ func recorded(t *testing.T) map[string]bool {
 	return codes
 }
 
-// TestWarningKinds checks that every kind of warning has a name, and that no two kinds share one.
-// The exceptions are the warnings about noise, and caveats that stand for a warning.
+// TestWarningKinds checks that every warning that runs record has a kind, and that every kind has
+// a short name. Only the kinds of noise may share a name.
 func TestWarningKinds(t *testing.T) {
 	codes := recorded(t)
 	if len(codes) < 20 {

@@ -188,7 +188,8 @@ func TestScreenIsPrintable(t *testing.T) {
 	}
 }
 
-// TestScreenSaysRisksInFull checks that no risk is cut, whatever else there is no room for.
+// TestScreenSaysRisksInFull checks that the text of a risk is never cut, even if other lines have
+// no room.
 func TestScreenSaysRisksInFull(t *testing.T) {
 	run := settingsOfMany()
 	for _, width := range []int{60, 80, 100} {
@@ -202,8 +203,8 @@ func TestScreenSaysRisksInFull(t *testing.T) {
 	}
 }
 
-// TestUnsupported checks that what a worker cannot do is not called a failure, and that the
-// tables that the summary lacks for that are counted by workload.
+// TestUnsupported checks that a phase that a worker does not support is not called a failure. If
+// tables are missing from the summary for that reason, they must be counted by workload.
 func TestUnsupported(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "crawshaw")
 	add(run, "simple", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))

@@ -200,7 +200,8 @@ func (f *forecast) measure(ctx context.Context, c *lab.Case, key string) error {
 	return nil
 }
 
-// typical returns the mean of what is known about a workload or, if nothing is, about all workloads.
+// typical returns the mean of the known times of a workload's cases. If none is known, it returns
+// the mean over all workloads.
 func (f *forecast) typical(workload string) time.Duration {
 	list := f.known[workload]
 	if list == nil {

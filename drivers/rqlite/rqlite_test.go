@@ -68,7 +68,7 @@ func wantRows(t *testing.T, db driver.Runner, want int64) {
 
 var pair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: []driver.Type{driver.Int, driver.Int}}
 
-// pairs is a batch of n rows.
+// pairs returns a batch of n rows.
 func pairs(n, perExec int) *driver.Batch {
 	ids := driver.Column{Type: driver.Int}
 	for i := range n {

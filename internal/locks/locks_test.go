@@ -186,7 +186,7 @@ func TestPriceOfTheSameWork(t *testing.T) {
 }
 
 // TestToday expects the fastest and the calmest choice to be compared with today's, in a mix
-// without errors of locks.
+// without lock errors.
 func TestToday(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
@@ -365,7 +365,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestReplayFigures expects errors of locks to be separated from others, and errors of locks that
+// TestReplayFigures expects lock errors to be separated from other errors, and lock errors that
 // were recorded to be included.
 func TestReplayFigures(t *testing.T) {
 	f := newLockedRun()

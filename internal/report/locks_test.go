@@ -318,7 +318,7 @@ func TestLocksNearest(t *testing.T) {
 	}
 }
 
-// TestLocksRecorded has errors of locks that were recorded and that the replay therefore expects.
+// TestLocksRecorded has lock errors that were recorded and that the replay therefore expects.
 // They are listed with their causes, so they must also count as failed operations.
 func TestLocksRecorded(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))

@@ -75,7 +75,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 // limited describes something that is to end within --time.
 type limited struct {
 	what, takes  string // what is measured, and the verb: take or takes
-	fewer, more  string // what to name fewer of, and what to give instead of more --time
+	fewer, more  string // what to name (such as "fewer drivers"), and what may be given instead of --time
 	limit, least time.Duration
 }
 

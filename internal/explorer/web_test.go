@@ -104,7 +104,7 @@ func request(t testing.TB, server *httptest.Server, method, path, body string, h
 		t.Fatal(err)
 	}
 	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
-	r.URL.Opaque = path // as it is
+	r.URL.Opaque = path // sends the path unchanged
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 		if header[i] == "Host" {

@@ -99,7 +99,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// If nobody has set a timeout, the one in force counts.
+// TestWhyByProof checks that the timeout in force counts if nobody has set one.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")
@@ -426,7 +426,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// A phase that is not a mix has nothing to explain.
+// TestNoMix checks that a phase that is not a mix has nothing to explain.
 func TestNoMix(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000)

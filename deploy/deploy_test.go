@@ -1,5 +1,5 @@
-// Package deploy checks the container image's definition and the manifests beside it. It is
-// a module of its own, so that nothing else requires Kubernetes.
+// Package deploy checks the Containerfile and the manifests next to it. It is its own module, so
+// that no other module requires Kubernetes.
 package deploy
 
 import (
@@ -20,8 +20,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// decode decodes the documents of a manifest as the published types are, strictly: a field
-// that there is not, one that is there twice, and a value of another type are errors.
+// decode decodes the documents of a manifest as types of Kubernetes. Unknown fields, repeated
+// fields and values of the wrong type are errors.
 func decode(manifest []byte) (jobs []batchv1.Job, claims []corev1.PersistentVolumeClaim, err error) {
 	for i, text := range bytes.Split(manifest, []byte("\n---\n")) {
 		var kind struct{ APIVersion, Kind string }
@@ -62,8 +62,8 @@ func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolu
 	return jobs, claims
 }
 
-// TestManifests checks what the types do not say: that names which refer to each other are
-// there, and what the API server demands of a Job.
+// TestManifests checks what the types cannot express: that each name that refers to another object
+// exists, and that Jobs satisfy the rules of the API server.
 func TestManifests(t *testing.T) {
 	jobs, claims := manifests(t)
 	if len(jobs) != 3 || len(claims) != 1 {
@@ -136,14 +136,14 @@ func TestDecodeIsStrict(t *testing.T) {
 	}
 }
 
-// stage is one of the Containerfile's.
+// stage is a stage of the Containerfile.
 type stage struct {
 	from, name string
 	made       []string // paths that it copies or makes outside the source tree
 }
 
-// TestContainerfile checks the instructions against the repository: what they copy is there,
-// or an earlier stage has it, and the Go version is that of go.mod.
+// TestContainerfile checks that everything the Containerfile copies is in the repository or was
+// made by an earlier stage, and that its Go version is that of go.mod.
 func TestContainerfile(t *testing.T) {
 	text, err := os.ReadFile("Containerfile")
 	if err != nil {
@@ -206,8 +206,8 @@ func TestContainerfile(t *testing.T) {
 	}
 }
 
-// checkCopy checks that what a COPY copies is in the repository, or in the stage that it
-// names.
+// checkCopy checks that the sources of a COPY exist in the repository or, with --from, in the
+// named stage.
 func checkCopy(t *testing.T, line int, words []string, stages []stage) {
 	t.Helper()
 	from := ""
@@ -231,7 +231,8 @@ func checkCopy(t *testing.T, line int, words []string, stages []stage) {
 	}
 }
 
-// TestNewerModules checks that no module that the image builds needs a newer Go than it has.
+// TestNewerModules checks that no module that the image builds requires a newer Go than the image
+// has.
 func TestNewerModules(t *testing.T) {
 	version := func(name string) string {
 		text, err := os.ReadFile(name)

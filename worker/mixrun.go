@@ -158,7 +158,7 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 
 // limited does an operation with a context that ends after the operation's timeout. The
 // operation counts as canceled if it ends with the context's error. It also does if it ends
-// with a lock's error after the timeout, because some libraries report a canceled wait as a
+// with a lock error after the timeout, because some libraries report a canceled wait as a
 // lock that was not granted.
 func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	timeout := time.Duration(op.TimeoutMS) * time.Millisecond

@@ -132,8 +132,8 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// An answer that contradicts itself is an error. The message says what can still be printed of the
-// run.
+// TestBadAnswer checks that an answer that contradicts itself is an error, and that the message
+// says what can still be printed of the run.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -163,7 +163,8 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// An answer that cannot be stored is still printed, with a warning.
+// TestAnswerNotStored checks that an answer that cannot be stored is still printed, with a
+// warning.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	o := &clusterOptions{store: t.TempDir()}

@@ -99,7 +99,8 @@ func TestSoakCluster(t *testing.T) {
 	}
 }
 
-// A mistake in the flags of cluster is reported in one line, before anything is stored.
+// TestBadCluster checks that a mistake in the flags of cluster is reported in one line, before
+// anything is stored.
 func TestBadCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs commands that ask Go for its version")

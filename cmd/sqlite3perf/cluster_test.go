@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The command that cluster's help recommends for reads has flags that run accepts.
+// TestClusterHelpReads checks that the command that cluster's help recommends for reads has flags
+// that run accepts.
 func TestClusterHelpReads(t *testing.T) {
 	const reads = "run --drivers mattn,rqlite --workloads point-read --set nodes=3"
 	if out, code := run1(t, 0, "cluster", "--help"); code != exitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {

@@ -27,7 +27,8 @@ const maxConfig = 1 << 20
 // reach says what a flag's value can affect apart from the figures of a run.
 type reach string
 
-// The reaches. A flag with one other than harmless is not read from the working directory's file.
+// The reaches. The configuration file in the working directory can set only flags that are
+// harmless.
 const (
 	harmless   reach = ""
 	executes   reach = "runs code that it names"

@@ -263,7 +263,7 @@ func (t *task) where() string {
 	return fmt.Sprintf("%s (%s)", path, name)
 }
 
-// document is the JSON that every command prints.
+// databaseOutput is the JSON that every command on one database prints.
 type databaseOutput struct {
 	Command       string              `json:"command"`
 	Database      string              `json:"database"`

@@ -152,8 +152,8 @@ func indented(text string) document.Paragraph {
 	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
 }
 
-// driverList returns the table of drivers, followed by notes about each. Its shorter forms
-// have notes only about what is not in the list without being named.
+// driverList returns the table of drivers, followed by notes about each. Its shorter forms have no
+// notes about the drivers of the source tree.
 func (s workshop) driverList(ctx context.Context, _ *environment, refs []build.Ref) (document.Document, error) {
 	p := &prober{builder: s.builder}
 	defer p.close()

@@ -75,7 +75,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 // limited describes something that is to end within --time.
 type limited struct {
 	what, takes  string // what is measured, and the verb: take or takes
-	fewer, more  string // what to name fewer of, and what to give instead of more --time
+	fewer, more  string // what to name (such as "fewer drivers"), and what may be given instead of --time
 	limit, least time.Duration
 }
 
@@ -200,7 +200,8 @@ func (f *forecast) measure(ctx context.Context, c *lab.Case, key string) error {
 	return nil
 }
 
-// typical returns the mean of what is known about a workload or, if nothing is, about all workloads.
+// typical returns the mean of the known times of a workload's cases. If none is known, it returns
+// the mean over all workloads.
 func (f *forecast) typical(workload string) time.Duration {
 	list := f.known[workload]
 	if list == nil {

@@ -194,7 +194,8 @@ func TestSoakAdvicePage(t *testing.T) {
 func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
-	// In a mix, each operation would be slow.
+	// The workload has no mix, because the slow driver delays each operation, so a mix would take
+	// too long.
 	place.write("short.yaml", `name: short
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 5s}
 schema: CREATE TABLE t(id INTEGER PRIMARY KEY, name TEXT NOT NULL)

@@ -128,8 +128,8 @@ func runRows(list []store.Entry, most int) [][]string {
 	return rows
 }
 
-// machineOf returns the name of the machine of a run. For another machine, it is the name that the
-// user typed.
+// machineOf returns the name of the machine of a run. If the run was made on another machine, it
+// is the name that the user typed.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 func damagedRuns(path string, list []store.Entry) error {

@@ -146,13 +146,15 @@ func (o *fromOptions) check(database string) (float64, error) {
 
 func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
 
-// seal begins the last line of a workload that workload from wrote. The hash of the text follows.
+// seal is the beginning of the last line of a workload that the command "workload from" wrote. The
+// hash of the text follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
 // sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
 func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n" }
 
-// replaceable reports whether a file does not exist, or is unchanged since workload from wrote it.
+// replaceable reports whether a file does not exist, or has not changed since the command
+// "workload from" wrote it.
 func replaceable(file string) bool {
 	data, err := directory.ReadRegular(file, maxOwn)
 	if err != nil {

@@ -25,8 +25,8 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// TestRemake checks that a command is run with the store that keeps its run, and that the
-// document has what it printed.
+// TestRemake checks that a command is run with --store, so that its run is kept, and that the
+// document then contains the command's output.
 func TestRemake(t *testing.T) {
 	dir := t.TempDir()
 	tool, file := filepath.Join(dir, "tool"), filepath.Join(dir, "doc.md")
@@ -49,7 +49,8 @@ func TestRemake(t *testing.T) {
 	}
 }
 
-// TestRemakeHead checks that a command with "| head -2" leaves its first two lines.
+// TestRemakeHead checks that a document shows only the first two lines of the output of a command
+// that ends with "| head -2".
 func TestRemakeHead(t *testing.T) {
 	dir := t.TempDir()
 	tool, file := filepath.Join(dir, "tool"), filepath.Join(dir, "doc.md")
@@ -79,7 +80,7 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestTables checks that tables in Markdown are replaced as they are.
+// TestTables checks that tables in Markdown are inserted into the document unchanged.
 func TestTables(t *testing.T) {
 	const before = "A\n\n<!-- tables of: go run ./x -each -->\nold\n\nolder\n<!-- end -->\n\nB\n"
 	if d := cmp.Diff([]string{"go run ./x -each"}, commands(before)); d != "" {
@@ -91,7 +92,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-// TestParts checks what is kept of a report.
+// TestParts checks which part of a report a document shows for each word before "of:".
 func TestParts(t *testing.T) {
 	const report = "b is slower\nthan a.\nverdict  cell\nslower   x\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nwarning       a\n              b\n\n" +
 		"Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n\n== c ==\n\nDrivers\nmattn\n"
@@ -113,7 +114,8 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestAsked checks that studies at quick and at full scale can be regenerated apart.
+// TestAsked checks that the studies at the quick scale can be regenerated without those at full
+// scale, and vice versa.
 func TestAsked(t *testing.T) {
 	const quick, full = "sqlite3perf reproduce writers", "sqlite3perf reproduce writers --scale full"
 	for _, c := range []struct {

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// If no settings are requested, the database has a WAL. The library's SQLite then changes
-// synchronous when it first reads the database. The proof must have the changed value from the
-// start, so that the workload is not blamed for the change.
+// TestSettingsThatNobodyAskedFor checks that the proof has the changed value of synchronous from
+// the start. If no settings are requested, the database has a WAL, and the library's SQLite
+// changes synchronous when it first reads the database. The workload must not be blamed for this.
 func TestSettingsThatNobodyAskedFor(t *testing.T) {
 	path, err := json.Marshal(filepath.Join(t.TempDir(), "test.db"))
 	if err != nil {

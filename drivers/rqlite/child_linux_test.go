@@ -18,7 +18,7 @@ var busy = &plan.Plan{
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) SELECT count(*) FROM t, n WHERE length(hex(b)) + i > 0`}},
 }
 
-// CPU time and memory that the nodes use must count as the driver's.
+// TestNodesAreCharged checks that CPU time and memory that the nodes use count as the driver's.
 func TestNodesAreCharged(t *testing.T) {
 	runtime.GC() // frees what other tests have left
 	before := ownCPU(t)

@@ -230,8 +230,8 @@ func (leaver) Leave() error {
 	return errors.Join(errs...)
 }
 
-// The offsets of two bytes in a database file's header: each is 2 if there is a write-ahead
-// log, otherwise 1.
+// writeVersion and readVersion are the offsets of two bytes in a database file's header: each byte
+// is 2 if there is a write-ahead log, otherwise 1.
 const writeVersion, readVersion = 18, 19
 
 func (c *cluster) save(ctx context.Context) error {

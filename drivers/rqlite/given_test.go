@@ -55,8 +55,8 @@ func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
 	return string(data)
 }
 
-// A running cluster is used, and afterward has only the tables that others have created
-// meanwhile.
+// TestRunningCluster checks that a running cluster is used, and that afterward it has only the
+// tables that others have created meanwhile.
 func TestRunningCluster(t *testing.T) {
 	c := running(t, 3)
 	t.Setenv("RQLITE_ADDRESSES", " "+c.Nodes[2].HTTP+", http://"+c.Nodes[0].HTTP+"/")
@@ -149,7 +149,8 @@ func TestRunningClusterFails(t *testing.T) {
 	}
 }
 
-// If nothing answers at a port, or if another program does, the error says so in one line.
+// TestRunningClusterIsNone checks the error, in one line, if nothing answers at a port, or if
+// another program does.
 func TestRunningClusterIsNone(t *testing.T) {
 	rqlite.Impatient(t, 100*time.Millisecond)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, but never answers
@@ -172,7 +173,7 @@ func TestRunningClusterIsNone(t *testing.T) {
 	}
 }
 
-// If a cluster loses its quorum while it is used, the error is one line.
+// TestQuorumLost checks that the error is one line if a cluster loses its quorum while it is used.
 func TestQuorumLost(t *testing.T) {
 	c := running(t, 3)
 	t.Setenv("RQLITE_ADDRESSES", strings.Join(c.Addresses(), ","))
@@ -196,8 +197,8 @@ func wantNothing(t *testing.T, what string, c *nodes.Cluster) {
 	}
 }
 
-// A trial leaves nothing in a running cluster if the cluster cannot have its settings, or if the
-// trial fails.
+// TestRunningClusterRefused checks that a trial leaves nothing in a running cluster if the cluster
+// cannot have its settings, or if the trial fails.
 func TestRunningClusterRefused(t *testing.T) {
 	c := running(t, 1)
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
@@ -229,8 +230,8 @@ func TestRunningClusterRefused(t *testing.T) {
 	}
 }
 
-// A process that exits without closing its databases leaves no tables, and cannot create any
-// after that.
+// TestLeave checks that a process that exits without closing its databases leaves no tables, and
+// that it cannot create any after that.
 func TestLeave(t *testing.T) {
 	c := running(t, 1)
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
@@ -247,8 +248,8 @@ func TestLeave(t *testing.T) {
 	wantNothing(t, "after closing", c)
 }
 
-// The error names the tables that cannot be dropped and the command to type. All other tables
-// are dropped.
+// TestNotDropped checks that the error names the tables that cannot be dropped and the command to
+// type, and that all other tables are dropped.
 func TestNotDropped(t *testing.T) {
 	c := running(t, 1, "-fk")
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)

@@ -28,8 +28,9 @@ func endless(w io.Writer, text string) {
 	}
 }
 
-// If a node is stopped, faulty or hostile, the error names it in one line. The driver uses
-// little memory, and sends nothing to addresses that the node gives.
+// TestHostileNode checks that the error names, in one line, a node that is stopped, faulty or
+// hostile, and that the driver uses little memory and sends nothing to addresses that the node
+// gives.
 func TestHostileNode(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

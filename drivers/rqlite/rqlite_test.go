@@ -68,7 +68,7 @@ func wantRows(t *testing.T, db driver.Runner, want int64) {
 
 var pair = driver.Statement{SQL: "INSERT INTO t VALUES (?, ?)", Params: []driver.Type{driver.Int, driver.Int}}
 
-// pairs is a batch of n rows.
+// pairs returns a batch of n rows.
 func pairs(n, perExec int) *driver.Batch {
 	ids := driver.Column{Type: driver.Int}
 	for i := range n {
@@ -77,7 +77,8 @@ func pairs(n, perExec int) *driver.Batch {
 	return &driver.Batch{PerExec: perExec, Columns: []driver.Column{ids, ids}}
 }
 
-// Settings are shown as the nodes report them or as they are sent in requests.
+// TestSettings checks that settings are shown as the nodes report them or as they are sent in
+// requests.
 func TestSettings(t *testing.T) {
 	for _, s := range []driver.Settings{
 		{"nodes": "1", "read_consistency": "none", "queued_writes": "on", "request_rows": "2"},
@@ -100,8 +101,8 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// A request is a transaction: it is a single statement, or it has the statements that COMMIT
-// sends.
+// TestRequests checks that each request is a transaction: a single statement, or the statements
+// that COMMIT sends.
 func TestRequests(t *testing.T) {
 	two := driver.Statement{SQL: pair.SQL + ", (?, ?)", Params: slices.Repeat(pair.Params, 2)}
 	for _, c := range []struct {
@@ -164,7 +165,8 @@ func inTransaction(ctx context.Context, db driver.DB, st driver.Stmt, b *driver.
 	return errors.Join(err, tx.Commit(ctx))
 }
 
-// SQL that would need its own connection fails with an error that says so, and has no effect.
+// TestUnsupported checks that SQL that would need its own connection fails with an error that says
+// so, and has no effect.
 func TestUnsupported(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for sql, want := range map[string]string{
@@ -205,7 +207,8 @@ func withConn(ctx context.Context, db driver.DB, f func(driver.Conn) error) erro
 	return errors.Join(f(c), c.Close())
 }
 
-// Errors have the primary code that belongs to the words of SQLite's message.
+// TestCodes checks that errors have the primary code that belongs to the words of SQLite's
+// message.
 func TestCodes(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE s (n INTEGER NOT NULL UNIQUE CHECK (n > 0)) STRICT; INSERT INTO s VALUES (1)")
 	for sql, code := range map[string]int{
@@ -231,7 +234,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// A program without types gets the values that the library makes from JSON.
+// TestAsk checks the values that a program without types gets: those that the library makes from
+// JSON.
 func TestAsk(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE v (i INTEGER, r REAL, t TEXT, b BLOB)")
 	err := withConn(t.Context(), db, func(c driver.Conn) error {
@@ -264,7 +268,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// The function that Keep returns restores the database.
+// TestKeep checks that the function that Keep returns restores the database.
 func TestKeep(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "3"}, table+"; INSERT INTO t VALUES (1, 1)")
 	restore, err := db.(driver.Restorer).Keep(t.Context())
@@ -280,7 +284,7 @@ func TestKeep(t *testing.T) {
 	wantRows(t, db, 1)
 }
 
-// Sizes includes the data of all nodes.
+// TestSizes checks that Sizes includes the data of all nodes.
 func TestSizes(t *testing.T) {
 	sizes := func(nodes string) int64 {
 		db := open(t, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": nodes}, table)
@@ -329,8 +333,8 @@ func process(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// Other processes use the nodes that the first process has started. If the first process is
-// killed, other processes must still be able to open the database.
+// TestProcesses checks that other processes use the nodes that the first process has started, and
+// that they can still open the database if the first process is killed.
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := open(t, path, nil, table)
@@ -365,7 +369,7 @@ func onlyDatabase(t *testing.T, path string) {
 	}
 }
 
-// A file that cannot become a database of the cluster is not changed.
+// TestBadFile checks that a file that cannot become a database of the cluster is not changed.
 func TestBadFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	text := "SQLite format 3\x00" + strings.Repeat("no database", 1000)

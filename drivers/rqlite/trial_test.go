@@ -38,8 +38,8 @@ func builtin(t *testing.T, name string) *plan.Plan {
 	return of.Plan
 }
 
-// The workloads run on a cluster and return the values that the generators make. The settings
-// are proven. Only the database is left at the end.
+// TestTrials checks that the workloads run on a cluster and return the values that the generators
+// make, that the settings are proven, and that only the database is left at the end.
 func TestTrials(t *testing.T) {
 	for _, c := range []struct {
 		workload string
@@ -106,7 +106,7 @@ func verify(t *testing.T, gen *plan.Gen, p *plan.Plan, s *protocol.Sample) (n in
 	return n
 }
 
-// A request that a cluster cannot fulfill is refused at once.
+// TestRefused checks that a request that a cluster cannot fulfill is refused at once.
 func TestRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	for name, r := range map[string]protocol.Request{

@@ -25,7 +25,7 @@ var busy = &plan.Plan{
 		SELECT count(*) FROM t a, (SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4) WHERE length(hex(a.b)) = 200`}},
 }
 
-// CPU time and memory that the child uses must count as the driver's.
+// TestChildIsCharged checks that CPU time and memory that the child uses count as the driver's.
 func TestChildIsCharged(t *testing.T) {
 	before := ownCPU(t)
 	answers := trial(t, busy, driver.Settings{"cache_size": "-65536"})
@@ -85,8 +85,8 @@ func children(t *testing.T) (list []int) {
 	return list
 }
 
-// There is one child for each connection, and none is left at the end. If a child dies, the
-// statement that it runs fails and doesn't hang.
+// TestChildren checks that there is one child for each connection, and that none is left at the
+// end. If a child dies, the statement that it runs fails and doesn't hang.
 func TestChildren(t *testing.T) {
 	others := children(t)
 	open := func(size string) (driver.DB, []int) {

@@ -44,7 +44,7 @@ func open(t *testing.T, s driver.Settings) (driver.DB, error) {
 	return db, err
 }
 
-// A program that isn't sqinn 1.x is reported as such.
+// TestExecutable checks that a program that isn't sqinn 1.x is reported as such.
 func TestExecutable(t *testing.T) {
 	for name, c := range map[string]struct{ path, version, want string }{
 		"absent":        {"/nonexistent/sqinn", "", "starting sqinn, as SQINN_PATH or PATH names it: "},

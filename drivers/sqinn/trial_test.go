@@ -46,7 +46,7 @@ func samples(t *testing.T, answers []protocol.Response) (list []protocol.Respons
 	return list
 }
 
-// The built-in workloads return the values that the generators make, with
+// TestTrials checks that the built-in workloads return the values that the generators make, with
 // settings that are proven on each connection.
 func TestTrials(t *testing.T) {
 	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
@@ -92,8 +92,8 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// All rows of a batch are sent in one request, no matter how many rows a statement has. The
-// executions of an ad hoc statement are sent one by one.
+// TestRequests checks that all rows of a batch are sent in one request, no matter how many rows a
+// statement has, and that the executions of an ad hoc statement are sent one by one.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		adHoc  bool

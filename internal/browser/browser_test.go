@@ -34,8 +34,8 @@ func open(t *testing.T, html string, l browser.Look) *browser.Page {
 	return p
 }
 
-// TestPage uses all that tests of pages rely on, so that they cannot pass because the
-// browser saw nothing.
+// TestPage checks the features of this package that tests of pages rely on. If one were broken,
+// those tests could pass without having seen the page.
 func TestPage(t *testing.T) {
 	p := open(t, `<!doctype html><title>x</title>
 <img src="/missing-alt.png"><p style="color:#eee;background:#fff">faint</p>
@@ -104,7 +104,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// waitForFile waits until a file is there and has bytes.
+// waitForFile waits until a file exists and is not empty.
 func waitForFile(t *testing.T, file string) {
 	t.Helper()
 	for {

@@ -198,7 +198,8 @@ func (c *canvas) nothing(y float64) *canvas {
 	return c.foot(y+22, "nothing to draw")
 }
 
-// Series are distinguished by markers and dashes as well as by color.
+// markers is the number of different markers. Series are distinguished by markers and dashes as
+// well as by color.
 const markers = 6
 
 var dashes = [][]float64{nil, {7, 3}, {2, 3}, {9, 3, 2, 3}, {4, 3}}

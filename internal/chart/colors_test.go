@@ -59,8 +59,8 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// TestLooks checks that as many series as there may be drivers look different, and that series
-// with the same color also differ without color.
+// TestLooks checks that the looks of many series differ. Two series with the same color must have
+// different markers and different dashes.
 func TestLooks(t *testing.T) {
 	for i := range 2 * lineses {
 		for j := range i {
@@ -75,7 +75,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestOwnLook checks that series have the looks that they set, at any place.
+// TestOwnLook checks that a series with an explicit Look is drawn with that look in every kind of
+// chart.
 func TestOwnLook(t *testing.T) {
 	third := Look{Color: 3}
 	for name, c := range map[string]Chart{

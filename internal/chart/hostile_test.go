@@ -86,8 +86,8 @@ func drawAll(t *testing.T, list []Chart) {
 	}
 }
 
-// TestCommandsOfCI checks that the source of a picture has nothing that a CI service that
-// shows it takes for a command.
+// TestCommandsOfCI checks that the SVG of a picture contains no text that a CI service would take
+// for a command when it prints the SVG.
 func TestCommandsOfCI(t *testing.T) {
 	for _, text := range []string{"##[error]x", "a ##vso[task.setvariable]x", "###teamcity[x]", "##\n[error]"} {
 		for _, c := range all(text, []float64{1, 2, 3, 4, 5, 6, 7}, Page, Linear) {

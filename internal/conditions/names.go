@@ -67,7 +67,8 @@ func revision(build map[string]string) string {
 	return v
 }
 
-// SQLiteVersion returns the version of SQLite that the case's proof reports, or "" without a proof.
+// SQLiteVersion returns the version of SQLite that the case's proof reports, or [document.Absent]
+// if there is no proof.
 func SQLiteVersion(o *stats.Outcome) string {
 	if p := o.Proof(); p != nil {
 		return p.SQLiteVersion

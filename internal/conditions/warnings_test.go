@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestListed checks that a list of runs names each kind of warning once, and leaves out what nearly
-// every run has.
+// TestListed checks that a list of runs names each kind of warning once, and leaves out the kinds
+// that nearly every run has.
 func TestListed(t *testing.T) {
 	codes := []string{result.WarningVirtual, result.WarningRobbed, result.WarningGovernor, result.WarningLoad, "new", result.WarningClock, "newer"}
 	if got, want := conditions.Listed(codes), []string{"clock", "warning", "noise"}; !slices.Equal(got, want) {
@@ -21,8 +21,8 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestNoise checks that all noise of a machine is one line, and that it is no alarm if it is only
-// what nearly every run has.
+// TestNoise checks that all warnings about noise share one line, and that the line does not alarm
+// if nearly every run has these warnings.
 func TestNoise(t *testing.T) {
 	usual := []result.Warning{{Code: result.WarningGovernor, Message: "powersave"}, {Code: result.WarningVirtual, Message: "kvm"}}
 	all := slices.Concat(usual, []result.Warning{

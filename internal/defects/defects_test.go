@@ -108,8 +108,8 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
-// TestData checks that every entry is whole: its effect is one of those that are known, its
-// versions are versions, in order, and its sources are addresses.
+// TestData checks that every entry is complete: it has a known effect, valid versions in ascending
+// order, and sources that are URLs.
 func TestData(t *testing.T) {
 	version := regexp.MustCompile(`^(|3(\.\d+)+|v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)$`)
 	seen := map[string]bool{}
@@ -174,7 +174,7 @@ The worst come first. To add one, write an entry with its source into internal/d
 
 `
 
-// page is docs/defects.md.
+// page returns the text that docs/defects.md must have.
 func page() string {
 	list := defects.All()
 	slices.SortStableFunc(list, func(a, b defects.Defect) int {

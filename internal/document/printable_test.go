@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// TestPrintableTogether writes lines from two goroutines, as a signal and a command do. The
-// race detector sees what is shared.
+// TestPrintableTogether lets two goroutines write lines to one writer, as a command and its
+// handler of signals do. The race detector reports data that they share without a lock.
 func TestPrintableTogether(t *testing.T) {
 	var b bytes.Buffer
 	w := document.Printable(&b)

@@ -7,8 +7,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// TestNoWordBroken checks that a word which fits the terminal is never broken, even if it does not
-// fit beside its label, and that URLs and data source names are whole whatever their length.
+// TestNoWordBroken checks that a word is never broken if it fits the terminal, even if it does not
+// fit next to its label. URLs and data source names are never broken, however long they are.
 func TestNoWordBroken(t *testing.T) {
 	const dsn = "file:app.db?_pragma=journal_mode(wal)&_pragma=synchronous(normal)&_pragma=busy_timeout(5000)&_txlock=immediate"
 	long := strings.Repeat("x", 38)
@@ -37,7 +37,7 @@ func TestNoWordBroken(t *testing.T) {
 	}
 }
 
-// TestLongWords checks where words that no line can hold are broken.
+// TestLongWords checks where a word that is wider than a line is broken.
 func TestLongWords(t *testing.T) {
 	for word, want := range map[string]string{
 		"github.com/sqlite3perf/sqlite3perf/internal": "github.com/sqlite3perf/|sqlite3perf/internal",

@@ -70,8 +70,8 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestNeverTheUsersFile checks that no opening uses a file outside its directory, and that paths
-// stay paths and URIs stay URIs.
+// TestNeverTheUsersFile checks that every database is opened in its own directory, whatever file
+// the DSN names. A path must remain a path, and a URI must remain a URI.
 func TestNeverTheUsersFile(t *testing.T) {
 	for text, want := range map[string]string{
 		"x.db?_fk=1":                      "x.db?_fk=1",

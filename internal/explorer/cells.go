@@ -25,7 +25,7 @@ type Table struct {
 	Phase    string `json:"phase"`
 	Unit     string `json:"unit"`
 	Of       string `json:"of,omitempty"`       // only of the metric p99: the kind of operations, such as "write", or "the slowest kind (write)"
-	Base     string `json:"base,omitempty"`     // the driver that ratios divide by
+	Base     string `json:"base,omitempty"`     // driver that ratios are relative to
 	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor; otherwise Base is the fastest driver
 	Cells    []Cell `json:"cells"`              // the best cell first; cells without a figure last
 	Pair     *Pair  `json:"pair,omitempty"`     // comparison of times, if the request names exactly two drivers and both have figures

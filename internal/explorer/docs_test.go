@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDocumentedRequests sends each request of docs/explorer.md. The answer must have
-// everything that the example after it has; its texts and numbers may be others.
+// TestDocumentedRequests sends each request of docs/explorer.md. The answer must have every key of
+// the example in the document. Texts and numbers may differ.
 func TestDocumentedRequests(t *testing.T) {
 	text, err := os.ReadFile("../../docs/explorer.md")
 	if err != nil {
@@ -41,8 +41,8 @@ func TestDocumentedRequests(t *testing.T) {
 	}
 }
 
-// lacks lists what an example has and an answer doesn't. Of a list the first elements are
-// compared.
+// lacks lists the keys that an example has and an answer does not. It compares only the first
+// elements of lists.
 func lacks(want, got any, at string) []string {
 	if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
 		return []string{fmt.Sprintf("%s is a %T, in the document a %T", at, got, want)}

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// multiply makes 1,000 runs out of run 1.
+// multiply copies run 1 until the store has 1,000 runs.
 const multiply = `
 PRAGMA synchronous = off;
 BEGIN;
@@ -50,9 +50,8 @@ func large() *result.Run {
 	return r
 }
 
-// BenchmarkLargeStore asks a server that has just started for what each view needs, on a
-// store of 1,000 runs and a million samples, and then once more. It reports the size of
-// the answers.
+// BenchmarkLargeStore sends the requests of each view twice to a server that has just started. The
+// store has 1,000 runs and a million samples. The benchmark reports the size of the answers.
 func BenchmarkLargeStore(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "results.db")
 	st, err := store.Open(b.Context(), path)

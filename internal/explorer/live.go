@@ -45,7 +45,7 @@ type Figure struct {
 	Phase    string        `json:"phase"`
 	Driver   string        `json:"driver"`
 	Case     int           `json:"case"`
-	Base     string        `json:"base,omitempty"` // the driver that the ratio divides by
+	Base     string        `json:"base,omitempty"` // driver that the ratio is relative to
 	Median   float64       `json:"median"`         // the ratio, or seconds
 	Summary  stats.Summary `json:"summary"`
 	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a share of it; absent if there are too few samples

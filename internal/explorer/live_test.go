@@ -22,7 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A run that something else writes into the store is shown as it goes on.
+// TestProgress checks that the progress of a run is shown while another process writes the run
+// into the store.
 func TestProgress(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	server := serving(t, Options{Store: path, Floor: "native"})
@@ -83,7 +84,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// Progress lists no more than maxBad cases that failed.
+// TestProgressIsLimited checks that progress lists at most maxBad failed cases.
 func TestProgressIsLimited(t *testing.T) {
 	r := aRun(1, 1)
 	c, trial := r.Cases[2], r.Trials[0]
@@ -124,8 +125,8 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// A run whose process is gone is not waited for, if that can be known, even while another one
-// is measured in its directory.
+// TestAliveByLock checks that a run whose process has ended is not shown as in progress if the
+// server can know that, even if another run is measured in the same directory.
 func TestAliveByLock(t *testing.T) {
 	here := result.Machine{Hostname: "here", Directory: "/databases"}
 	other := result.Machine{Hostname: "here", Directory: "/other"}
@@ -161,8 +162,8 @@ func TestAliveByLock(t *testing.T) {
 	}
 }
 
-// launching serves a store from which a shell can be started instead of a run. It says what
-// the page wants, and ends by itself or by an interrupt.
+// launching serves a store. Instead of runs, its pages start a shell script, which prints the
+// drivers that the page asked for. The script ends by itself or when it is interrupted.
 func launching(t *testing.T) (*Server, *httptest.Server) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	site := New(Options{Store: path, Floor: "native", Launcher: &Launcher{
@@ -184,13 +185,14 @@ func launching(t *testing.T) (*Server, *httptest.Server) {
 	return site, server
 }
 
-// post asks for a run, with the token.
+// post sends a request to start or stop a run, with the token.
 func post(t *testing.T, site *Server, server *httptest.Server, method, body string) (int, string) {
 	status, _, text := request(t, server, method, "/api/v1/current", body, tokenHeader, site.token, "Origin", server.URL)
 	return status, text
 }
 
-// until waits until the job is as it should be.
+// until waits until is reports true for the job. The parameter what describes that for the error
+// message.
 func until(t *testing.T, server *httptest.Server, what string, is func(*Job) bool) *Job {
 	t.Helper()
 	for range 1000 {
@@ -229,12 +231,12 @@ func TestJob(t *testing.T) {
 	if *j.Status != 130 || j.Run != 0 {
 		t.Errorf("%+v", j)
 	}
-	// Another one, which ends by itself.
+	// The second run ends by itself.
 	if status, body := post(t, site, server, "POST", `{"scale": "full"}`); status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, body)
 	}
 	until(t, server, "ends with status 4", func(j *Job) bool { return j.State == jobEnded && *j.Status == 4 })
-	// The server ends while a third goes on.
+	// The server ends during the third run.
 	if status, body := post(t, site, server, "POST", `{}`); status != http.StatusOK {
 		t.Fatalf("status %d: %s", status, body)
 	}
@@ -245,7 +247,7 @@ func TestJob(t *testing.T) {
 	}
 }
 
-// A process that heeds no interrupt is ended.
+// TestStopAtOnce checks that a process that ignores interrupts is killed.
 func TestStopAtOnce(t *testing.T) {
 	site, server := launching(t)
 	site.grace = 10 * time.Millisecond
@@ -320,8 +322,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// Only who has the token is told that a run can be started. Versions are those that the tool
-// knows, and those of the store.
+// TestChoices checks that only a client with the token learns that it can start runs. The versions
+// on offer are those that the tool knows and those in the store.
 func TestChoices(t *testing.T) {
 	site, server := launching(t)
 	st, err := store.Open(t.Context(), site.options.Store)
@@ -355,7 +357,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// Events tell what has changed, and are limited.
+// TestEvents checks that a stream of events reports changes, and that the number of streams is
+// limited.
 func TestEvents(t *testing.T) {
 	site, server := launching(t)
 	open := func() (status int, kind string, body io.Reader) {
@@ -398,7 +401,8 @@ func TestEvents(t *testing.T) {
 	if status, _, _ := open(); status != http.StatusServiceUnavailable {
 		t.Errorf("one more: status %d", status)
 	}
-	// Those that have lasted for a while give way, so nobody can hold all.
+	// A new stream replaces one that has been open for a while, so that no client can occupy all
+	// of them.
 	site.streams.mu.Lock()
 	for _, x := range site.streams.open {
 		x.began = x.began.Add(-keepStream)

@@ -31,7 +31,7 @@ import (
 // Options say what the explorer serves, and under which names.
 type Options struct {
 	Store string // path of the store's file
-	Floor string // name of the floor, the driver that ratios divide by
+	Floor string // name of the floor, the driver that ratios are relative to
 
 	// Hosts are the host names, without a port, that requests may use for this server. IP
 	// addresses and localhost are always allowed, because no foreign site can use them as

@@ -27,11 +27,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// began is when the first run of a test's store began.
+// began is when run number 0 of a test begins.
 var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// aRun returns a run of native, mattn and modernc on the workload simple. modernc takes
-// slower times as long as mattn.
+// aRun returns a run of native, mattn and modernc on the workload simple. modernc takes the time
+// of mattn multiplied by slower. The run begins number days after began.
 func aRun(number int, slower float64) *result.Run {
 	start := began.AddDate(0, 0, number)
 	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Seed: 1 << 60, Scale: "quick", Rounds: 10,
@@ -62,7 +62,7 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns serves a store with some runs, with other options.
+// servingRuns does what serveRuns does, after change has changed the options.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -95,7 +95,8 @@ func serving(t testing.TB, o Options) *httptest.Server {
 	return server
 }
 
-// request returns the status, header and body of an answer. header has names and values.
+// request sends a request and returns the status, header and body of the response. The parameter
+// header has names, each followed by its value.
 func request(t testing.TB, server *httptest.Server, method, path, body string, header ...string) (int, http.Header, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, server.URL, strings.NewReader(body))
@@ -103,7 +104,7 @@ func request(t testing.TB, server *httptest.Server, method, path, body string, h
 		t.Fatal(err)
 	}
 	path, r.URL.RawQuery, _ = strings.Cut(path, "?")
-	r.URL.Opaque = path // as it is
+	r.URL.Opaque = path // sends the path unchanged
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 		if header[i] == "Host" {
@@ -138,8 +139,8 @@ func get[T any](t testing.TB, server *httptest.Server, path string) T {
 	return v
 }
 
-// TestDefects checks which defects a run says that its cases have, and on which machine they
-// matter.
+// TestDefects checks which known defects a run lists, and which of them can do harm on the run's
+// machine.
 func TestDefects(t *testing.T) {
 	run := aRun(1, 1)
 	run.Machine.OS, run.Machine.Arch = "linux", "amd64"
@@ -234,7 +235,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// A store may not exist yet, and may change while it is served.
+// TestStoreChanges serves a store that does not exist at first, and that changes while it is
+// served.
 func TestStoreChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	server := serving(t, Options{Store: path, Floor: "native"})
@@ -276,7 +278,7 @@ func TestStoreChanges(t *testing.T) {
 		t.Errorf("stopped %q", run.Stopped)
 	}
 
-	// Another file takes its place.
+	// Another file replaces the store.
 	if err := os.Rename(path, path+".old"); err != nil {
 		t.Fatal(err)
 	}
@@ -354,8 +356,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// What sqlite3perf adds is said of a pair of drivers, and of a row that leads another by less,
-// also if it is not the best.
+// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the
+// difference between two drivers. A row must say so if that holds for its lead over a slower row,
+// even if the row is not the fastest.
 func TestOwnCost(t *testing.T) {
 	r := aRun(1, 1.5)
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -383,7 +386,8 @@ func TestOwnCost(t *testing.T) {
 	}
 }
 
-// Rows that are not told apart from the first have its color.
+// TestFirstOrTied checks that rows that do not differ significantly from the first row are marked
+// like it.
 func TestFirstOrTied(t *testing.T) {
 	r := aRun(1, 1)
 	for i := range r.Trials {
@@ -398,7 +402,8 @@ func TestFirstOrTied(t *testing.T) {
 	}
 }
 
-// TestKindsOfP99 checks that a 99th percentile says of which operations it is.
+// TestKindsOfP99 checks that an answer about 99th percentiles names the kind of operations that
+// each one is about.
 func TestKindsOfP99(t *testing.T) {
 	r := aRun(1, 2)
 	for i := range r.Trials {
@@ -416,7 +421,8 @@ func TestKindsOfP99(t *testing.T) {
 	}
 }
 
-// A run has pictures. What is chosen leaves out others, and those that would be empty.
+// TestCharts checks which pictures of a run an answer lists. The parameters of the request select
+// pictures. Pictures that would be empty are left out.
 func TestCharts(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	kinds := func(query string) string {
@@ -462,8 +468,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// A figure that is not time has a ratio to the base, where both are known, and says which is
-// the better.
+// TestRatios checks the ratios of metrics other than time. A figure has a ratio if it and the
+// figure of the base are known. The answer says whether less or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{
@@ -488,7 +494,8 @@ func TestRatios(t *testing.T) {
 	}
 }
 
-// A list counts cases that are not ok, and kinds of warnings, and says why a run ended.
+// TestListCounts checks that the list of runs counts the cases that are not OK and the kinds of
+// warnings, and says why each run ended.
 func TestListCounts(t *testing.T) {
 	bad, warned := aRun(2, 1), aRun(3, 1)
 	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
@@ -507,7 +514,8 @@ func TestListCounts(t *testing.T) {
 	}
 }
 
-// Trends begin with what several runs have measured.
+// TestTrendsStart checks that trends start with a workload and a driver that several runs have
+// measured.
 func TestTrendsStart(t *testing.T) {
 	other := aRun(3, 1)
 	other.Workloads[0].Name = "another"
@@ -520,8 +528,9 @@ func TestTrendsStart(t *testing.T) {
 	}
 }
 
-// A comparison of runs that were made at different times says what may explain it: what to
-// beware of in both, and that the builds are the same.
+// TestCompareBeware compares runs that were made at different times. The answer must have the
+// warnings of both runs, and say whether their builds are the same, because either may explain a
+// difference.
 func TestCompareBeware(t *testing.T) {
 	loaded := aRun(2, 2)
 	loaded.Warnings = []result.Warning{{Code: "load", Message: "the machine was busy"}}
@@ -555,7 +564,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// A request that no page makes is refused, with a reason.
+// TestHostileRequests checks that a request that no page sends is refused, with a reason.
 func TestHostileRequests(t *testing.T) {
 	server := serveRuns(t, aRun(1, 1))
 	host := strings.TrimPrefix(server.URL, "http://")
@@ -632,7 +641,8 @@ func TestHostileRequests(t *testing.T) {
 			t.Errorf("%s %.60s: headers %v", c.method, c.path, header)
 		}
 	}
-	// Go's client sends no zone.
+	// Go's client removes the zone of an IPv6 address, so these host names are tested without a
+	// request.
 	for name, want := range map[string]bool{
 		"[::1%25evil.example]:8317": false, "[::1%25evil.example]": false, "[fe80::1%25eth0]": false, "[::1%evil.example]": false, "evil.example@127.0.0.1": false, "127.0.0.1/evil.example": false,
 		"127.0.0.1#evil.example": false, "127.0.0.1?evil.example": false, "[::1]evil.example": false, "": false, "[::1]": true, "[::1]:8317": true, "127.0.0.1": true, "LocalHost:8317": true,
@@ -647,7 +657,8 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// What a store says is text. Long texts are cut, and never part of the page itself.
+// TestHostileStore checks that texts from a store appear in pages only as text, and that long
+// texts are cut.
 func TestHostileStore(t *testing.T) {
 	const script = `</script><script>alert(1)</script>`
 	r := aRun(1, 1)
@@ -679,7 +690,8 @@ func TestHostileStore(t *testing.T) {
 	}
 }
 
-// A large store is read in parts, the newest runs first.
+// TestTrendsInParts checks that the trends of a large store are read in parts, beginning with the
+// newest runs.
 func TestTrendsInParts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -707,7 +719,8 @@ func TestTrendsInParts(t *testing.T) {
 	}
 }
 
-// A trend joins only what was measured in the same way, and finds where its level changes.
+// TestTrends checks that a trend joins only figures that were measured in the same way, and that
+// it finds the run in which the level changes.
 func TestTrends(t *testing.T) {
 	var runs []*result.Run
 	noise := rand.New(rand.NewPCG(1, 1))
@@ -757,7 +770,8 @@ func TestTrends(t *testing.T) {
 	}
 }
 
-// A run whose record contradicts itself is listed as damaged, and harms no other.
+// TestDamagedStore checks that a run whose record contradicts itself is listed as damaged, and
+// that all other runs can still be read.
 func TestDamagedStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -809,8 +823,8 @@ func TestDamagedStore(t *testing.T) {
 	get[*Run](t, server, "/api/v1/runs/4")
 }
 
-// A run with an answer leads to it. One that has nothing else is never taken for one with
-// samples.
+// TestAnsweredRun checks that a run with an answer links to that answer. A run without samples
+// must never be used like a run with samples.
 func TestAnsweredRun(t *testing.T) {
 	tuned, diffed := aRun(2, 1), aRun(3, 1)
 	tuned.Answer = &result.Answer{Question: result.QuestionTune, Version: 1, Value: []byte("{}")}
@@ -845,7 +859,8 @@ func TestAnsweredRun(t *testing.T) {
 	}
 }
 
-// A run of profiles leads to its report, and is never taken for one with samples.
+// TestProfiledRun checks that a run of profiles links to its report. It must never be used like a
+// run with samples.
 func TestProfiledRun(t *testing.T) {
 	profiled := aRun(3, 1)
 	profiled.Trials, profiled.Profiles = nil, &result.Profiles{Phase: "insert"}
@@ -880,7 +895,9 @@ func TestProfiledRun(t *testing.T) {
 	}
 }
 
-// The samples of a case that was refused for what a connection read back later have that.
+// TestReadBack checks a case that was refused because a connection read back another value of a
+// setting after a phase. The answer with the samples must contain the settings that the
+// connections read back.
 func TestReadBack(t *testing.T) {
 	r := aRun(1, 1)
 	x := &r.Trials[1]

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// whyWords explain an error of a lock, in two parts. A small terminal shows only the first part.
+// whyWords explain a lock error, in two parts. A small terminal shows only the first part.
 var whyWords = map[LockWhy][2]string{
 	WhyNoWait: {"another connection held the lock, and busy_timeout=0 means not to wait"},
 	WhySnapshot: {"it read, another committed, then it tried to write. BEGIN IMMEDIATE prevents this",

@@ -229,10 +229,10 @@ type LockCause struct {
 	MeanNS int64 `json:"mean_ns,omitempty"`
 }
 
-// LockWhy explains an error of a lock.
+// LockWhy explains a lock error.
 type LockWhy string
 
-// The reasons for errors of locks.
+// The reasons for lock errors.
 const (
 	WhyNoWait        LockWhy = "no-wait"              // another connection held the lock, and busy_timeout is 0
 	WhySnapshot      LockWhy = "snapshot"             // a transaction read and then wanted to write, but another transaction had committed in between

@@ -140,7 +140,7 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating has the choices of a mix that caused no errors of locks on any driver with figures. speeds
+// rating has the choices of a mix that caused no lock errors on any driver with figures. speeds
 // and calms are geometric means over the drivers, by round.
 type rating struct {
 	order         []LockChoice

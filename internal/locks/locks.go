@@ -1,4 +1,4 @@
-// Package locks explains errors of locks: which operations fail under which settings, which change
+// Package locks explains lock errors: which operations fail under which settings, which change
 // ends the errors, and what the change costs.
 package locks
 
@@ -24,16 +24,16 @@ type Locks struct {
 // change it. A mix is paced if its operations are due at fixed times.
 //
 // Choices are compared by the geometric mean over the drivers: of the rate or, if the mix is paced,
-// of the 99th percentile. Best is nil if every choice had errors of locks or endless waits on some
+// of the 99th percentile. Best is nil if every choice had lock errors or endless waits on some
 // driver. Gain and Calmer are nil if the best choice is Today, or if Today had such errors.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
 	Paced       bool           `json:"paced,omitempty"`   // the rate of operations is fixed, so choices are compared by latency
-	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without errors of locks on any driver
-	Equal       []LockChoice   `json:"equal,omitempty"`   // choices without errors of locks that are not measurably slower than Best
+	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without lock errors on any driver
+	Equal       []LockChoice   `json:"equal,omitempty"`   // choices without lock errors that are not measurably slower than Best
 	Nearest     *LockChoice    `json:"nearest,omitempty"` // the choice among Best and Equal with the fewest changes from Today
-	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without errors of locks with the lowest 99.9th percentile
+	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile
 	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
 	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; absent if there are several or none
 	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
@@ -49,7 +49,7 @@ func (m *LockedMix) String() string {
 	return m.TableName.String()
 }
 
-// Choices returns how many choices have a cell with figures and without errors of locks.
+// Choices returns how many choices have a cell with figures and without lock errors.
 func (m *LockedMix) Choices() int {
 	seen := map[LockChoice]bool{}
 	for _, c := range m.Cells {

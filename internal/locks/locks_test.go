@@ -99,7 +99,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// If nobody has set a timeout, the one in force counts.
+// TestWhyByProof checks that the timeout in force counts if nobody has set one.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")
@@ -113,8 +113,8 @@ func TestWhyByProof(t *testing.T) {
 	}
 }
 
-// TestRemedies expects the choices with the fewest changes, the fastest first, with the ratio of
-// their rates.
+// TestRemedies expects the remedies to be the choices that change the fewest settings, the fastest
+// first. The price of a remedy is its rate divided by the rate of the failing choice.
 func TestRemedies(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))
@@ -186,7 +186,7 @@ func TestPriceOfTheSameWork(t *testing.T) {
 }
 
 // TestToday expects the fastest and the calmest choice to be compared with today's, in a mix
-// without errors of locks.
+// without lock errors.
 func TestToday(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
@@ -365,7 +365,7 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestReplayFigures expects errors of locks to be separated from others, and errors of locks that
+// TestReplayFigures expects lock errors to be separated from other errors, and lock errors that
 // were recorded to be included.
 func TestReplayFigures(t *testing.T) {
 	f := newLockedRun()
@@ -426,7 +426,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// A phase that is not a mix has nothing to explain.
+// TestNoMix checks that a phase that is not a mix has nothing to explain.
 func TestNoMix(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000)

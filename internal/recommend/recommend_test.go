@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// fake is an imitated driver in a test.
+// fake describes an imitated driver.
 type fake struct {
 	name      string
 	kind      driver.Kind
@@ -44,13 +44,13 @@ var (
 	other   = fake{name: "zombiezen", kind: driver.Transpiled, direct: true, module: "zombiezen.com/go/sqlite", version: "v1.4.2", sqlite: "3.53.4", factor: 1, noise: 0.01, memory: 24, tail: 1}
 )
 
-// with returns a copy of a fake that change has changed.
+// with returns a copy of f to which change was applied.
 func with(f fake, change func(*fake)) fake {
 	change(&f)
 	return f
 }
 
-// story makes a run of the given drivers on a workload with two phases.
+// story returns a run of the given drivers on a workload with two phases.
 func story(rounds int, drivers ...fake) *stats.Analysis {
 	r := &result.Run{ID: 7, Started: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Rounds: rounds, Precision: 0.05, Stopped: result.StoppedRounds,
 		Machine: result.Machine{OS: "linux", Arch: "amd64"}}
@@ -103,7 +103,7 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 	return stats.Analyze(r, "native")
 }
 
-// told decides a story, and describes the decision in a few words.
+// told returns the recommendation from a story, and describes it in a few words.
 func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	footprints := map[string]*result.Footprint{}
 	for _, d := range drivers {

@@ -16,11 +16,11 @@ import (
 // Recommendation says which driver of a run to take.
 type Recommendation struct {
 	*Advice
-	Needs []Need `json:"needs,omitempty"` // what to take if the recommended driver does not meet a need
+	Needs []Need `json:"needs,omitempty"` // advice for needs that the recommended driver does not meet
 	Facts *Facts `json:"-"`
 }
 
-// Need is what to take of the drivers that meet a need.
+// Need is the advice on the drivers that meet a need.
 type Need struct {
 	DatabaseSQL bool `json:"database_sql"` // the driver is used through database/sql
 	WithoutC    bool `json:"without_c"`    // building the driver needs no C compiler
@@ -164,8 +164,8 @@ func (a *Advice) moreRounds() string {
 	return "about " + document.Counted(int64(a.Further), "more round")
 }
 
-// Alternatives lists the condition of the recommendation, what to take for each need that the
-// recommended driver does not meet, and the fastest driver with the reason not to take it, if that
+// Alternatives lists the condition of the recommendation, the driver to use for each need that the
+// recommended driver does not meet, and the fastest driver with the reason not to use it, if that
 // is another one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
@@ -189,7 +189,7 @@ func (r *Rejection) faster(taken string) string {
 	return "as fast as " + taken
 }
 
-// need says what to take for a need, and which faster driver to leave out.
+// need names the driver to use for a need, and the faster driver that was left out, if any.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {
@@ -198,7 +198,8 @@ func (r *Recommendation) need(n *Need) string {
 	return words
 }
 
-// forNeed says what to take for a need, compared with what is recommended without it.
+// forNeed names the driver to use for a need, and compares it with the driver that is recommended
+// without the need.
 func (r *Recommendation) forNeed(n *Need) string {
 	best := r.Names()[0] // there is one, because it is chosen among more candidates than those of the need
 	first := r.Facts.index(best)

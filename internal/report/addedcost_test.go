@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestAddedNoteRatio checks that the difference that may be explained is the least that the
-// interval of the ratio within rounds leaves room for, even if the medians lie closer together.
+// TestAddedNoteRatio checks a note that our own overhead may explain a difference. It must compare
+// the overhead with the smallest difference that the interval of the ratio allows, even if the
+// medians differ by less.
 func TestAddedNoteRatio(t *testing.T) {
 	run := newRun(9)
 	add(run, "simple", nil, rollback, []string{"mattn", "zombiezen"}, bulk("insert", 1, 1000, 1000))
@@ -30,8 +31,8 @@ func TestAddedNoteRatio(t *testing.T) {
 	}
 }
 
-// TestAddedNoteVersions checks that two versions of a driver need no note, because the
-// same is added to both.
+// TestAddedNoteVersions checks that there is no such note about two versions of one driver,
+// because both have the same overhead.
 func TestAddedNoteVersions(t *testing.T) {
 	run := newRun(8)
 	add(run, "simple", nil, rollback, []string{"mattn", "mattn@v1.14.22"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
@@ -44,8 +45,8 @@ func TestAddedNoteVersions(t *testing.T) {
 	}
 }
 
-// TestAddedNote checks two drivers that are told apart by 1.03 s over a million rows.
-// More or less is added to each row of the slower one.
+// TestAddedNote checks two drivers whose times for a million rows differ by 1.03 s. The cases
+// differ in the overhead per row of each driver.
 func TestAddedNote(t *testing.T) {
 	const note = "sqlite3perf's own overhead"
 	for _, tc := range []struct {

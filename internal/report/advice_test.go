@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// advised is what a run of the fixtures advises, with footprints of some of its drivers.
+// advised returns the advice from a run of the fixtures, with footprints of some of its drivers.
 func advised(run *result.Run) advise.Advised {
 	analysis := stats.Analyze(run, "native")
 	facts := recommend.FactsOf(analysis, map[string]*result.Footprint{
@@ -46,8 +46,8 @@ func TestAdviceGolden(t *testing.T) {
 	}
 }
 
-// TestAdvicePage checks the page of each kind of run, and that it has pictures of the times
-// that speed is judged by.
+// TestAdvicePage checks the page of advice for each kind of run, and the number of its pictures of
+// the times by which speed is judged.
 func TestAdvicePage(t *testing.T) {
 	oneCell := func() *result.Run { return insertRun(9, "mattn", "modernc") }
 	for name, c := range map[string]struct {
@@ -78,7 +78,7 @@ func TestAdvicePage(t *testing.T) {
 	}
 }
 
-// TestAdviceTooFew expects advice that does not decide to say how many more rounds would.
+// TestAdviceTooFew expects advice without a decision to say how many more rounds would bring one.
 func TestAdviceTooFew(t *testing.T) {
 	for _, c := range []struct {
 		advice recommend.Advice
@@ -100,8 +100,8 @@ func TestAdviceTooFew(t *testing.T) {
 	}
 }
 
-// TestAdviceOfOtherWork expects advice on a replay that did not end as recorded to say so beside
-// the recommendation, and to have the warning of the run.
+// TestAdviceOfOtherWork has a replay in which events did not end as recorded. It expects the
+// advice to say so next to the recommendation, and to contain the warning of the run.
 func TestAdviceOfOtherWork(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {
@@ -121,7 +121,8 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	}
 }
 
-// TestAdviceUnasked expects phases whose statements were not asked to be named.
+// TestAdviceUnasked expects the advice to name the phases whose statements were not run to compare
+// answers.
 func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
 	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}
@@ -131,8 +132,9 @@ func TestAdviceUnasked(t *testing.T) {
 	}
 }
 
-// TestAdviceLeftOut expects the recommended driver not to be called the fastest of all if one that
-// is left out is as fast, and the condition under which that one could be taken.
+// TestAdviceLeftOut has a driver that was left out and is as fast as the recommended one. It
+// expects the recommended driver not to be called the fastest of all, and the advice to say when
+// the other driver is an option.
 func TestAdviceLeftOut(t *testing.T) {
 	run := fixtures["full"]()
 	for i := range run.Trials {
@@ -155,7 +157,7 @@ func TestAdviceLeftOut(t *testing.T) {
 	}
 }
 
-// TestAdviceBegins checks that each form begins with the answer.
+// TestAdviceBegins checks that every format of advice begins with the answer.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())
 	for _, format := range advise.Formats.Names() {
@@ -182,8 +184,8 @@ func TestAdviceBegins(t *testing.T) {
 	}
 }
 
-// TestAdviceRisksOnOneScreen expects what each candidate risks, and every reason for another
-// answer, on a terminal that has no room for all of the advice.
+// TestAdviceRisksOnOneScreen has a terminal that is too small for all of the advice. It must show
+// the risks of each candidate, and every reason to choose another one.
 func TestAdviceRisksOnOneScreen(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {

@@ -24,7 +24,7 @@ type Answers struct {
 
 	Overall *Ranking            `json:"overall,omitempty"` // the drivers over all tables; nil if fewer than two drivers or tables count
 	Tables  []Ranking           `json:"tables"`            // a ranking for each table, in the order of the report
-	Choices []Choice            `json:"choices,omitempty"` // what to take for each need that the recommended driver does not meet
+	Choices []Choice            `json:"choices,omitempty"` // drivers to use for needs that the recommended driver does not meet
 	Caveats []conditions.Caveat `json:"caveats"`           // warnings, the worst first
 
 	// FalseDifference is the greatest probability that the run calls any row faster than another
@@ -52,7 +52,7 @@ type Ranking struct {
 	// Next.
 	Added bool `json:"added_could_explain,omitempty"`
 
-	Base    string `json:"base,omitempty"` // name of the row that the ratios divide by
+	Base    string `json:"base,omitempty"` // name of the row that the ratios are relative to
 	IsFloor bool   `json:"is_floor"`       // whether Base is the floor, a row for comparison that nobody would choose
 
 	// Enough is the number of rounds that would distinguish Best from a row in Tied, if all rounds
@@ -73,7 +73,7 @@ type Ranking struct {
 type Place struct {
 	Name  string         `json:"name"` // the driver, or the settings
 	Case  int            `json:"case"`
-	To    string         `json:"to,omitempty"`    // name of the row that Ratio divides by
+	To    string         `json:"to,omitempty"`    // name of the row that Ratio is relative to
 	Ratio *stats.Summary `json:"ratio,omitempty"` // time of this row divided by the time of To
 
 	// Kind, Interface and SQLite describe the driver's library.

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answered returns what JSON says first.
+// answered returns the JSON report of a run.
 func answered(t *testing.T, run *result.Run) report.JSON {
 	t.Helper()
 	text := write(t, "json", run, "native", document.Options{})
@@ -30,14 +30,14 @@ func answered(t *testing.T, run *result.Run) report.JSON {
 	return j
 }
 
-// insertRun returns a run of one phase. Names of drivers are those of the fixtures.
+// insertRun returns a run of one phase. It takes the names of drivers in the fixtures.
 func insertRun(rounds int, drivers ...string) *result.Run {
 	run := newRun(rounds)
 	add(run, "mine", nil, nil, drivers, bulk("insert", 10_000_000, 10, 10))
 	return run
 }
 
-// ended returns the run with all trials of some drivers ended with a status.
+// ended gives all trials of some drivers a status other than OK, and returns the run.
 func ended(run *result.Run, status result.Status, code, message string, drivers ...string) *result.Run {
 	for i := range run.Trials {
 		tr := &run.Trials[i]
@@ -50,7 +50,7 @@ func ended(run *result.Run, status result.Status, code, message string, drivers 
 	return run
 }
 
-// TestAnswer checks what is said first of runs of all kinds.
+// TestAnswer checks the first sentences of the reports on runs of all kinds.
 func TestAnswer(t *testing.T) {
 	two := insertRun(9, "native", "mattn", "modernc")
 	add(two, "mine", nil, nil, []string{"native", "mattn", "modernc"}, bulk("scan", 20_000_000, 10, 10))
@@ -94,8 +94,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestFailuresAnswered expects the answer to say how many operations failed, of one table and
-// over several, and which rows have no rank because of that.
+// TestFailuresAnswered expects the answer to say how many operations failed, in one table and in
+// several, and which rows have no rank for that reason.
 func TestFailuresAnswered(t *testing.T) {
 	of := func(shares map[string]int64, phases ...string) *result.Run {
 		run := newRun(9)
@@ -131,11 +131,12 @@ func TestFailuresAnswered(t *testing.T) {
 	}
 }
 
-// TestTooFewRounds expects a large difference that the corrections for many tables hide to be
-// put down to the number of rounds, and one that the noise hides to the noise.
+// TestTooFewRounds has a large difference that is not significant after the correction for many
+// tables. The report must give the number of rounds as the reason. For a difference that is hidden
+// by noise, it must give the noise.
 func TestTooFewRounds(t *testing.T) {
-	// In the first table, modernc always takes far longer; in the others, now mattn does and now
-	// modernc.
+	// In the first table, the last driver takes far longer in every round. In each other table,
+	// the two drivers are faster in turn.
 	many := func(rounds int, drivers ...string) *result.Run {
 		run := newRun(rounds)
 		for i := range 8 {
@@ -168,7 +169,7 @@ func TestTooFewRounds(t *testing.T) {
 		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
 	}
 
-	// Without a summary, and with settings in place of drivers.
+	// The same without a summary, and then with settings instead of drivers.
 	run := many(6, "mattn", "modernc")
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload
@@ -187,8 +188,8 @@ func TestTooFewRounds(t *testing.T) {
 	}
 }
 
-// crossed is a run of three drivers with two values of a setting. The cases of its two
-// workloads take turns.
+// crossed returns a run of three drivers with two values of a setting. It has two workloads, and
+// their cases alternate.
 func crossed(rounds int) *result.Run {
 	run := newRun(rounds)
 	for i, sync := range []string{"off", "full"} {
@@ -199,15 +200,16 @@ func crossed(rounds int) *result.Run {
 	return run
 }
 
-// TestRowsCountOnce checks that a driver in its own table and side by side with other
-// settings is one row, and that what is side by side is shown once.
+// TestRowsCountOnce has drivers that are in two tables: one of their own, and one with all
+// settings side by side. Each of them must count as one row, and must be shown side by side only
+// once.
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
 		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {
 			t.Errorf("12 cases with one phase: %+v", c)
 		}
 	}
-	// Of each workload, all but the fastest row have a ratio.
+	// In each workload, every row except the fastest has a ratio.
 	if got := line(t, crossed(9), "precision"); !strings.Contains(got, " of 10 ratios are precise to ±2.0%") {
 		t.Errorf("12 rows: %s", got)
 	}
@@ -252,7 +254,7 @@ func TestAnswersOfTables(t *testing.T) {
 	}
 }
 
-// TestCaveats checks that what is wrong with a run is told, the worst first.
+// TestCaveats checks that the report lists the problems of a run, the worst first.
 func TestCaveats(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "modernc", "zombiezen", "crawshaw", "python")
 	ended(run, result.Failed, "crashed", "it crashed", "mattn")
@@ -283,7 +285,7 @@ func TestCaveats(t *testing.T) {
 	}
 }
 
-// TestSearchAnswer checks what is said of the runs of a search for settings.
+// TestSearchAnswer checks the answer of a run that belongs to a search for settings.
 func TestSearchAnswer(t *testing.T) {
 	run := newRun(8)
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("insert", 800_000_000, 1_000_000, 1_000_000))

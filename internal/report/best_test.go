@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestBestSettings checks the answer of a run with several settings: no difference is
-// claimed that the tests do not tell, and the losses of the fastest are told.
+// TestBestSettings checks the answer of a run with several settings. It must claim only
+// significant differences, and say what data the fastest settings can lose.
 func TestBestSettings(t *testing.T) {
 	setting := func(sync string) driver.Settings { return driver.Settings{"journal_mode": "wal", "synchronous": sync} }
 	same := newRun(12)
@@ -85,8 +85,8 @@ func TestBestSettings(t *testing.T) {
 	}
 }
 
-// TestEffects checks that an effect that depends on another setting has a row for each of
-// its values, and no mean, and that JSON has both.
+// TestEffects checks an effect that depends on another setting. The report must have a row for
+// each value of that setting, and no mean. JSON must have both.
 func TestEffects(t *testing.T) {
 	times := map[string]int64{"wal normal": 10, "wal full": 45, "delete normal": 40, "delete full": 40}
 	run := newRun(16)

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// bisection is what a search found in a cell of a comparison, between three releases.
+// bisection returns the result of a search among three releases. phase names the cell in which the
+// search found a change.
 func bisection(phase string, between ...string) bisect.Bisection {
 	run := comparedRun()
 	a := stats.Analyze(run, "native")
@@ -61,7 +62,7 @@ func TestBisection(t *testing.T) {
 	}
 }
 
-// Why something failed is said below the answer.
+// TestBisectionReason checks that the reason of a failure is shown below the answer.
 func TestBisectionReason(t *testing.T) {
 	for format, want := range map[string]string{
 		"table": "failed v1.2.0: json: no such function: json_extract [sqlite]", "json": `"why": "v1.2.0: json: no such function: json_extract [sqlite]"`,
@@ -76,8 +77,8 @@ func TestBisectionReason(t *testing.T) {
 	}
 }
 
-// A step that is unclear because of the operations that failed says so, and not how alike the
-// times are.
+// TestBisectionFailuresOpen checks a step that is unclear because of failed operations. It must
+// say so, and not that the times are alike.
 func TestBisectionFailuresOpen(t *testing.T) {
 	b := bisection("read-write mix")
 	s := b.Steps[1]

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// killed returns a run of three cases in which only the trials up to last are stored.
-// python was never available, and bvinc failed in the third round.
+// killed returns a run that was killed: only its first trials are stored, up to the number last.
+// In this run python was never available, and bvinc failed in the third round.
 func killed(last int) *result.Run {
 	run := newRun(8)
 	add(run, "simple", nil, nil, []string{"native", "mattn", "bvinc", "python"}, bulk("insert", 1_000_000, 1, 1))
@@ -57,8 +57,8 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 	}
 }
 
-// TestSettledAreCounted checks that the head counts the ratios that are as precise as was
-// asked for, and names the widest of the others.
+// TestSettledAreCounted checks that the header counts the ratios that are as precise as requested,
+// and names the least precise of the others.
 func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
 		13: "no ratio of a cell is precise to ±0.1% yet; 1 has fewer than 6 samples, and so no interval",
@@ -86,7 +86,7 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// line returns what a report's header has under a label.
+// line returns the text after a label in the header of a report.
 func line(t *testing.T, run *result.Run, label string) string {
 	t.Helper()
 	_, after, ok := strings.Cut(write(t, "table", run, "", document.Options{Width: 300}), "\n"+label+" ")
@@ -97,7 +97,8 @@ func line(t *testing.T, run *result.Run, label string) string {
 	return strings.TrimSpace(s)
 }
 
-// TestLeftOutWorkloads checks that the report says how to measure what was not measured.
+// TestLeftOutWorkloads checks that the report names the workloads and drivers that were left out,
+// and the flag with which the workloads are measured.
 func TestLeftOutWorkloads(t *testing.T) {
 	run := singleRun()
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime},
@@ -113,7 +114,8 @@ func TestLeftOutWorkloads(t *testing.T) {
 	}
 }
 
-// TestCommandLine checks that the command can be typed again as it is shown.
+// TestCommandLine checks that a shell reads the command in a report as the words that the user
+// typed.
 func TestCommandLine(t *testing.T) {
 	run := singleRun()
 	run.Command = []string{"run", "--drivers", "mattn@v1.14.22", "--set", "", "--dsn", "?_journal=wal&_sync=1", "-o", "it's mine.txt", "$HOME/ä"}

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Choice is what to take for a need that the recommended driver does not meet.
+// Choice names the driver to use for a need that the recommended driver does not meet.
 type Choice struct {
 	DatabaseSQL bool     `json:"database_sql"` // the driver is used through database/sql
 	WithoutCgo  bool     `json:"without_cgo"`  // the driver needs no C compiler
@@ -29,8 +29,8 @@ func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 	return r
 }
 
-// choices returns what to take for each need, as a place in the ranking of all drivers. It returns
-// nil if there is no such ranking.
+// choices returns the driver to use for each need, as a place in the ranking of all drivers. It
+// returns nil if there is no such ranking.
 func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	r := s.Overall
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {
@@ -57,7 +57,7 @@ func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	return list
 }
 
-// alternatives lists what to take for each need, and why not the fastest driver.
+// alternatives lists the driver to use for each need, and the reason not to use the fastest one.
 func (s *Answers) alternatives() document.List {
 	if s.Recommended == nil {
 		return nil
@@ -65,8 +65,8 @@ func (s *Answers) alternatives() document.List {
 	return s.Recommended.Alternatives()
 }
 
-// Alternatives returns pairs of a need and what to take for it. The last pair says why not to take
-// the fastest driver, if the recommended one is another.
+// Alternatives returns pairs of a need and the driver to use for it. The last pair gives the
+// reason not to use the fastest driver, if the recommended one is another.
 func (s *Answers) Alternatives() (lines [][2]string) {
 	for _, i := range s.alternatives() {
 		lines = append(lines, [2]string{i.Label, i.Text})

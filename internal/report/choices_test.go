@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestChoices checks what readers are told to take who need database/sql, or have no C compiler.
+// TestChoices checks what a report recommends to readers who need database/sql, and to readers who
+// have no C compiler.
 func TestChoices(t *testing.T) {
 	for _, tc := range []struct {
 		drivers []string
@@ -42,8 +43,8 @@ func TestChoices(t *testing.T) {
 	}
 }
 
-// TestChoicesAreSaid checks that every format for people begins with the same driver to take, what to
-// take without a C compiler, and why not the fastest.
+// TestChoicesAreSaid checks that every format for people begins with the same recommendation: the
+// driver to take, the driver to take without a C compiler, and why not to take the fastest.
 func TestChoicesAreSaid(t *testing.T) {
 	run := insertRun(9, "native", "crawshaw", "mattn", "modernc")
 	for name, out := range map[string]string{
@@ -65,7 +66,7 @@ func TestChoicesAreSaid(t *testing.T) {
 	}
 }
 
-// addedRun is a run in which what sqlite3perf adds could explain who leads.
+// addedRun returns a run in which our own overhead could explain which driver is first.
 func addedRun() *result.Run {
 	run := insertRun(9, "native", "crawshaw", "bvinc")
 	for i := range run.Cases {
@@ -75,7 +76,7 @@ func addedRun() *result.Run {
 	return run
 }
 
-// TestAddedLead checks that a lead is marked which what sqlite3perf adds could explain.
+// TestAddedLead checks that a lead is marked if our own overhead could explain it.
 func TestAddedLead(t *testing.T) {
 	for _, tc := range []struct {
 		added float64 // to each row of the slower one; the difference is at least 1 ms of 10 rows

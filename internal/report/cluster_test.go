@@ -18,7 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// clusterLoads has a result for two loads; the first takes perRow to be acknowledged.
+// clusterLoads returns the results for two loads. perRow is the time for acknowledging a row of
+// the first load.
 func clusterLoads(perRow time.Duration, nodes bool) *protocol.Clustered {
 	r := &protocol.Clustered{Rows: 12_345, DiskBytes: 5 << 20, PeakRSSBytes: 64 << 20, Members: []protocol.ClusterMember{{ID: "1", Version: "8"}}}
 	for i, l := range []protocol.ClusterLoad{{Clients: 1, Batch: 1}, {Clients: 8, Batch: 100}} {
@@ -33,7 +34,7 @@ func clusterLoads(perRow time.Duration, nodes bool) *protocol.Clustered {
 	return r
 }
 
-// clusterMachine is where the fixtures were measured.
+// clusterMachine is the machine on which the fixtures were measured.
 var clusterMachine = result.Machine{Hostname: "vm", OS: "linux", Arch: "amd64", Kernel: "6.1", CPU: "Xeon", Cores: 2, MemoryBytes: 8 << 30, Virtual: "kvm", Directory: "/var/tmp", FileSystem: "ext4", Device: "vda"}
 
 func clusterFixture() *cluster.Clusters {
@@ -49,7 +50,7 @@ func clusterFixture() *cluster.Clusters {
 	}}
 }
 
-// harmFixture is of three nodes that have lost so many writes.
+// harmFixture returns the results of three nodes that lost the given number of writes.
 func harmFixture(lost int64, settings driver.Settings) *cluster.Clusters {
 	h := &protocol.Harmed{Acknowledged: 5000, Failed: 120, Found: 5010 - lost, Lost: lost,
 		Harms: []protocol.Harm{{Kind: "kill", Member: "1", SilentNS: 1.5e9, RecoveredNS: 1.4e9}, {Kind: "kill", Member: "2", SilentNS: 2.5e9, RecoveredNS: 1.4e9},
@@ -113,8 +114,9 @@ func TestClusterRounds(t *testing.T) {
 	}
 }
 
-// TestClusterPrice checks that the first sentence compares both under the same load, which is not
-// chosen by what was done under it, round by round and with an interval.
+// TestClusterPrice checks that the first sentence compares the cluster and the local driver under
+// the same load, round by round and with an interval. The choice of the load must not depend on
+// the measured rates.
 func TestClusterPrice(t *testing.T) {
 	c := clusterFixture()
 	for i, rates := range map[int][2][]float64{0: {{900, 910, 890, 905, 900, 901}, {400, 800, 400, 800, 400, 800}}, 2: {{100, 101, 99, 100, 102, 98}, {100, 210, 100, 190, 100, 200}}} {
@@ -131,8 +133,8 @@ func TestClusterPrice(t *testing.T) {
 	}
 }
 
-// TestClusterWide expects each part of a table that is too wide to name the load and the
-// database of its rows.
+// TestClusterWide has a table that is too wide for the terminal, so it is divided into parts. Each
+// part must name the load and the database of each row.
 func TestClusterWide(t *testing.T) {
 	var buf bytes.Buffer
 	if err := cluster.Formats.Write(&buf, "table", clusterFixture(), document.Options{Width: 70}); err != nil {
@@ -151,7 +153,7 @@ func TestClusterWide(t *testing.T) {
 	}
 }
 
-// TestClusterOneHarm expects nothing of a median of a single event.
+// TestClusterOneHarm expects no median in the answer if there was only one event.
 func TestClusterOneHarm(t *testing.T) {
 	c := harmFixture(0, nil)
 	h := c.Trials[0].Result.Harmed
@@ -181,7 +183,7 @@ func TestClustersAnswer(t *testing.T) {
 	}
 }
 
-// TestClusterLost expects a row that a single node lacks to count as lost.
+// TestClusterLost expects a row to count as lost if any node lacks it.
 func TestClusterLost(t *testing.T) {
 	c := harmFixture(0, nil)
 	c.Trials[0].Result.Harmed.Missing[1].Lost = 3

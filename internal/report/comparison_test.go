@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// comparedRun returns a run that compares two drivers, with every verdict.
+// comparedRun returns a run that compares two drivers. Its cells have all possible verdicts.
 func comparedRun() *result.Run {
 	run := newRun(16)
 	run.Stopped, run.Precision = result.StoppedTime, 0
@@ -55,7 +55,8 @@ func compared(run *result.Run) compare.Compared {
 	return compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}
 }
 
-// comparedRuns compares what two runs have in common. The second is of another machine.
+// comparedRuns compares two runs, which have only some cells in common. The second was measured on
+// another machine.
 func comparedRuns() compare.Compared {
 	first, second := newRun(12), newRun(12)
 	second.ID, second.Started = 13, start.Add(24*time.Hour)
@@ -128,7 +129,8 @@ func TestComparisonScreen(t *testing.T) {
 	}
 }
 
-// TestTimeToSettle: cells of the same cases are settled together, others one after the other.
+// TestTimeToSettle checks that cells of the same cases are counted as measured together, and other
+// cells as measured one after the other.
 func TestTimeToSettle(t *testing.T) {
 	cell := func(first, second int, took time.Duration) *stats.Compared {
 		side := func(id int) *stats.Cell { return &stats.Cell{Outcome: &stats.Outcome{Case: &result.Case{ID: id}}} }
@@ -152,8 +154,8 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	}
 }
 
-// TestLookedAt checks that the report of a run that was judged while it was under way says so,
-// how it ended, and what has the verdicts.
+// TestLookedAt checks the report of a run that was judged while it measured. It must say so, how
+// the run ended, and which command shows the verdicts.
 func TestLookedAt(t *testing.T) {
 	for _, tc := range []struct {
 		looks         bool
@@ -179,9 +181,9 @@ func TestLookedAt(t *testing.T) {
 	}
 }
 
-// TestRunOfTwoSides checks that every form of a run that was made to compare two sides begins
-// with the answer of the comparison, and that its page has the verdicts, with intervals of one
-// level, and the samples.
+// TestRunOfTwoSides has a run that compares two sides. Every format of its report must begin with
+// the answer of the comparison. Its page must have the verdicts, with intervals of the same level,
+// and the samples.
 func TestRunOfTwoSides(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		run := comparedRun()
@@ -276,8 +278,8 @@ func TestReadJSON(t *testing.T) {
 	}
 }
 
-// TestCompareWithoutSamples checks that a phase of which no trial has a sample, as in an
-// export that somebody has changed, has a reason in each format.
+// TestCompareWithoutSamples has a phase without samples, as in an export that somebody has edited.
+// Each format must give that as the reason why there is no ratio.
 func TestCompareWithoutSamples(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples = t.Samples[:1] })
@@ -292,8 +294,8 @@ func TestCompareWithoutSamples(t *testing.T) {
 	}
 }
 
-// TestComparisonOfMeans checks that a side which is slow in one trial of ten does not take the
-// same time, and that the answer has its mean.
+// TestComparisonOfMeans has a side that is slow in one trial of ten. The sides must not be called
+// the same, and the answer must have the mean.
 func TestComparisonOfMeans(t *testing.T) {
 	for every, want := range map[int]string{
 		0:  "There is no difference above 2% between modernc and mattn.",
@@ -332,8 +334,9 @@ func TestMeanOfOneCell(t *testing.T) {
 	}
 }
 
-// TestToldVerdicts checks that an unclear cell has positive words: probable if its interval leaves
-// out 1 or one comparison alone would tell, not known yet otherwise; and that JSON keeps its codes.
+// TestToldVerdicts checks the words for an unclear cell. It is probably slower or faster if its
+// interval excludes 1, or if the difference would be significant in a single comparison. Otherwise
+// it is not known yet. The codes in JSON must not change.
 func TestToldVerdicts(t *testing.T) {
 	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
 		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p, Rounds: rounds}
@@ -368,7 +371,8 @@ func TestToldVerdicts(t *testing.T) {
 	}
 }
 
-// TestFurtherRounds checks that the command which measures further rounds follows the verdicts.
+// TestFurtherRounds checks that the command that measures further rounds is shown after the
+// verdicts.
 func TestFurtherRounds(t *testing.T) {
 	const command = "sqlite3perf run --resume 12 --time 1m10s"
 	var b bytes.Buffer

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// defectsIn returns the ids of the known defects of a driver in the JSON report of a run.
+// defectsIn returns the IDs of a driver's known defects in the JSON report of a run, and whether
+// that lists the driver.
 func defectsIn(t *testing.T, run *result.Run, driver string) (ids []string, listed bool) {
 	t.Helper()
 	var out struct{ Defects []conditions.DriverDefects }
@@ -32,7 +33,7 @@ func defectsIn(t *testing.T, run *result.Run, driver string) (ids []string, list
 	return ids, listed
 }
 
-// TestDefects checks which drivers of a run have known defects, and where they are told.
+// TestDefects checks which drivers of a run have known defects, and where a report shows them.
 func TestDefects(t *testing.T) {
 	run := fullRun()
 	if ids, _ := defectsIn(t, run, "zombiezen"); !slices.Equal(ids, []string{"wal-reset", "CVE-2026-11822"}) { // SQLite 3.51.2
@@ -61,8 +62,8 @@ func TestDefects(t *testing.T) {
 	}
 }
 
-// TestDefectsNotHere checks that a defect of another operating system is listed, but is
-// nothing to beware of.
+// TestDefectsNotHere checks that a defect of another operating system is listed, but that there is
+// no warning about it.
 func TestDefectsNotHere(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, wal, []string{"native", "modernc", "ncruces@v0.35.2"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
@@ -82,8 +83,9 @@ func TestDefectsNotHere(t *testing.T) {
 	}
 }
 
-// TestDefectOfCheckout checks that nothing is said of the library's own defects if it was
-// built from a directory, which may be between two releases.
+// TestDefectOfCheckout checks that no defects of a library are listed if it was built from a
+// directory, because that may contain a state between two releases. Defects of SQLite are still
+// listed.
 func TestDefectOfCheckout(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, wal, []string{"mattn"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noted returns a driver that answered each statement with one value.
+// noted returns a driver with its answers: one value for each statement.
 func noted(name, version string, values ...any) *diff.Side {
 	w := diff.Work{Name: "mine", Proof: &protocol.Proof{SQLiteVersion: version, ModuleVersion: "v1.2.3"}}
 	for i, v := range values {
@@ -112,7 +112,8 @@ VALUE: different values: 1 statement
 	}
 }
 
-// TestDiffOfSeveral expects each of several drivers to count by its own comparison.
+// TestDiffOfSeveral compares several drivers with the first. The answer must count each of them by
+// the result of its own comparison.
 func TestDiffOfSeveral(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2")
 	alike, other := noted("alike", "3.53.4", "1", "2"), noted("other", "3.53.4", "1", "3")
@@ -143,8 +144,8 @@ func TestDiffOfSeveral(t *testing.T) {
 	}
 }
 
-// TestDiffNoName expects the reason of a column without a name to say which library gives it none,
-// and when.
+// TestDiffNoName has a driver that returns a column without a name. The reason must say which
+// library does that, and when.
 func TestDiffNoName(t *testing.T) {
 	a, b := noted("a", "3.53.4", "1"), noted("b", "3.53.4", "1")
 	for i := range b.Work[0].Answers {
@@ -160,7 +161,8 @@ func TestDiffNoName(t *testing.T) {
 	}
 }
 
-// TestDiffOtherErrors expects both errors of a statement that fails with two sides in two ways.
+// TestDiffOtherErrors expects both errors of a statement that fails on both sides with different
+// errors.
 func TestDiffOtherErrors(t *testing.T) {
 	a, b := noted("a", "3.53.4", "1", "2"), noted("b", "3.53.4", "1", "2")
 	for i, side := range []*diff.Side{a, b} {
@@ -218,7 +220,7 @@ func TestWriteDiffJSON(t *testing.T) {
 	}
 }
 
-// fullDisk fails at the first byte.
+// fullDisk is a writer that always fails.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left") }
@@ -229,8 +231,8 @@ func TestWriteDiffFails(t *testing.T) {
 	}
 }
 
-// TestDiffScreen expects all on a terminal that has room, and otherwise the answer and what
-// differs without statements.
+// TestDiffScreen expects a terminal to show everything if there is room. Otherwise it must show
+// the answer and the differences, but not the statements.
 func TestDiffScreen(t *testing.T) {
 	a, text := noted("a", "3.53.4", "1", "2", "3", "4"), []any{[]byte("1"), []byte("2"), []byte("3"), []byte("4")}
 	two, many := diffed(a, noted("b", "3.53.4", text...)), diffed(a, noted("b", "3.53.4", text...), noted("c", "3.53.4", text...), noted("d", "3.53.4", text...), noted("e", "3.53.4", text...))

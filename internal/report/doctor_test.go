@@ -49,7 +49,7 @@ func busyCheckup() *result.Checkup {
 	}
 }
 
-// unknownCheckup is the checkup of a system that says nothing about itself.
+// unknownCheckup is the checkup of a system that reports almost no facts.
 func unknownCheckup() *result.Checkup {
 	return &result.Checkup{
 		Version: "v1.0.0", Taken: start, Fitness: result.Fit, WithinNS: 300e9, UsableCores: 2,
@@ -115,8 +115,8 @@ func TestFitnessAnswer(t *testing.T) {
 	}
 }
 
-// TestFindingWords checks that every finding is worded: those of machine.Judge are the
-// codes declared in result/checkup.go, and those of warnings.
+// TestFindingWords checks that there are texts for the codes of all findings: those declared in
+// result/checkup.go, and the warnings that are also findings.
 func TestFindingWords(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../result/checkup.go", nil, 0)
 	if err != nil {
@@ -155,7 +155,8 @@ func TestFindingWords(t *testing.T) {
 	}
 }
 
-// TestMachineFacts checks that a run's report has the facts that doctor finds.
+// TestMachineFacts checks that a run's report shows facts about the machine that doctor also
+// shows.
 func TestMachineFacts(t *testing.T) {
 	run := newRun(6)
 	run.Machine.Turbo, run.Machine.SMT, run.Steal = result.On, result.Off, pointer(0.004)

@@ -76,8 +76,8 @@ func TestDSNTable(t *testing.T) {
 	}
 }
 
-// TestDSNSharedCache expects the answer to say what connections that share a cache meet, also
-// on a short screen.
+// TestDSNSharedCache expects the answer to say which errors connections get that share a cache,
+// even on a terminal with few lines.
 func TestDSNSharedCache(t *testing.T) {
 	d := dsnFixture(t)
 	d.Told[0].InForce["cache"], d.Told[1].InForce["cache"] = "shared", "private"
@@ -91,8 +91,8 @@ func TestDSNSharedCache(t *testing.T) {
 	}
 }
 
-// TestDSNOnOneScreen expects a terminal to have the answer and the table, the other parts as a
-// whole or not at all, and what is left out.
+// TestDSNOnOneScreen expects a terminal to show the answer and the table. Other parts must be
+// shown completely or not at all, and a line must name those that are not shown.
 func TestDSNOnOneScreen(t *testing.T) {
 	text := func(o document.Options) string {
 		var out bytes.Buffer

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// For tests.
+// Functions of package document that tests call.
 var (
 	Probability = document.Probability
 	Times       = document.Times
@@ -17,7 +17,7 @@ var (
 	Headline    = headline
 )
 
-// CaveatItems returns the warnings of a run whose rows can be marked.
+// CaveatItems lists the warnings of a run in which rows are marked.
 func CaveatItems(list []conditions.Caveat) document.List { return caveatItems(list, true) }
 
 var TimeToSettle = compare.TimeToSettle

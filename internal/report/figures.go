@@ -26,8 +26,8 @@ func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
 }
 
-// work returns the number n to divide by a sample's time for its rate: rows if the phase counts
-// rows, otherwise operations.
+// work returns how much work a sample has: the number of rows if the phase counts rows, and
+// otherwise the number of operations. The sample's rate is that number divided by its time.
 func work(s *result.Sample) (n int64, unit string) {
 	n, unit = s.Rows, "rows/s"
 	if s.Rows <= 0 || len(s.Latency) > 0 || s.Metric == result.MetricTimePerOp || s.Metric == result.MetricLatency {

@@ -27,7 +27,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// firstScreens has an answer of each kind, as it is written on a terminal.
+// firstScreens returns, for each kind of answer, a function that writes an example as on a
+// terminal.
 func firstScreens(t *testing.T) map[string]func(io.Writer, document.Options) error {
 	run := func(name string) func(io.Writer, document.Options) error {
 		a := stats.Analyze(fixtures[name](), "native")
@@ -72,8 +73,9 @@ func firstScreens(t *testing.T) map[string]func(io.Writer, document.Options) err
 	}
 }
 
-// TestFirstScreens has what a terminal of each size shows of each kind of answer. A screen is never
-// longer or wider than the terminal, and no word is broken.
+// TestFirstScreens compares the screens of all kinds of answers, on terminals of several sizes,
+// with golden files. A screen must never be longer or wider than the terminal, and no word may be
+// broken.
 func TestFirstScreens(t *testing.T) {
 	sizes := []struct{ width, height int }{{80, 24}, {100, 40}, {160, 50}}
 	kinds := firstScreens(t)

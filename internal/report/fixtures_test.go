@@ -56,7 +56,8 @@ var libraries = map[string]library{
 	"python": {info: driver.Info{Name: "python", Kind: driver.OtherLanguage, Interface: driver.Direct}, factor: 2, unavailable: true},
 }
 
-// wobble is the noise of a round, rotated so that no two drivers share it.
+// wobble has the noise of each round, as a factor. Each driver begins at another index, so that no
+// two drivers have the same noise in a round.
 var wobble = []float64{1.000, 1.012, 0.991, 1.024, 0.985, 1.006, 0.997, 1.019, 1.003}
 
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -70,7 +71,8 @@ func newRun(rounds int) *result.Run {
 	}
 }
 
-// measure makes one sample of a fixture. The base of a measure is the floor's time in ns.
+// measure makes one sample of a fixture. Functions that return a measure take as base the time of
+// the floor driver in ns.
 type measure func(l library, round int, noise float64) result.Sample
 
 func bulk(phase string, base, rows, operations int64) measure {
@@ -109,7 +111,8 @@ func mix(phase, metric string, errors bool) measure {
 	}
 }
 
-// server returns the measure of an http phase, in a closed loop or at a rate.
+// server returns the measure of an http phase: in closed loop if rate is 0, otherwise at that
+// rate.
 func server(phase string, rate float64) measure {
 	return func(l library, round int, noise float64) result.Sample {
 		s := mix(phase, "time/op", false)(l, round, noise)
@@ -162,7 +165,7 @@ func add(run *result.Run, workload string, parameters map[string]int64, settings
 	}
 }
 
-// spoil changes the trials of a driver's case in a workload.
+// spoil calls f with each trial of a driver in a workload, to change it.
 func spoil(run *result.Run, workload, driver string, f func(*result.Trial)) {
 	for _, c := range run.Cases {
 		if c.Workload == workload && c.Driver == driver {
@@ -180,7 +183,7 @@ var (
 	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
 )
 
-// fullRun returns a run with a bit of everything that can happen to a complete run.
+// fullRun returns a complete run with an example of everything that can happen in one.
 func fullRun() *result.Run {
 	run := newRun(6)
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime}, {Workload: "large", Code: result.LeftOutTime},
@@ -268,7 +271,7 @@ func interruptedRun() *result.Run {
 	return run
 }
 
-// singleRun returns a run with one driver, and figures of zero.
+// singleRun returns a run with one driver. A phase has figures of zero.
 func singleRun() *result.Run {
 	run := newRun(6)
 	run.Stopped = "time"
@@ -281,7 +284,8 @@ func singleRun() *result.Run {
 	return run
 }
 
-// noFloorRun returns a run that compares two drivers. One lacks a workload.
+// noFloorRun returns a run that compares two drivers without the floor driver. One of them failed
+// in a workload.
 func noFloorRun() *result.Run {
 	run := newRun(6)
 	two := []string{"modernc", "mattn"}

@@ -26,7 +26,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestBenchfmtIsRead checks that benchstat would read what was measured.
+// TestBenchfmtIsRead checks that a parser of benchstat's format reads the measured figures.
 func TestBenchfmtIsRead(t *testing.T) {
 	run := matrixRun()
 	run.Cases[1].Driver = "my-driver-9" // must not be taken for 9 cores
@@ -69,8 +69,8 @@ func TestBenchfmtIsRead(t *testing.T) {
 	}
 }
 
-// TestBenchfmtOfVersions checks that benchstat puts two exports of other versions of a
-// driver into one table: nothing in the configuration or the name differs.
+// TestBenchfmtOfVersions exports two versions of a driver. Names and configuration must be equal,
+// so that benchstat puts both into one table.
 func TestBenchfmtOfVersions(t *testing.T) {
 	keys := func(change func(*protocol.Proof)) (list []string) {
 		run := singleRun()
@@ -95,7 +95,7 @@ func TestBenchfmtOfVersions(t *testing.T) {
 	}
 }
 
-// TestCSVHasEverySample checks that there is one line per trial and phase, one more per
+// TestCSVHasEverySample checks that there is one line for each phase of a trial, one more for each
 // operation with a latency, and one for a trial that measured nothing.
 func TestCSVHasEverySample(t *testing.T) {
 	run := fullRun()
@@ -149,8 +149,8 @@ func TestCSVHasEverySample(t *testing.T) {
 	}
 }
 
-// TestTableFits checks that a table is never wider than the terminal, and does not
-// control the terminal.
+// TestTableFits checks that a table is never wider than the terminal, and contains no control
+// sequences.
 func TestTableFits(t *testing.T) {
 	for name, make := range fixtures {
 		for _, width := range []int{40, 60, 80, 100, 120, 200} {
@@ -198,7 +198,7 @@ func TestWriteError(t *testing.T) {
 	}
 }
 
-// FuzzWrite checks that a report does not panic with any run, because stores outlive
+// FuzzWrite checks that no run makes a report panic. Runs may be damaged, or come from other
 // versions.
 func FuzzWrite(f *testing.F) {
 	for _, make := range fixtures {
@@ -253,8 +253,8 @@ func TestFormatsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestPValuesStay checks that what a comparison rests on is the last to be dropped if
-// there is not enough room.
+// TestPValuesStay checks that the column of p-values is kept if there is no room for all columns,
+// because comparisons rest on it.
 func TestPValuesStay(t *testing.T) {
 	table := write(t, "table", fullRun(), "native", document.Options{Width: 80})
 	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// gatedRun returns a gate with every state. In the second measurement only one of two
-// regressions is there again.
+// gatedRun returns a gate with cells in every state. The second measurement confirms only one of
+// two regressions.
 func gatedRun() gate.Gated {
 	first := stats.Analyze(comparedRun(), "native")
 	second := comparedRun()
@@ -53,7 +53,7 @@ func TestGateGolden(t *testing.T) {
 	}
 }
 
-// TestGateIsNeverGreenWhenEmpty checks each format of a gate that compared nothing.
+// TestGateIsNeverGreenWhenEmpty checks that no format shows a pass if the gate compared nothing.
 func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
 	g := gate.Gated{Gate: stats.NewGate(0.05), Where: "go.mod"}
 	for format, want := range map[string]string{
@@ -66,8 +66,8 @@ func TestGateIsNeverGreenWhenEmpty(t *testing.T) {
 	}
 }
 
-// TestGateThatCouldNotRun checks that each format says why nothing was measured, and that
-// none is green.
+// TestGateThatCouldNotRun checks that each format says why nothing was measured, and that none
+// shows a pass.
 func TestGateThatCouldNotRun(t *testing.T) {
 	g := gate.Gated{Gate: stats.NewGate(0.05), Why: "it is of another machine", Where: "go.mod"}
 	for format, passed := range map[string]string{
@@ -85,8 +85,8 @@ func TestGateThatCouldNotRun(t *testing.T) {
 	}
 }
 
-// TestGateSaysHowSure checks that the answer has the ratio of a single cell with its
-// interval and its name, and between which ratios several are.
+// TestGateSaysHowSure checks the ratios in the answer: for a single cell its ratio with the
+// interval and its name, for several cells the least and the greatest ratio.
 func TestGateSaysHowSure(t *testing.T) {
 	for _, c := range []struct {
 		most float64
@@ -111,9 +111,9 @@ func TestGateSaysHowSure(t *testing.T) {
 	}
 }
 
-// TestGateSaysWhatWasMeasured checks that the tables have the machine, the versions, the
-// rounds, the warnings and what shows more, of a stored baseline too. In Markdown that is
-// folded away.
+// TestGateSaysWhatWasMeasured checks that the tables show the machine, the versions, the rounds,
+// the warnings and the commands that show more, also for a stored baseline. In Markdown these are
+// hidden until the reader opens them.
 func TestGateSaysWhatWasMeasured(t *testing.T) {
 	g := gatedRun()
 	warning := result.Warning{Code: result.WarningLoad, Message: "the load average was 9"}
@@ -150,8 +150,8 @@ func TestGateFulfilsSchema(t *testing.T) {
 	}
 }
 
-// TestGateIsEscaped checks that names and messages of others cannot add elements,
-// annotations or lines.
+// TestGateIsEscaped checks that names and messages from others cannot add elements, annotations or
+// lines.
 func TestGateIsEscaped(t *testing.T) {
 	run := comparedRun()
 	spoil(run, "analytics", "modernc", func(t *result.Trial) { t.Reason.Message = "a\n::error::b %0A <x> \x1b[31m" })
@@ -173,7 +173,7 @@ func TestGateIsEscaped(t *testing.T) {
 	}
 }
 
-// TestGateWithTooFewRounds checks that no format is green if there were too few rounds.
+// TestGateWithTooFewRounds checks that no format shows a pass if there were too few rounds.
 func TestGateWithTooFewRounds(t *testing.T) {
 	run := newRun(6)
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
@@ -189,8 +189,8 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// TestGateSaysWhatSeemsWorse checks that a cell whose whole interval is beyond what is
-// allowed is not said to have no regression.
+// TestGateSaysWhatSeemsWorse has a cell that has no verdict yet although its whole interval is
+// beyond the limit. The report must not say that a regression is merely possible.
 func TestGateSaysWhatSeemsWorse(t *testing.T) {
 	g := gatedRun()
 	for _, c := range g.Cells {
@@ -205,8 +205,8 @@ func TestGateSaysWhatSeemsWorse(t *testing.T) {
 	}
 }
 
-// TestGateThatExcludesNothing checks that no format is green if a regression is possible, and
-// that a gate that is not strict says so all the same.
+// TestGateThatExcludesNothing checks that no format shows a pass if a regression is possible. A
+// gate that is not strict reports that as a warning instead of an error.
 func TestGateThatExcludesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 3))
 	run := newRun(16)

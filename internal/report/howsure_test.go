@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// howSure returns what is said of how certain the answer of a run is.
+// howSure returns the sentences about how certain the answer of a run is.
 func howSure(run *result.Run, o report.Options) string {
 	a := stats.Analyze(run, "native")
 	said := report.AnswersOf(a, o)
@@ -61,8 +61,8 @@ func TestHowSure(t *testing.T) {
 	}
 }
 
-// TestHowSureShort checks that rounds are not counted as those of the run if a row was measured in
-// fewer.
+// TestHowSureShort has a row that was measured in fewer rounds than the run has. Rounds must be
+// counted by row.
 func TestHowSureShort(t *testing.T) {
 	run := insertRun(19, "mattn", "modernc")
 	var kept []result.Trial
@@ -77,7 +77,8 @@ func TestHowSureShort(t *testing.T) {
 	}
 }
 
-// TestHowSureEverywhere checks that all formats say the same.
+// TestHowSureEverywhere checks that all formats have the same text about how certain the answer
+// is.
 func TestHowSureEverywhere(t *testing.T) {
 	for name, make := range fixtures {
 		run := make()

@@ -40,7 +40,7 @@ var (
 	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
 )
 
-// skeleton returns a page without its style, its script, what is in its pictures, and all but
+// skeleton returns a page without its style, its script, the contents of its pictures, and all but
 // the first row of each table.
 func skeleton(page string) string {
 	page = styleElement.ReplaceAllString(page, "<style></style>")
@@ -50,14 +50,15 @@ func skeleton(page string) string {
 	return moreRows.ReplaceAllString(page, "$1…$3")
 }
 
-// element is a start of an element of a page.
+// element is the start tag of an element of a page, with the text after it.
 type element struct {
 	name       string
 	attributes map[string]string
 	text       string // what follows it, up to the next tag
 }
 
-// elements reads a page, which must be well-formed. It does not look into style and script.
+// elements lists the elements of a page, which must be well-formed. It skips the contents of style
+// and script.
 func elements(t *testing.T, page string) (list []element) {
 	t.Helper()
 	d := xml.NewDecoder(strings.NewReader(scriptElement.ReplaceAllString(styleElement.ReplaceAllString(page, "<style></style>"), "<script></script>")))
@@ -88,8 +89,8 @@ func elements(t *testing.T, page string) (list []element) {
 	}
 }
 
-// checkPage checks what must hold for each page: it needs nothing from elsewhere, runs only
-// its own script, and can be found one's way in without seeing it.
+// checkPage checks the rules for every page: it loads nothing, it runs only its own script, and
+// people who don't see it can find their way in it.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	allowed := policy.FindStringSubmatch(page)
@@ -166,7 +167,7 @@ func checkPage(t *testing.T, page string) {
 	}
 }
 
-// sections lists the headings of a document, as links to them have them.
+// sections lists the headings of a document in the form that links use.
 func sections(t *testing.T, name string) (list []string) {
 	t.Helper()
 	text, err := os.ReadFile(name)
@@ -223,8 +224,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHostilePage checks that text of others stays text, and that a very long one is cut and
-// said to be.
+// TestHostilePage checks that text from others stays text, and that a very long text is cut with a
+// sign that it was.
 func TestHostilePage(t *testing.T) {
 	run := serverRun()
 	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"
@@ -260,7 +261,8 @@ func TestHostilePage(t *testing.T) {
 	}
 }
 
-// TestPageAssets checks that a page whose style and script are elsewhere has none itself.
+// TestPageAssets checks that a page that loads its style and script from files does not contain
+// them.
 func TestPageAssets(t *testing.T) {
 	var b bytes.Buffer
 	if err := report.Write(&b, "html", stats.Analyze(singleRun(), ""), report.Options{Options: document.Options{Assets: "/assets/"}}); err != nil {
@@ -284,7 +286,7 @@ func TestPageAssets(t *testing.T) {
 	}
 }
 
-// TestPageColors checks that pages color charts as package chart says.
+// TestPageColors checks that the style of pages sets the colors that package chart requires.
 func TestPageColors(t *testing.T) {
 	style, err := fs.ReadFile(document.Assets, "page.css")
 	if err != nil {
@@ -297,8 +299,8 @@ func TestPageColors(t *testing.T) {
 	}
 }
 
-// TestPictures checks that each picture of a run has a name of its own that can be typed, can
-// be drawn, and is in the page.
+// TestPictures checks that each picture of a run has a unique name that can be typed, that it can
+// be drawn, and that the page contains it.
 func TestPictures(t *testing.T) {
 	for name, run := range fixtures {
 		page := write(t, "html", run(), "native", document.Options{})
@@ -321,8 +323,8 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// TestOneColor checks that a driver has one color in all pictures of a run, also where other
-// drivers are missing.
+// TestOneColor checks that a driver has the same color in all pictures of a run, even in pictures
+// that lack some drivers.
 func TestOneColor(t *testing.T) {
 	run := fullRun()
 	mark := regexp.MustCompile(`(?s) aria-label="([^",]+)[^>]*>(.*?)</(?:g|a)>`)
@@ -357,7 +359,7 @@ func TestOneColor(t *testing.T) {
 	}
 }
 
-// TestPageSize checks that a page of 150 cells, each of 20 rounds, has less than 2 MB.
+// TestPageSize checks that the page of a run with 150 cells and 20 rounds has less than 2 MB.
 func TestPageSize(t *testing.T) {
 	run := newRun(20)
 	drivers := []string{"native", "mattn", "tailscale", "modernc", "zombiezen", "ncruces", "crawshaw", "bvinc", "eatonphil", "mattn@v1.14.22"}
@@ -370,7 +372,7 @@ func TestPageSize(t *testing.T) {
 	}
 }
 
-// picture returns the picture of a run with that name.
+// picture returns the picture with the given name.
 func picture(t *testing.T, run *result.Run, name string) document.Picture {
 	t.Helper()
 	var names []string
@@ -383,13 +385,14 @@ func picture(t *testing.T, run *result.Run, name string) document.Picture {
 	return document.Picture{}
 }
 
-// clientsRun returns a run of one driver with several numbers of clients, whose throughput
-// follows a law.
+// clientsRun returns a run of one driver with several numbers of clients. The law determines the
+// throughput of each number.
 func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
 	return noisyClientsRun(law, nil, clients...)
 }
 
-// noisyClientsRun is clientsRun with noise of its own, unless that is nil.
+// noisyClientsRun does what clientsRun does. If noisy is not nil, it returns the noise of each
+// trial, as a factor.
 func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) *result.Run {
 	run := newRun(6)
 	for _, n := range clients {
@@ -439,7 +442,8 @@ func TestScalingPicture(t *testing.T) {
 	}
 }
 
-// TestErrorPictures checks that lock errors and waits are shown only where there are any.
+// TestErrorPictures checks that there are pictures of lock errors and waits only for phases with
+// such errors or waits.
 func TestErrorPictures(t *testing.T) {
 	run := fullRun()
 	_, rows := chart.Table(picture(t, run, "read-write-mix-errors").Chart(0))
@@ -454,8 +458,8 @@ func TestErrorPictures(t *testing.T) {
 	}
 }
 
-// TestStudyPage checks that published figures are beside measured ones in one unit, and that
-// claims come first.
+// TestStudyPage checks that the page of a study begins with the claims, and that a published
+// figure is shown next to the measured one, in the same unit.
 func TestStudyPage(t *testing.T) {
 	run := clientsRun(stats.Scaling{Lambda: 10_000}, 1, 2)
 	s := &report.Study{Name: "queries", Published: "somewhere", Tables: []report.StudyTable{{

@@ -43,9 +43,9 @@ func TestSettingsInForce(t *testing.T) {
 	}
 }
 
-// TestUnsetSettings checks that a setting that nobody set and that differs between the
-// drivers of a table is named below the table and at the head. How locks are taken
-// matters only with several connections.
+// TestUnsetSettings has settings that nobody set and whose values differ between the drivers of a
+// table. They must be named below the table and in the header. Settings about locks must be named
+// only if there are several connections.
 func TestUnsetSettings(t *testing.T) {
 	for _, connections := range []int{1, 2} {
 		run := newRun(6)

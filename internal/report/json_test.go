@@ -23,7 +23,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// compiled compiles a schema of docs/schemas. It may refer to others by their addresses.
+// compiled compiles the schema name of docs/schemas. others are the schemas to which it refers.
 func compiled(t *testing.T, name string, others ...string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -95,7 +95,7 @@ func TestJSONFigures(t *testing.T) {
 		return c.Workload == "simple" && c.Phase == "insert" && c.Driver == "native"
 	})
 	c := got.Cells[i]
-	// Rounds 1 to 6 of case 1 take wobble[3], [5], [7], [0], [2], [4] of 812 ms.
+	// In rounds 1 to 6, case 1 takes 812 ms multiplied by wobble[3], [5], [7], [0], [2] and [4].
 	if want := 0.812 * (1.000 + 1.006) / 2; !close(c.Median, want) {
 		t.Errorf("median %v, want %v", c.Median, want)
 	}
@@ -110,9 +110,9 @@ func TestJSONFigures(t *testing.T) {
 	}
 }
 
-// TestRanksAgree checks that the rank of a row is the same in a table, a picture, the first
-// screen and JSON: with a floor, without one, and in a table of settings with several rows
-// of the floor.
+// TestRanksAgree checks that a row has the same rank in a table, a picture, the first screen and
+// JSON: with a floor driver, without one, and in a table of settings where the floor driver has
+// several rows.
 func TestRanksAgree(t *testing.T) {
 	crossed := newRun(9)
 	for i, sync := range []string{"off", "full"} {
@@ -233,7 +233,7 @@ func TestNotOKHasNoFigure(t *testing.T) {
 	}
 }
 
-// TestRateIsOfTheMedian checks that a rate never contradicts the median beside it.
+// TestRateIsOfTheMedian checks that a rate never contradicts the median next to it.
 func TestRateIsOfTheMedian(t *testing.T) {
 	var r report.JSON
 	if err := json.Unmarshal([]byte(write(t, "json", fullRun(), "native", document.Options{})), &r); err != nil {

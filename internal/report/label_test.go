@@ -32,7 +32,7 @@ func TestOneName(t *testing.T) {
 	}
 }
 
-// TestNanoseconds checks that nanoseconds of a latency are whole numbers.
+// TestNanoseconds checks that latencies in nanoseconds are shown as whole numbers.
 func TestNanoseconds(t *testing.T) {
 	run := newRun(8)
 	add(run, "mixed", nil, driver.Settings{}, []string{"native", "mattn"}, mix("mix", "time/op", false))
@@ -46,8 +46,8 @@ func TestNanoseconds(t *testing.T) {
 	}
 }
 
-// TestLatencyDigits checks that latencies have three significant digits, as their
-// histograms do, in a unit that fits the column.
+// TestLatencyDigits checks that latencies are shown with three significant digits, the precision
+// of their histograms, and that the unit suits all values of a column.
 func TestLatencyDigits(t *testing.T) {
 	for _, tc := range []struct {
 		rate  bool
@@ -76,8 +76,8 @@ func TestLatencyDigits(t *testing.T) {
 	}
 }
 
-// TestSpreads checks that an interval that reaches far has both its ends, and that a
-// p-value below the least that is shown is not equal to anything.
+// TestSpreads checks that both ends of a wide interval are shown, and that a p-value below the
+// smallest shown one is printed as "p<0.001" without an equals sign.
 func TestSpreads(t *testing.T) {
 	run := newRun(12)
 	add(run, "simple", nil, nil, []string{"native", "mattn"}, bulk("insert", 1, 1, 1))

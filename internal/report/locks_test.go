@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// locksRun is a run of one mix with several choices, each done by two drivers.
+// locksRun returns a run of one mix with several choices of settings, each of which two drivers
+// ran.
 func locksRun(choices ...driver.Settings) *result.Run {
 	run := newRun(6)
 	for i, s := range choices {
@@ -75,7 +76,8 @@ func TestLocks(t *testing.T) {
 	golden(t, "locks-80.txt", lockReport(t, "table", run, document.Options{Width: 80}))
 }
 
-// TestLocksPage checks that the page has headings for its parts, no deeper than the second level.
+// TestLocksPage checks that the page has a heading for each part, and no headings below the second
+// level.
 func TestLocksPage(t *testing.T) {
 	got := lockReport(t, "html", locksRun(lockSettings("immediate", "5000", "4")), document.Options{})
 	if !strings.Contains(got, "Where the figures are from</h2>") || strings.Contains(got, "<h3") {
@@ -99,8 +101,9 @@ func TestLocksAnswer(t *testing.T) {
 	}
 }
 
-// TestLocksToday expects an answer for the workload's own settings: whether operations fail with
-// them or, if none fails, which choice is the fastest, and with which they wait least.
+// TestLocksToday expects an answer about the workload's own settings: whether operations fail with
+// them. If no operation fails with any settings, it expects the fastest choice, and the choice
+// with which operations wait least.
 func TestLocksToday(t *testing.T) {
 	said := func(today int, choices ...driver.Settings) string {
 		run := locksRun(choices...)
@@ -130,7 +133,7 @@ func TestLocksToday(t *testing.T) {
 	}
 }
 
-// TestLocksTied expects choices that are not told apart to be called so.
+// TestLocksTied has two choices that do not differ significantly. The answer must say so.
 func TestLocksTied(t *testing.T) {
 	run := locksRun(lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
@@ -147,8 +150,8 @@ func TestLocksTied(t *testing.T) {
 	}
 }
 
-// TestLocksLegend expects nothing to be explained for which there was no room, and no price of
-// different work.
+// TestLocksLegend expects explanations of exactly the columns that are shown, and separate ratios
+// for the operations that failed and for all others.
 func TestLocksLegend(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("immediate", "5000", "4"))
 	for i := range run.Trials {
@@ -171,7 +174,8 @@ func TestLocksLegend(t *testing.T) {
 	}
 }
 
-// TestLocksPaced expects an answer about latency where the rate is given.
+// TestLocksPaced expects an answer about latency, not rates, if operations are due at a fixed
+// rate.
 func TestLocksPaced(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
 	for i := range run.Trials {
@@ -183,7 +187,8 @@ func TestLocksPaced(t *testing.T) {
 	}
 }
 
-// TestLocksWaited expects the time waited for each thing, and of which driver it is not known.
+// TestLocksWaited expects the time that clients waited for connections, the mutex and so on, and
+// the names of the drivers for which that is not known.
 func TestLocksWaited(t *testing.T) {
 	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
 	run := locksRun(lockSettings("immediate", "5000", "4"), readers)
@@ -210,8 +215,8 @@ func TestLocksWaited(t *testing.T) {
 	}
 }
 
-// TestLocksTold expects the choice that is named not to be called the fastest if others are as
-// fast, as far as can be told, and what failed for another reason than a lock to be told apart.
+// TestLocksTold has a choice that is not significantly faster than another one. The answer must
+// not call it the fastest. Failures for other reasons than locks must be listed separately.
 func TestLocksTold(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
@@ -243,7 +248,8 @@ func TestLocksTold(t *testing.T) {
 	}
 }
 
-// TestLocksProcesses expects each number of processes by itself, and what holds between them.
+// TestLocksProcesses expects a separate answer for each number of processes, and a note about what
+// processes do not share.
 func TestLocksProcesses(t *testing.T) {
 	in := func(n string, s driver.Settings) driver.Settings { return s.With(driver.Settings{"processes": n}) }
 	run := locksRun(in("1", lockSettings("immediate", "5000", "4")), in("2", lockSettings("deferred", "5000", "2")), in("2", lockSettings("immediate", "5000", "2")))
@@ -287,8 +293,8 @@ func TestLocksSchema(t *testing.T) {
 	}
 }
 
-// TestLocksNearest expects, of choices that are as fast as far as can be told, the one first that
-// changes least of what the workload has today.
+// TestLocksNearest has two choices that do not differ significantly. The answer must begin with
+// the one that changes fewer of the workload's own settings.
 func TestLocksNearest(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	run.Cases[0].Today, run.Cases[1].Today = true, true
@@ -312,8 +318,8 @@ func TestLocksNearest(t *testing.T) {
 	}
 }
 
-// TestLocksRecorded expects what failed in the recording too, and is counted among the causes, to
-// be counted among what failed.
+// TestLocksRecorded has lock errors that were recorded and that the replay therefore expects.
+// They are listed with their causes, so they must also count as failed operations.
 func TestLocksRecorded(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"))
 	for i := range run.Trials {
@@ -329,8 +335,9 @@ func TestLocksRecorded(t *testing.T) {
 	}
 }
 
-// TestLocksOnOneScreen expects a terminal to have every cause and what mends today's cells as a
-// whole, then other cells as far as there is room, and no table in part.
+// TestLocksOnOneScreen expects a terminal to show every cause, and all remedies for the workload's
+// own settings. Then it must show as many other cells as fit, and each table completely or not at
+// all.
 func TestLocksOnOneScreen(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "8"), lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "4"),
 		lockSettings("deferred", "5000", "1"), lockSettings("deferred", "0", "1"))

@@ -18,7 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// onMachine returns a run on a host. There mattn takes a factor of its usual time.
+// onMachine returns a run on a host. There the query takes mattn its usual time multiplied by the
+// parameter mattn.
 func onMachine(host string, id int64, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host, run.Machine.Hostname = id, &result.Host{Name: host}, host
@@ -29,7 +30,7 @@ func onMachine(host string, id int64, mattn int64) *result.Run {
 }
 
 // comparedOnMachine returns a run that compares mattn with modernc on a host. There the query
-// of mattn takes a factor of its usual time.
+// takes mattn its usual time multiplied by the parameter mattn.
 func comparedOnMachine(id, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
@@ -63,8 +64,8 @@ func TestMachinesGolden(t *testing.T) {
 	}
 }
 
-// noisy makes the times of a driver on a machine too different to tell it from another one
-// that takes as long on average.
+// noisy makes the times of a driver vary so much that it does not differ significantly from any
+// other driver.
 func noisy(run *result.Run, driver string) *result.Run {
 	spoil(run, "simple", driver, func(t *result.Trial) {
 		for i := range t.Samples {
@@ -77,8 +78,8 @@ func noisy(run *result.Run, driver string) *result.Run {
 	return run
 }
 
-// Only what two machines tell apart, and differently, depends on the machine. A machine that
-// does not tell it does not contradict another one.
+// TestMachinesFirst checks that machines contradict each other only if both have a significant
+// difference, in opposite directions.
 func TestMachinesFirst(t *testing.T) {
 	for _, tc := range []struct {
 		runs []*result.Run
@@ -99,8 +100,8 @@ func TestMachinesFirst(t *testing.T) {
 	}
 }
 
-// What single runs say of how sure they are is said of each machine, also where there is
-// little room.
+// TestMachinesTrust checks that the sentences about how certain a run is are shown for each
+// machine, even on a terminal with few lines.
 func TestMachinesTrust(t *testing.T) {
 	disturbed := onMachine("vm1", 4, 1)
 	disturbed.Warnings = []result.Warning{{Code: result.WarningLoad, Message: "the load average was 9"}}
@@ -117,7 +118,8 @@ func TestMachinesTrust(t *testing.T) {
 	}
 }
 
-// That two machines are one is said once, before what they say.
+// TestMachinesShared checks that if two hosts are the same machine, that is said once, before
+// their results.
 func TestMachinesShared(t *testing.T) {
 	a, b := onMachine("a", 3, 1), onMachine("b", 4, 1)
 	const words = "a and b are one machine"
@@ -129,8 +131,8 @@ func TestMachinesShared(t *testing.T) {
 	}
 }
 
-// On a terminal what all machines say together is enough, with the commands that show the
-// rest.
+// TestMachinesOnScreen checks that a terminal shows only the common results of all machines, and
+// the commands that show the rest.
 func TestMachinesOnScreen(t *testing.T) {
 	list := onMachines(onMachine("pi", 3, 1), onMachine("vm1", 4, 1))
 	for i := range list {
@@ -146,7 +148,8 @@ func TestMachinesOnScreen(t *testing.T) {
 	}
 }
 
-// What a machine that went away measured before is still compared.
+// TestMachineLost checks that results of a machine are still compared if the connection to it was
+// lost later.
 func TestMachineLost(t *testing.T) {
 	lost := onMachine("vm1", 4, 1)
 	for i := range lost.Trials[len(lost.Trials)-3:] {
@@ -174,8 +177,8 @@ func TestMachineLost(t *testing.T) {
 	}
 }
 
-// Of runs that compare two sides, the answer says how often the second is slower on all
-// machines.
+// TestMachinesSides has runs that compare two sides. The answer must count the cells in which the
+// second side is slower on all machines.
 func TestMachinesSides(t *testing.T) {
 	got := machines.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {
@@ -183,7 +186,7 @@ func TestMachinesSides(t *testing.T) {
 	}
 }
 
-// A gate has passed only if it has on all machines.
+// TestGates checks that a gate on several machines passes only if it passes on all of them.
 func TestGates(t *testing.T) {
 	list := []machines.GatedOn{{Name: "pi", Gated: gate.Gated{Gate: stats.NewGate(0.05)}}, {Name: "vm1", Gated: gatedRun()}}
 	for format, want := range map[string]string{"table": "Failed on vm1. Not passed on pi.\n", "json": `"passed": false`} {
@@ -197,8 +200,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// A run whose machine went away says so, instead of that nothing was measured, and how it
-// can go on.
+// TestRunOfLostMachine checks the report of a run that lost the connection to its machine. It must
+// say so, and how to continue the run. It must not say that nothing is left to measure.
 func TestRunOfLostMachine(t *testing.T) {
 	lost := onMachine("vm1", 4, 1)
 	gone := slices.Clone(lost.Trials[:len(lost.Cases)])
@@ -237,7 +240,8 @@ func TestRunOfLostMachine(t *testing.T) {
 	}
 }
 
-// How differences count is said only where some are.
+// TestMachinesNothing checks that the rule for counting differences is explained only if something
+// was compared.
 func TestMachinesNothing(t *testing.T) {
 	const words = "A difference counts on a machine"
 	nothing := []machines.OnMachine{{Name: "pi", Failure: "interrupted"}, {Name: "vm1", Failure: "interrupted"}}

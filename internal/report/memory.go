@@ -75,7 +75,7 @@ func memoryOverview(a *stats.Analysis) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: "Time and memory"}, g, document.Paragraph{Text: memoryMeans, Quiet: true}}
 }
 
-// baseLabel returns the label of the driver that the summary's ratios divide by.
+// baseLabel returns the label of the driver that the summary's ratios are relative to.
 func baseLabel(a *stats.Analysis) string {
 	for _, d := range a.Overall.Drivers {
 		if d.Case.Driver == a.Overall.Base {

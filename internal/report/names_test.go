@@ -34,8 +34,8 @@ func doubtfulRun() *result.Run {
 	return run
 }
 
-// TestWarningsHaveOneName checks that every format shows each warning with the same name and
-// sentence, and all noise of the machine in one line.
+// TestWarningsHaveOneName checks that every format shows a warning under the same name and with
+// the same sentence, and all warnings about noise in one line.
 func TestWarningsHaveOneName(t *testing.T) {
 	covered := map[string]bool{}
 	runs := maps.Clone(fixtures)
@@ -106,8 +106,8 @@ func recorded(t *testing.T) map[string]bool {
 	return codes
 }
 
-// TestWarningKinds checks that all warnings have a name, and that only noise and words that are
-// both a caveat and a warning share one.
+// TestWarningKinds checks that every warning that runs record has a kind, and that every kind has
+// a short name. Only the kinds of noise may share a name.
 func TestWarningKinds(t *testing.T) {
 	codes := recorded(t)
 	if len(codes) < 20 {

@@ -59,7 +59,7 @@ func leftOutOf(o stats.Overall) document.List {
 	return l
 }
 
-// noFloor says why the ratios of a run do not divide by the floor.
+// noFloor says why the ratios of a run are not relative to the floor driver.
 func noFloor(a *stats.Analysis) string {
 	if a.Floor == "" {
 		return "no floor was named"
@@ -72,7 +72,7 @@ func noFloor(a *stats.Analysis) string {
 	return a.Floor + " is not in this run"
 }
 
-// baseOf names the driver that ratios divide by instead of the floor, and says why.
+// baseOf names the driver that ratios are relative to instead of the floor driver, and says why.
 func baseOf(o stats.Overall, base string) string {
 	s := "ratios are to " + base + ", the fastest over these cells together (its medians have the least geometric mean)"
 	if first := o.Drivers[0]; first.Case.Driver != o.Base && first.Ratio.N > 0 && first.Ratio.Median < 1 {

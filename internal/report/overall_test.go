@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestBaseOfSummary checks that the note says what the base is and why, even if it is
-// not the first.
+// TestBaseOfSummary checks that a note names the base of the summary's ratios and gives the
+// reason, even if the base is not in the first row.
 func TestBaseOfSummary(t *testing.T) {
 	two := []string{"modernc", "mattn"}
 	// The median of modernc is 10 ms and that of mattn is 11 ms, but mattn is faster in
@@ -44,8 +44,8 @@ func TestBaseOfSummary(t *testing.T) {
 	}
 }
 
-// TestOrderIsExplained checks that ratios are to a named driver, and that a note explains
-// a ratio below 1 further down.
+// TestOrderIsExplained checks that a table names the driver that ratios are relative to, and that
+// a note explains a ratio below 1 in a later row.
 func TestOrderIsExplained(t *testing.T) {
 	walls := map[string][]int64{"modernc": {8, 9, 10, 10, 12, 13}, "mattn": {7, 8, 11, 11, 11, 12}}
 	run := newRun(6)

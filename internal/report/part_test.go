@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// TestAnswersFitTheTerminal expects advice, an explanation of locks and what a search for settings
-// has found to begin with their answer
-// on a terminal, in as many lines as it has, and to say how to see the rest.
+// TestAnswersFitTheTerminal writes advice, explanations of locks and results of searches for
+// settings to terminals. Each must begin with its answer, have at most as many lines as the
+// terminal, and say how to see the rest.
 func TestAnswersFitTheTerminal(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "0", "4"), lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "0", "8"))
 	hint := []document.Hint{{Shows: "all of it", Command: "sqlite3perf again 12 --full"}}

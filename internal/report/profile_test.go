@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// profiledDriver returns a driver whose trials took the given milliseconds of CPU time,
-// a millisecond per sample, three quarters of it in SQLite.
+// profiledDriver returns a driver whose trials took the given milliseconds of CPU time. There is
+// one sample for each millisecond. Three quarters of them are in SQLite.
 func profiledDriver(id int, name string, trials ...int64) profile.ProfiledDriver {
 	s := &stacks.Summary{Trials: len(trials)}
 	for _, ms := range trials {
@@ -57,8 +57,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfilePage checks that the page of a profile has the flame graphs, with names of
-// others as text, and not what is too narrow to be seen.
+// TestProfilePage checks that the page of a profile has the flame graphs. Names from others must
+// be text, and boxes that are too narrow to be seen must be left out.
 func TestProfilePage(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
 	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`
@@ -96,7 +96,7 @@ func TestProfilePage(t *testing.T) {
 	}
 }
 
-// The flame graph of a driver shows times per trial, as the tables do.
+// TestFlameGraphPerTrial checks that flame graphs show times per trial, as tables do.
 func TestFlameGraphPerTrial(t *testing.T) {
 	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []stacks.Stack{
 		{Frames: []stacks.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
@@ -109,8 +109,8 @@ func TestFlameGraphPerTrial(t *testing.T) {
 	}
 }
 
-// The answer says how sure it is, and does not call a driver slower that cannot be told
-// from the other.
+// TestProfileAnswer checks that the answer says how certain it is, and does not call a driver
+// slower if the difference is not significant.
 func TestProfileAnswer(t *testing.T) {
 	failed := profile.ProfiledDriver{Name: "b", Status: result.Failed, Reason: &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}}
 	for _, c := range []struct {

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// profiledRun returns a run of profiles of three drivers, of which one failed, with a function
-// of the given name.
+// profiledRun returns a run of profiles of three drivers, one of which failed. The parameter
+// function is the name of a function in the profiles.
 func profiledRun(function string) *result.Run {
 	r := &result.Run{ID: 7, Seed: 5, Scale: "quick", Rounds: 2, Stopped: result.StoppedTime, Profiles: &result.Profiles{Phase: "query", NoPerf: "there is no perf in PATH"}}
 	for i, name := range []string{"mattn", "modernc@v1.46.0", "broken"} {
@@ -35,8 +35,8 @@ func profiledRun(function string) *result.Run {
 	return r
 }
 
-// A run of profiles is written as its profile in every format that a profile has, and in no
-// other.
+// TestProfileRun checks that a run of profiles is written as a profile, and only in the formats of
+// profiles.
 func TestProfileRun(t *testing.T) {
 	a := stats.Analyze(profiledRun("main.work"), "native")
 	for _, format := range report.Formats() {
@@ -71,7 +71,7 @@ func TestProfileRun(t *testing.T) {
 	}
 }
 
-// A case whose profile is missing was not measured.
+// TestProfileRunInterrupted checks that a case without a profile counts as not measured.
 func TestProfileRunInterrupted(t *testing.T) {
 	r := profiledRun("main.work")
 	r.Profiles.Cases = r.Profiles.Cases[1:2]
@@ -84,7 +84,8 @@ func TestProfileRunInterrupted(t *testing.T) {
 	}
 }
 
-// The flame graphs of a run of profiles are pictures like those of other runs.
+// TestProfilePictures checks that the flame graphs of a run of profiles can be drawn like the
+// pictures of other runs.
 func TestProfilePictures(t *testing.T) {
 	const script = `</svg><script>alert(1)</script>`
 	a := stats.Analyze(profiledRun(script), "native")
@@ -117,7 +118,8 @@ func TestProfilePictures(t *testing.T) {
 	}
 }
 
-// The page of a profile that somebody made up stays small, and its text is text.
+// TestSoakHostileProfileRun checks that the page of a made-up profile stays small, and that its
+// texts stay text.
 func TestSoakHostileProfileRun(t *testing.T) {
 	r := profiledRun("x")
 	x := &r.Profiles.Cases[0]

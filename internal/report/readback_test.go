@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// A case that is refused for what its connections read back after they were opened shows the
-// connection that deviated, which the proof does not have.
+// TestReadLater checks a case that was refused because a connection read back another value of a
+// setting after the database was opened. The report must show that connection, which the proof
+// does not have.
 func TestReadLater(t *testing.T) {
 	full := driver.Settings{"synchronous": "full", "cache_size": "-2000"}
 	same := func(n int) (list []driver.Settings) {

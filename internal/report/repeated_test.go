@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// withRepeated adds a robbed trial to a run, in front of the one that repeats it.
+// withRepeated adds a robbed trial to a run, before the trial that repeats it.
 func withRepeated(run *result.Run) *result.Run {
 	robbed := run.Trials[0]
 	n := int64(12)
@@ -26,8 +26,8 @@ func withRepeated(run *result.Run) *result.Run {
 	return run
 }
 
-// TestRepeated checks that reports say how many trials were repeated, and that exports of
-// samples lack those.
+// TestRepeated checks that reports say how many trials were repeated, and that exports of samples
+// leave these trials out.
 func TestRepeated(t *testing.T) {
 	plain, with := stats.Analyze(fullRun(), "native"), stats.Analyze(withRepeated(fullRun()), "native")
 	write := func(a *stats.Analysis, format string) string {
@@ -73,8 +73,8 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
-// TestRepeatedNot expects trials that were to be measured again, and were not because the run
-// was interrupted before, not to be counted as measured again, nor their cases as measured.
+// TestRepeatedNot has a run that was interrupted before it repeated its robbed trials. These
+// trials must not count as repeated, and their cases must not count as measured.
 func TestRepeatedNot(t *testing.T) {
 	robbed := func(trials int) *result.Run {
 		run := newRun(1)

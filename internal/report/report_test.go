@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench", "html": "html"}
 
-// runOptions are options of a run's report, or those that any answer has.
+// runOptions are the options of a run's report, or those that all answers share.
 type runOptions interface {
 	document.Options | report.Options
 }
@@ -48,8 +48,8 @@ func write[O runOptions](t testing.TB, format string, run *result.Run, floor str
 	return b.String()
 }
 
-// inAllFormats are the reports that are compared in every format. Of the others the text, the
-// tables for programs, and one element of JSON of each kind are.
+// inAllFormats lists the reports that are compared in every format. Other reports are compared as
+// text, in the table formats for programs, and as JSON that keeps only one element of each kind.
 var inAllFormats = []string{"full", "single", "gate", "advice-full", "comparison-compared", "checkup-busy", "cluster", "locks", "profile"}
 
 // golden compares a report with a file of testdata.
@@ -79,8 +79,8 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// abridged returns JSON whose lists have their first element, and those with fields that none
-// before them has.
+// abridged returns JSON with shortened lists. A list keeps its first element, and each further
+// element that has a field that no earlier element has.
 func abridged(t *testing.T, text string) string {
 	t.Helper()
 	d := json.NewDecoder(strings.NewReader(text))
@@ -94,7 +94,7 @@ func abridged(t *testing.T, text string) string {
 	return out.String() + "\n"
 }
 
-// abridge copies a value and reports whether it has a field that is not seen yet.
+// abridge copies a value, and reports whether the value has a field that no earlier value had.
 func abridge(t *testing.T, d *json.Decoder, b *bytes.Buffer, seen map[string]bool, path string) (news bool) {
 	token, err := d.Token()
 	if err != nil {

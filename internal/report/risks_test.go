@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// settingsAre returns a run of modernc with several settings. Each takes twice the time
-// of the one before.
+// settingsAre returns a run of modernc with several settings. Each takes twice the time of the
+// previous one.
 func settingsAre(list ...driver.Settings) *result.Run {
 	run := newRun(12)
 	for i, s := range list {
@@ -23,8 +23,8 @@ func settingsAre(list ...driver.Settings) *result.Run {
 	return run
 }
 
-// TestRisks checks that what settings risk is told, whether or not the rows of a table differ
-// in them.
+// TestRisks checks that the report says what data settings can lose, whether or not this differs
+// between the rows of a table.
 func TestRisks(t *testing.T) {
 	const power = "if the operating system crashes or the power fails, "
 	off, full := driver.Settings{"journal_mode": "wal", "synchronous": "off"}, driver.Settings{"journal_mode": "wal", "synchronous": "full"}
@@ -76,7 +76,8 @@ func TestRisks(t *testing.T) {
 	}
 }
 
-// TestRisksOfCluster: a cluster's own way of keeping data risks nothing, its queue does.
+// TestRisksOfCluster checks that settings of the nodes' databases risk nothing in a cluster, but
+// that queued writes do.
 func TestRisksOfCluster(t *testing.T) {
 	off := driver.Settings{"synchronous": "off"}
 	for _, tc := range []struct {
@@ -99,7 +100,7 @@ func TestRisksOfCluster(t *testing.T) {
 	}
 }
 
-// TestRisksNameWorkloads: a risk that is not of all workloads says of which it is.
+// TestRisksNameWorkloads checks that a risk names its workloads, unless all workloads have it.
 func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
@@ -109,8 +110,8 @@ func TestRisksNameWorkloads(t *testing.T) {
 	}
 }
 
-// TestRisksInJSON checks that each cell has the risks of its settings in the phase, even
-// those that nobody set and that the workload itself changes.
+// TestRisksInJSON checks that each cell has the risks of all settings in force in its phase,
+// including defaults and settings that the workload itself changes.
 func TestRisksInJSON(t *testing.T) {
 	run := newRun(6)
 	add(run, "mine", nil, driver.Settings{"journal_mode": "wal"}, []string{"modernc"}, bulk("safe", 10_000_000, 10, 10), bulk("fast", 10_000_000, 10, 10))
@@ -134,8 +135,8 @@ func TestRisksInJSON(t *testing.T) {
 	}
 }
 
-// TestComparedRisks checks that the answer of a comparison says what only one side can
-// lose, and the list what both can.
+// TestComparedRisks checks that the answer of a comparison says what only one side can lose, and
+// that a list says what both can lose.
 func TestComparedRisks(t *testing.T) {
 	const text = "if the operating system crashes or the power fails, the database can be corrupt (synchronous=off)"
 	sides := func(run *result.Run, by result.Compares) string {

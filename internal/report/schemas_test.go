@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// fulfilled validates what write writes.
+// fulfilled checks that the output of write matches a schema.
 func fulfilled(t *testing.T, schema string, write func(io.Writer) error) {
 	t.Helper()
 	var b bytes.Buffer

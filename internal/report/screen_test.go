@@ -15,10 +15,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// rest are hints as the command gives them.
+// rest has the hints that the command passes to reports.
 var rest = []document.Hint{{Shows: "all tables", Command: "sqlite3perf show 12 --full"}, {Shows: "pictures", Command: "sqlite3perf report 12"}}
 
-// screen returns what is printed first on a terminal.
+// screen returns the first screen of a report on a terminal.
 func screen[O runOptions](t *testing.T, run *result.Run, o O) string {
 	t.Helper()
 	opts := ofRun(o)
@@ -26,7 +26,7 @@ func screen[O runOptions](t *testing.T, run *result.Run, o O) string {
 	return write(t, "table", run, "native", opts)
 }
 
-// large is a run of 60 tables, in which 150 cells and more are compared.
+// large returns a run of 60 tables with many compared cells.
 func large() *result.Run {
 	run := newRun(6)
 	drivers := []string{"native", "mattn", "modernc", "zombiezen", "crawshaw", "bvinc", "eatonphil", "tailscale", "ncruces", "python"}
@@ -37,7 +37,7 @@ func large() *result.Run {
 	return run
 }
 
-// settingsOfMany is a run of one driver with many settings.
+// settingsOfMany returns a run of one driver with many settings.
 func settingsOfMany() *result.Run {
 	run := newRun(9)
 	for i, journal := range []string{"wal", "delete", "truncate", "memory", "off"} {
@@ -49,7 +49,7 @@ func settingsOfMany() *result.Run {
 	return run
 }
 
-// screens are the runs whose first screens are checked.
+// screens returns the runs whose first screens are checked, by name.
 func screens() map[string]*result.Run {
 	all := map[string]*result.Run{
 		"large": large(), "many": settingsOfMany(),
@@ -72,8 +72,8 @@ func screens() map[string]*result.Run {
 	return all
 }
 
-// TestScreenFits checks that what is printed first is never longer or wider than the
-// terminal, and never lacks the answer or where the rest is.
+// TestScreenFits checks that the first screen is never longer or wider than the terminal, and
+// always has the answer and the commands that show the rest.
 func TestScreenFits(t *testing.T) {
 	for name, run := range screens() {
 		a := stats.Analyze(run, "native")
@@ -134,7 +134,7 @@ func TestScreenGolden(t *testing.T) {
 	}
 }
 
-// TestScreenOfStudy checks that a study's claims come first.
+// TestScreenOfStudy checks that the first screen of a study begins with the claims.
 func TestScreenOfStudy(t *testing.T) {
 	study := &report.Study{Name: "old", Claims: []report.Claim{
 		{Claim: "mattn is faster", Verdict: report.Holds}, {Claim: "modernc is much slower, which is said at some length", Verdict: report.DoesNotHold},
@@ -153,8 +153,8 @@ func TestScreenOfStudy(t *testing.T) {
 	}
 }
 
-// TestTiedAreNamed checks that the first screen names what is tied with the best of a cell
-// where there is room, and otherwise says how many these are.
+// TestTiedAreNamed checks that the first screen names the rows that are tied with the best row of
+// a cell. If there is no room, it must give their number.
 func TestTiedAreNamed(t *testing.T) {
 	run := newRun(9)
 	for i := range 12 {
@@ -188,7 +188,8 @@ func TestScreenIsPrintable(t *testing.T) {
 	}
 }
 
-// TestScreenSaysRisksInFull checks that no risk is cut, whatever else there is no room for.
+// TestScreenSaysRisksInFull checks that the text of a risk is never cut, even if other lines have
+// no room.
 func TestScreenSaysRisksInFull(t *testing.T) {
 	run := settingsOfMany()
 	for _, width := range []int{60, 80, 100} {
@@ -202,8 +203,8 @@ func TestScreenSaysRisksInFull(t *testing.T) {
 	}
 }
 
-// TestUnsupported checks that what a worker cannot do is not called a failure, and that the
-// tables that the summary lacks for that are counted by workload.
+// TestUnsupported checks that a phase that a worker does not support is not called a failure. If
+// tables are missing from the summary for that reason, they must be counted by workload.
 func TestUnsupported(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "crawshaw")
 	add(run, "simple", nil, nil, []string{"native", "mattn", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))

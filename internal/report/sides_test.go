@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 )
 
-// TestComparisonPage checks that the page of a comparison shows every cell, with its verdict
-// or the reason why there is none, and leads from what differs to the samples.
+// TestComparisonPage checks that the page of a comparison shows every cell with its verdict, or
+// with the reason why there is none, and that cells that differ link to their samples.
 func TestComparisonPage(t *testing.T) {
 	page := writeCompared(t, "html", compared(comparedRun()))
 	wide := regexp.MustCompile(`(?s)<div class="wide"><svg.*?</svg>`).FindString(page)
@@ -37,7 +37,7 @@ func TestComparisonPage(t *testing.T) {
 	}
 }
 
-// TestHostileSides checks that names of others stay text in pages of two sides.
+// TestHostileSides checks that names from others stay text in pages about two sides.
 func TestHostileSides(t *testing.T) {
 	const script = `</script></svg><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1)` + "\x1b[31m\u202e"
 	run := comparedRun()

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestNarrowTables: on a narrow terminal no line is too long, and no figure is cut.
+// TestNarrowTables checks that on a narrow terminal no line is too long, and no figure is cut.
 func TestNarrowTables(t *testing.T) {
 	figure := regexp.MustCompile(`\d[\d.]*x +(±[\d.]+%|n<6)`)
 	figures := func(s string) []string {
@@ -42,8 +42,8 @@ func TestNarrowTables(t *testing.T) {
 	}
 }
 
-// TestFewRoundsTell: with fewer than 6 rounds there are no ratios, and what a change is worth
-// is not told because of that.
+// TestFewRoundsTell checks that with fewer than 6 rounds there are no ratios, and that the effect
+// of a change of a setting is not shown either.
 func TestFewRoundsTell(t *testing.T) {
 	run := settingsAre(driver.Settings{"synchronous": "normal"}, driver.Settings{"synchronous": "full"})
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 2 })
@@ -56,7 +56,8 @@ func TestFewRoundsTell(t *testing.T) {
 	}
 }
 
-// TestPhaseBeginsWithAnswer: the sentence of JSON stands under the heading of each phase.
+// TestPhaseBeginsWithAnswer checks that the answer of a table follows the heading of its phase,
+// with the same words as in JSON.
 func TestPhaseBeginsWithAnswer(t *testing.T) {
 	out := strings.Join(strings.Fields(write(t, "table", fullRun(), "native", document.Options{Width: 1000})), " ")
 	for _, r := range report.AnswersOf(stats.Analyze(fullRun(), "native"), report.Options{}).Tables {

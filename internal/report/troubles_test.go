@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// warning returns the one line with a label in the report of a run that has warnings.
+// warning returns the line with a label in the report of a run that has the given warnings. There
+// must be only one such line.
 func warning(t *testing.T, label string, warnings []result.Warning) string {
 	t.Helper()
 	run := singleRun()
@@ -68,8 +69,8 @@ func TestCalibrationWarnings(t *testing.T) {
 	}
 }
 
-// TestOlderWarnings checks that the messages of an older run, which has no figures with
-// them, are not parsed.
+// TestOlderWarnings checks warnings of older versions, whose figures are only in their messages.
+// The messages must not be parsed.
 func TestOlderWarnings(t *testing.T) {
 	var list []result.Warning
 	for _, r := range []int{2, 4} {
@@ -92,7 +93,8 @@ func TestWarningsOfOneKind(t *testing.T) {
 	}
 }
 
-// TestFeatureReason checks that a failure for lack of a feature says who has it.
+// TestFeatureReason checks that if a driver failed because it lacks a feature, the report names
+// the drivers that have the feature.
 func TestFeatureReason(t *testing.T) {
 	run := noFloorRun()
 	for i := range run.Trials {
@@ -106,8 +108,8 @@ func TestFeatureReason(t *testing.T) {
 	}
 }
 
-// TestFeatureOptions checks that the compile options that matter include those for the
-// SQL that a driver understands.
+// TestFeatureOptions checks that the report lists compile options that add features to SQL,
+// although they do not change the speed.
 func TestFeatureOptions(t *testing.T) {
 	run := noFloorRun()
 	for i := range run.Trials {
@@ -147,7 +149,7 @@ func TestBusyAtOnce(t *testing.T) {
 	}
 }
 
-// TestVariants checks that the report says what was proven of each variant.
+// TestVariants checks that the report shows the properties of each variant that its worker proved.
 func TestVariants(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, nil, []string{"mattn", "modernc", "zombiezen"}, bulk("insert", 1e9, 1000, 1000))
@@ -179,8 +181,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestErrorMessage expects what the library said with an error that is of no lock on the first
-// screen and in the whole report.
+// TestErrorMessage expects the library's message for an error other than a lock, on the first
+// screen and in the complete report.
 func TestErrorMessage(t *testing.T) {
 	run := newRun(9)
 	add(run, "app", nil, nil, []string{"mattn", "modernc"}, mix("replay", result.MetricTimePerOp, false))

@@ -16,12 +16,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// ratio is one of times, with its interval.
+// ratio returns a ratio of times with its interval.
 func ratio(median, low, high float64) stats.Summary {
 	return stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high, Confidence: 0.99}}
 }
 
-// tuning is what a search found that has a step of each kind.
+// tuning returns the result of a search that has a step of each kind.
 func tuning() tune.Tuning {
 	run := fullRun()
 	run.ID = 7
@@ -60,7 +60,7 @@ func tuning() tune.Tuning {
 	return t
 }
 
-// TestSpelled checks what is said of settings that no data source name has.
+// TestSpelled checks the instructions for settings that a data source name cannot express.
 func TestSpelled(t *testing.T) {
 	set := driver.Settings{"txlock": "immediate", "pool_size": "1", "pool_readers": "4", "synchronous": "normal"}
 	for _, c := range []struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestProbability checks that no rounding contradicts a verdict: what is below a level does
-// not look as if it were not.
+// TestProbability checks that rounding never contradicts a verdict: a p-value below a level must
+// not be shown as equal to the level.
 func TestProbability(t *testing.T) {
 	for p, want := range map[float64]string{
 		0: "<0.001", 0.00099999: "<0.001", 0.001: "0.001", 0.0094: "0.009", 0.0096: "<0.010", 0.00999999: "<0.010", 0.01: "0.010", 0.0104: "0.010",
@@ -25,7 +25,7 @@ func TestProbability(t *testing.T) {
 	}
 }
 
-// TestInterval checks that an end is 1 only if it is.
+// TestInterval checks that an end is shown as 1 only if it is exactly 1.
 func TestInterval(t *testing.T) {
 	for want, i := range map[string]*stats.Interval{
 		"[1, 1.02]": {Low: 1, High: 1.0204}, "[1.002, 1.02]": {Low: 1.0021, High: 1.0204}, "[0.9996, 1.00001]": {Low: 0.9996, High: 1.00001},
@@ -37,7 +37,7 @@ func TestInterval(t *testing.T) {
 	}
 }
 
-// TestTimes checks that a ratio has two digits that say something, however small it is.
+// TestTimes checks that a ratio has enough digits, however small it is.
 func TestTimes(t *testing.T) {
 	for want, v := range map[string]float64{"0.0004x": 0.0004, "0.08x": 0.0801, "0.099x": 0.0994, "0.10x": 0.0996, "1.07x": 1.071, "12.5x": 12.46, "1468x": 1468} {
 		if got := report.Times(v); got != want {
@@ -46,7 +46,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestRounded checks that figures have as many digits as they mean.
+// TestRounded checks that figures are rounded to three significant digits.
 func TestRounded(t *testing.T) {
 	for want, v := range map[string]float64{"0": 0, "7": 7, "62.5": 62.5, "6.99": 6.994, "920k": 920_120, "1.00k": 999.6, "1.23M": 1_228_000, "0.42": 0.42} {
 		if got := report.Human(v); got != want {
@@ -71,8 +71,8 @@ func TestRounded(t *testing.T) {
 	}
 }
 
-// TestSaid checks what is shown of a worker's standard error: the last lines, but of a
-// panic how it begins. It is one printable line, and not long.
+// TestSaid checks the part of a worker's standard error that is shown: the beginning of a panic,
+// or otherwise the last lines. It must be one short, printable line.
 func TestSaid(t *testing.T) {
 	for _, c := range []struct{ message, detail, want string }{
 		{"it crashed", "", ""},

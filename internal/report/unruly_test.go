@@ -23,9 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// unruly returns one of the fixtures, or a run of locks, as a slow machine that does other
-// work may leave it: with rounds that are missing, trials that failed, and times that are
-// nothing but noise.
+// unruly returns a run such as a slow and busy machine may produce: rounds are missing, trials
+// have failed, and times are mostly noise. It changes one of the fixtures or a run about locks.
 func unruly(r *rand.Rand) *result.Run {
 	var run *result.Run
 	if names := slices.Sorted(maps.Keys(fixtures)); r.IntN(5) > 0 {
@@ -78,11 +77,12 @@ func unruly(r *rand.Rand) *result.Run {
 	return run
 }
 
-// scripts are the parts of a page in which every word is allowed.
+// scripts matches the parts of a page that may contain any word.
 var scripts = regexp.MustCompile(`(?s)<(script|style)\b.*?</(script|style)>`)
 
-// TestSoakUnrulyRuns writes everything that is said of runs that have too few rounds or too much
-// noise for some of their figures: what cannot be told is left out.
+// TestSoakUnrulyRuns writes all kinds of answers about runs with too few rounds, or too much
+// noise, for some of their figures. Missing figures must be left out, and must never be printed as
+// NaN or Inf.
 func TestSoakUnrulyRuns(t *testing.T) {
 	for seed := range uint64(100) {
 		r := rand.New(rand.NewPCG(seed, 1))

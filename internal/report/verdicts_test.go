@@ -43,7 +43,8 @@ func TestFloorIsOneForItsSQLite(t *testing.T) {
 	}
 }
 
-// TestFailingIsSaid checks that what failed is not ranked, and that the report says so.
+// TestFailingIsSaid checks that a driver whose operations failed more often has no rank, and that
+// the report says so.
 func TestFailingIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native", "mattn"}, mix("mix", "time/op", true))
@@ -55,7 +56,7 @@ func TestFailingIsSaid(t *testing.T) {
 	}
 }
 
-// TestSummaryOfNothing checks that a summary without any tables says why.
+// TestSummaryOfNothing checks that if no table counts in the summary, the summary says why.
 func TestSummaryOfNothing(t *testing.T) {
 	run := newRun(6)
 	for _, w := range []string{"read-write", "point-read"} {
@@ -84,8 +85,8 @@ func TestReliabilityIsSaid(t *testing.T) {
 	}
 }
 
-// TestUnverifiedIsSaid checks that what cannot be checked is compared on the drivers'
-// word. The table says so once, and so does the group for a phase without a table.
+// TestUnverifiedIsSaid checks that there is one note for a table whose rows cannot be verified,
+// and one for a group if the phase has no table.
 func TestUnverifiedIsSaid(t *testing.T) {
 	run := newRun(6)
 	add(run, "search", nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 1_000_000, 1, 1))
@@ -108,8 +109,8 @@ func TestUnverifiedIsSaid(t *testing.T) {
 	}
 }
 
-// TestOperationLinesHaveNoFigures checks that in CSV the lines of operations have no
-// figures of their phase, and no zeros either, which would change its means.
+// TestOperationLinesHaveNoFigures checks that in CSV the columns of a phase's figures are empty in
+// the lines of its operations. Zeros would change the means of these columns.
 func TestOperationLinesHaveNoFigures(t *testing.T) {
 	run := newRun(6)
 	add(run, "read-write", nil, wal, []string{"native"}, mix("mix", "time/op", false))

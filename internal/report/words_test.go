@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestCellsAreCounted checks that all forms of a report count the same things by the same
-// name.
+// TestCellsAreCounted checks that all formats of a report have the same number of cells, and call
+// them cells.
 func TestCellsAreCounted(t *testing.T) {
 	run := newRun(9)
 	for _, w := range []string{"one", "two"} {
@@ -54,7 +54,7 @@ func TestURLsStayWhole(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfClaims checks that the column of intervals is headed with their level.
+// TestIntervalsOfClaims checks that the title of the column of intervals has their level.
 func TestIntervalsOfClaims(t *testing.T) {
 	claim := func(levels ...float64) (c report.Claim) {
 		for _, level := range levels {
@@ -78,7 +78,8 @@ func TestIntervalsOfClaims(t *testing.T) {
 	}
 }
 
-// TestPicturesAreListed checks that the names of pictures are listed one in a line.
+// TestPicturesAreListed checks that an error about the name of a picture lists the existing names,
+// one per line.
 func TestPicturesAreListed(t *testing.T) {
 	a := stats.Analyze(insertRun(9, "native", "mattn"), "native")
 	for _, name := range []string{"", "nothing-like-it"} {

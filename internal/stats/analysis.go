@@ -240,8 +240,8 @@ func (o *Outcome) judge() {
 		}
 		o.Bad++
 		if measured && reason.Code == protocol.CodeCheck {
-			// A failed check says nothing about the driver. The measurements of the other trials
-			// stay valid.
+			// A check that did not end says nothing about the driver. The measurements of the
+			// other trials stay valid.
 			o.Warnings = append(o.Warnings, result.Warning{Code: result.WarningUnverified, Case: o.Case.ID, Round: t.Round, Phase: reason.Phase, Message: "a trial does not count: " + reason.Message})
 			continue
 		}

@@ -163,7 +163,7 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 type Reliability struct {
 	Tables      int // tables in which anything was compared, including the summary over all tables
 	Comparisons int
-	Telling     int // Exchanged is true if tables of two drivers have too few rounds for the signed-rank test, so that a permutation test of the whole run was used as well.
+	Telling     int // tables that find a difference between two drivers
 
 	// Exchanged says that tables of two drivers have too few rounds for the signed-rank test,
 	// so that a permutation test of the whole run was used as well.

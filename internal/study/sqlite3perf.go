@@ -85,8 +85,8 @@ type insertOption struct {
 	meant, did     map[string]string
 }
 
-// Connection strings that the claims name. As its author meant it, insertNoWAL opens a database
-// in memory, which has no WAL, so "_journal=wal" would change nothing.
+// Connection strings that the claims name. insertNoWAL was meant to open a database in memory.
+// Such a database has no WAL, so it makes no sense to test "_journal=wal" there.
 const (
 	insertFastest = "a.db?_journal=wal&sync=0"
 	insertNoWAL   = "a.db?_journal=wal&mode=memory&sync=0"

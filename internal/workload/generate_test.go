@@ -499,8 +499,8 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// TestOrder checks the shares of a mix's operations, and that the clients together
-// make one sequence.
+// TestOrder checks that each operation of a mix is chosen in proportion to its weight, and that
+// three clients together choose the same sequence as one client.
 func TestOrder(t *testing.T) {
 	g, _ := generate(t, 9, "  t: {count: 1, columns: {id: serial}}\n")
 	ops := []plan.Operation{{Name: "a", Weight: 90}, {Name: "b", Weight: 9}, {Name: "c", Weight: 1}}

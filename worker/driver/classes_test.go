@@ -15,7 +15,8 @@ var errAsked = errors.New("asked")
 
 func (asked) Prepare(context.Context, driver.Statement) (driver.Stmt, error) { return nil, errAsked }
 
-// The types of every SELECT are checked, whatever letters are in it.
+// TestTypeCheckOf checks that the types of every SELECT are checked, no matter which letters the
+// SELECT contains.
 func TestTypeCheckOf(t *testing.T) {
 	for sql, want := range map[string]error{
 		"SELECT 1":                              errAsked,

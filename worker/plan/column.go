@@ -90,8 +90,8 @@ func (c *column) bad(format string, args ...any) error {
 	return fmt.Errorf("column %s: %s: %s", c.name, c.gen.Kind, fmt.Sprintf(format, args...))
 }
 
-// prepare checks a generator that uses no other column, and fills the tables that its values
-// are taken from.
+// prepare checks a generator that uses no other column. It also computes the data from which the
+// values are made, such as a permutation or the texts of a choice.
 func (c *column) prepare() error {
 	gen := c.gen
 	if err := c.checkBounds(); err != nil {

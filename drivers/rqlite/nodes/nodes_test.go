@@ -92,8 +92,9 @@ func leader(t *testing.T, c *nodes.Cluster) *nodes.Node {
 	return nil
 }
 
-// When Start returns, the cluster is ready: each node votes and knows the same leader. If the
-// leader is killed, another node follows it, and the killed node can come back.
+// TestCluster checks that the cluster is ready when Start returns: each node votes and knows the
+// same leader. If the leader is killed, another node follows it, and the killed node can come
+// back.
 func TestCluster(t *testing.T) {
 	c := start(t, nodes.Config{Nodes: 3})
 	for _, n := range c.Nodes {
@@ -123,7 +124,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// Nodes talk to each other through the addresses that RaftAddress returns.
+// TestAdvertisedAddress checks that nodes talk to each other through the addresses that
+// RaftAddress returns.
 func TestAdvertisedAddress(t *testing.T) {
 	var through atomic.Int64
 	proxy := func(_ int, real string) (string, error) {
@@ -222,8 +224,9 @@ func takePort(taken string) int {
 
 const never = "/nonexistent/taken"
 
-// If another program takes a port after the port was chosen, the cluster starts with other
-// ports. If that happens at each attempt, the error says so in one line, and no process is left.
+// TestPortTaken checks that the cluster starts with other ports if another program takes a port
+// after it was chosen. If that happens at each attempt, the error says so in one line, and no
+// process is left.
 func TestPortTaken(t *testing.T) {
 	var calls int
 	raft := func(_ int, real string) (string, error) {
@@ -261,7 +264,8 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// Nodes end with the process that started them, even if that process is killed.
+// TestNodesDieWithTheirProcess checks that nodes end with the process that started them, even if
+// that process is killed.
 func TestNodesDieWithTheirProcess(t *testing.T) {
 	if _, err := os.Stat("/proc/self"); err != nil {
 		t.Skip("the kernel of this system cannot do that")
@@ -293,7 +297,7 @@ func TestNodesDieWithTheirProcess(t *testing.T) {
 	}
 }
 
-// If the context ends, Start stops and leaves no process.
+// TestStartCancelled checks that Start stops if the context ends, and leaves no process.
 func TestStartCancelled(t *testing.T) {
 	script := filepath.Join(t.TempDir(), "rqlited")
 	if err := os.WriteFile(script, []byte("#!/bin/sh\necho $$ >> "+script+".pids\nexec sleep 3600\n"), 0o755); err != nil {

@@ -67,9 +67,10 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// A query whose rows or time differ much is not near, nor is a size that differs much. The
-// tables and indexes that cause the difference are listed. Correlated columns are not imitated,
-// so an index of both has more keys.
+// TestNotNear checks an imitation in which the rows and the time of a query, and the size of the
+// database, differ much from the original. They must be listed, with the tables and indexes that
+// cause the difference. The cause is that correlated columns are imitated independently, so an
+// index of both has more keys.
 func TestNotNear(t *testing.T) {
 	path := create(t, "correlated", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -348,7 +348,8 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	return nil
 }
 
-// origins lists the origins of indexes. Generated rows satisfy the first ones first.
+// origins lists the origins of indexes by priority. If generated rows cannot satisfy all unique
+// indexes, they satisfy one whose origin comes first.
 var origins = []string{"pk", "u", "c"}
 
 // compose chooses the unique index of several columns that generated rows satisfy.

@@ -21,7 +21,7 @@ import (
 type fake struct {
 	number int
 	log    []string
-	guards []string         // whose contexts
+	guards []string         // the calls of Guard and of what it returned, with the names of the contexts
 	fail   map[string]error // the error that each statement returns
 	inTx   bool
 	copied int // bytes of scripts

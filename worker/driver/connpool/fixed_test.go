@@ -240,8 +240,8 @@ func TestFixedOpenFails(t *testing.T) {
 	}
 }
 
-// If the context ends while a pool is being opened, the pool opens no further connection and
-// closes those that it has.
+// TestFixedOpeningEnds checks that a pool opens no further connection if the context ends while
+// the pool is being opened, and that it closes the connections that it has.
 func TestFixedOpeningEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var fakes []*fake

@@ -344,8 +344,8 @@ func TestDirtyCommitScript(t *testing.T) {
 	}
 }
 
-// When the context of a transaction ends, database/sql rolls back, and later calls fail with
-// sql.ErrTxDone. The driver's error must say that the context has ended.
+// TestTransactionOfAnEndedContext checks that the driver's error says that the context of a
+// transaction has ended. Then database/sql rolls back, and later calls fail with sql.ErrTxDone.
 func TestTransactionOfAnEndedContext(t *testing.T) {
 	db := (&library{}).open(t, sqldriver.Library{}, "1")
 	st, err := db.Prepare(t.Context(), contract.Statement{SQL: "INSERT"})

@@ -81,7 +81,7 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 	return r
 }
 
-// fails checks that a job fails with a code and a message that has all words.
+// fails checks that a job fails with a code, and with a message that contains all of the words.
 func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...string) {
 	b.t.Helper()
 	_, err := b.do(b.t.Context(), s, j, nil)

@@ -479,6 +479,27 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.alone()
 }
 
+// TestKilledWhileWorkersAreStopped kills the command while one worker has its turn and others are
+// stopped. These must go on, remove their databases and end.
+func TestKilledWhileWorkersAreStopped(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t)
+	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--seed", "1") // with this seed, good comes first
+	p.asleep(s)
+	stopped := 0
+	for _, pid := range p.workerPIDs() {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") T ") {
+			stopped++
+		}
+	}
+	if stopped == 0 {
+		t.Error("no worker is stopped")
+	}
+	s.signal(os.Kill)
+	s.wait()
+	p.alone()
+}
+
 // TestWorkerThatNobodyReads kills the lab between two answers of a worker. The signal for
 // writing to a closed pipe must not end the worker, because then its database would be left.
 func TestWorkerThatNobodyReads(t *testing.T) {

@@ -54,8 +54,8 @@ func BenchmarkSlices(b *testing.B) {
 			groups[c.Workload] = append(groups[c.Workload], c)
 		}
 	}
-	const onePiece = time.Duration(-1)
-	lengths := []time.Duration{onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
+	const alone, onePiece = time.Duration(-2), time.Duration(-1)
+	lengths := []time.Duration{alone, onePiece, 5 * time.Millisecond, 10 * time.Millisecond, 20 * time.Millisecond, 50 * time.Millisecond}
 	logs := map[string]map[time.Duration]map[string][]float64{} // by workload and phase, length and driver: logarithms of times, round by round
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
@@ -64,7 +64,11 @@ func BenchmarkSlices(b *testing.B) {
 				cases := groups[name]
 				order := slices.Clone(cases)
 				rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-				list, err := processes.Trials(b.Context(), order, r.matrix.Seed)
+				executor := lab.Executor(processes)
+				if lengths[l] == alone {
+					executor = lab.OneByOne(processes.Trial)
+				}
+				list, err := executor.Trials(b.Context(), order, r.matrix.Seed)
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -95,7 +99,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 	for _, at := range slices.Sorted(maps.Keys(logs)) {
 		for _, l := range lengths {
-			fmt.Println(line(at, l, logs[at][l], logs[at][onePiece]))
+			fmt.Println(line(at, l, logs[at][l], logs[at][alone]))
 		}
 	}
 }
@@ -119,8 +123,9 @@ func line(at string, l time.Duration, got, whole map[string][]float64) string {
 		vary = append(vary, (ratios[3*len(ratios)/4]-ratios[len(ratios)/4])/1.349)
 	}
 	worst := slices.MaxFunc(apart, func(x, y float64) int { return cmp.Compare(math.Abs(x), math.Abs(y)) })
-	return fmt.Sprintf("%-24s %8v: time %+5.1f%%, ratios differ by %4.1f%% (most: %+5.1f%%, %s), vary by %4.1f%%",
-		strings.ReplaceAll(at, " ", "/"), l, 100*(math.Exp(all)-1), 100*deviation(apart), 100*worst, drivers[slices.Index(apart, worst)], 100*middle(vary))
+	name := map[time.Duration]string{-2: "alone", -1: "one piece"}[l]
+	return fmt.Sprintf("%-24s %9s: time %+5.1f%%, ratios differ by %4.1f%% (most: %+5.1f%%, %s), vary by %4.1f%%",
+		strings.ReplaceAll(at, " ", "/"), cmp.Or(name, l.String()), 100*(math.Exp(all)-1), 100*deviation(apart), 100*worst, drivers[slices.Index(apart, worst)], 100*middle(vary))
 }
 
 func middle(list []float64) float64 {

@@ -244,14 +244,18 @@ func everyVerdict(tables int) string {
 	rows := [][]string{{"verdict or interval", "simulated", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
-		says, of := v.says, v.of
+		says, found := v.says, percent(v.found(i, n))
 		if i > 0 && says == verdicts[i-1].says {
 			says = `"`
-			if same, last := cutLast(of); last != "" && strings.HasPrefix(verdicts[i-1].of, same+", ") {
-				of = `", ` + last
+			// Simulations that differ only in the end, such as the kind of noise, share a row.
+			last := rows[len(rows)-1]
+			if same, end := cutLast(v.of); end != "" && strings.HasPrefix(last[1], same+", ") && last[2] == v.nominal() {
+				last[1] += "; " + end
+				last[3] += "; " + found
+				continue
 			}
 		}
-		rows = append(rows, []string{says, of, v.nominal(), percent(v.found(i, n)), fmt.Sprint(n)})
+		rows = append(rows, []string{says, v.of, v.nominal(), found, fmt.Sprint(n)})
 	}
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)

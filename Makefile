@@ -123,9 +123,9 @@ cross: ## the lab and the pure-Go workers build for other platforms
 # For a quiet machine. ADDED is how long the pairs of a driver take. Its transactions
 # read, which those of rqlite cannot.
 ADDED := 70s
-added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
+added-cost: ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
 	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench Driver/addedcost -benchtime $(ADDED) . -args -record)
-	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md 'drivers --added-cost'
+	$(GO) test ./cmd/sqlite3perf -run TestAddedCostTable -count 1 -update
 
 BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))
 fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/proofs.md

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-var update = flag.Bool("update", false, "write docs/commands.md")
+var update = flag.Bool("update", false, "write docs/commands.md and the table in docs/proofs.md")
 
 const referenceFile = "../../docs/commands.md"
 

@@ -112,11 +112,14 @@ func answer(report string) string {
 	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "warning ")
 }
 
-// cells returns the list of cells in an answer of compare, without the sentences before it.
+// cells returns the list of cells in an answer of compare, without the sentences before it and
+// without the columns after the ratio's interval.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nverdict ")
-	return without("verdict "+list, "measured ")
+	return afterRatio.ReplaceAllString(without("verdict "+list, "measured "), "$1")
 }
+
+var afterRatio = regexp.MustCompile(`(?m)^(.*(?: ratio|x \[[^\]\n]*\])) .*$`)
 
 // paragraphs returns the paragraphs of a report that begin with one of the given texts.
 func paragraphs(report string, beginnings ...string) string {

@@ -34,21 +34,21 @@ func clusterCommand(env *environment) *cobra.Command {
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
-to clusters of the driver rqlite, and to a local driver beside them, as fast as they can,
-with each number of clients and of rows per INSERT. It reports how many rows are
-acknowledged per second, how long a write takes until it is acknowledged and until it is
-visible on every node, and how much CPU, memory and disk all nodes use.
+as fast as they can to clusters of the driver rqlite, and to a local driver, with each
+number of clients and of rows per INSERT. It reports how many rows are acknowledged per
+second, how long a write takes until it is acknowledged and until it is visible on every
+node, and how much CPU, memory and disk all nodes use.
 
-With --kill the leader is killed (SIGKILL) as many times as you say, and restarted on its
-data. With --isolate it is cut off from the other nodes, and reconnected. Meanwhile clients
-write and read. Cluster reports how long no write was acknowledged, whether an
-acknowledged write is lost in the end, and which reads were stale.
+With --kill, the leader is killed (SIGKILL) as many times as you say, and restarted on
+its data. With --isolate, it is cut off from the other nodes, and reconnected. Meanwhile
+clients write and read. Cluster reports how long no write was acknowledged, whether an
+acknowledged write was lost, and which reads were stale.
 
 The nodes are processes on this machine, which end with the command. The answer is
-stored, and sqlite3perf show prints it again. Reads are measured by run, with every answer verified, as in
+stored, so show prints it again. To measure reads, with every answer verified, use
 sqlite3perf run --drivers mattn,rqlite --workloads point-read --set nodes=3.
 
-The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if
+The exit status is 4 if an acknowledged write is lost (unless writes were queued), or if
 something could not be measured.`,
 		Example: `  sqlite3perf cluster
   sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html

@@ -31,12 +31,11 @@ func concurrentCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "concurrent",
 		Short: "Run readers and writers on the table at the same time",
-		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers,
-which read the three rows with the greatest IDs, each as fast as it can (closed
-loop). Each second, and in total, it reports rates, latency, and errors by SQLite's
-extended code. Errors because of a lock or an ID that is taken are counted. Any other
-error ends the run. Rates and latencies are of all operations; ok is the share that
-succeeded.
+		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers, which
+read the three rows with the greatest IDs, each as fast as it can (closed loop). Each
+second, and in total, it reports rates, latency, and errors by SQLite's extended code.
+Errors because of a lock or of an ID that exists are counted; any other error ends the
+run. Rates and latencies include failed operations; ok is the share that succeeded.
 
 Two of them may run on one file at the same time:
   sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'

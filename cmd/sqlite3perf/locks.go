@@ -24,21 +24,22 @@ func locksCommand(env *environment) *cobra.Command {
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
-sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
-SQLITE_LOCKED, and waits that never end. For each case with errors it names the smallest
-change with which no lock made anything fail, and what that change costs.
+sharing a file. It explains failures: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED,
+and waits that never end. For each case with errors it names the smallest change that
+ends all lock errors, and the price of that change.
 
-The ways are every combination of journal_mode (delete, wal), txlock (deferred,
-immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
-a connection for each client, a pool of one, one writer and a reader for each client, and
-one pool with a mutex around what may write. --set leaves some of them out.
+The ways are all combinations of journal_mode (delete, wal), txlock (deferred,
+immediate), busy_timeout (0, 5 s), and how connections are shared: one pool with a
+connection for each client, a pool of one, one writer and a reader for each client, and
+one pool with a mutex around operations that may write. --set leaves some of them out.
 
-A replay of a recording is run with its own clients, and by one client on one connection.
-With --processes 1,2 the clients are in one process, and then shared by two on the same
-file. Between processes only SQLite's own locks hold, so there is no mutex.
+A replay of a recording runs with its own clients, and also with one client on one
+connection. With --processes 1,2 the clients are in one process, and then in two
+processes that share the file. Between processes only SQLite's own locks work, so there
+is no mutex.
 
-The run and its explanation are stored, so sqlite3perf show prints it again. locks RUN
-explains a run of another command that measured a mix.`,
+The run and its explanation are stored, so show prints it again. locks RUN explains a
+run of another command that measured a mix.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml

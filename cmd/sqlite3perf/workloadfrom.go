@@ -65,16 +65,16 @@ func workloadFromCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "from DATABASE",
 		Short: "Write a workload that imitates a database",
-		Long: `From reads a database and writes a workload that is like it: its schema, as many
-rows, columns that hold the same kinds of values, and phases that insert, read by
-each index and join along foreign keys. Then it loads the imitation into a
-temporary file and shows how close it comes: sizes, plans and numbers of rows.
+		Long: `From reads a database and writes a workload that is like it: the same schema, as many
+rows, columns with the same kinds of values, and phases that insert, read by each index
+and join along foreign keys. Then it loads the imitation into a temporary file and shows
+how similar it is: sizes, plans and numbers of rows.
 
 The database is only read, through a copy in a temporary directory (TMPDIR), so an
-application that uses it is not kept waiting. No text of it is in the workload:
-times and numbers of 1000 or more are rounded or moved, other texts become letters,
-also in the schema. Names of tables and columns, how many rows there are, lengths of
-texts, and small integers with how frequent they are stay.`,
+application that uses it does not wait. The workload has no text of the database: times
+and numbers of 1000 or more are rounded or moved, and other texts become letters, also
+in the schema. It does have names of tables and columns, numbers of rows, lengths of
+texts, and small integers with their frequencies.`,
 		Example: `  sqlite3perf workload from app.db -o mine.yaml
   sqlite3perf workload from app.db -o mine.yaml --rows 10%
   sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,

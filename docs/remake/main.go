@@ -109,7 +109,7 @@ var parts = map[string]func(report string) string{
 // answer returns the first paragraph of a report, without the lines about the machine.
 func answer(report string) string {
 	first, _, _ := strings.Cut(report, "\n\n")
-	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "warning ")
+	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "noise ", "warning ")
 }
 
 // cells returns the list of cells in an answer of compare, without the sentences before it.

@@ -68,9 +68,9 @@ type adviseOptions struct {
 
 func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "candidates: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
-	f.StringSliceVar(&o.targets, "targets", nil, "build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes the first time")
-	f.BoolVar(&o.diff, "diff", true, "run the statements of the workloads on all candidates, and compare the answers, as sqlite3perf diff does")
-	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
+	f.StringSliceVar(&o.targets, "targets", nil, "also build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes")
+	f.BoolVar(&o.diff, "diff", true, "compare the answers of all candidates, as sqlite3perf diff does")
+	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes")
 	grouped(f, groupWhat, "drivers", "targets", "diff", "cold-build")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)

@@ -49,7 +49,7 @@ Rows that do not match are counted, and the first ten are shown. The exit status
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
-	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
+	f.BoolVar(&o.python, "python", false, "also read the file with Python: with all rows fetched first, and row by row")
 	reaching(f, executes, "python")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)

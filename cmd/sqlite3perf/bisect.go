@@ -55,14 +55,14 @@ type bisectOptions struct {
 }
 
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the one that is seen to change)")
+	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the first that changes)")
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
 	grouped(f, groupWhat, "phase", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "5%", "a difference within this `share` of the time is no change; less takes longer to tell")
+	o.addMarginFlag(f, "5%", "differences up to this `share` of the time are no change; a smaller share takes longer")
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
-	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
+	f.Lookup("time").Usage = "a step stops before a round that would end later; six rounds always run"
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)

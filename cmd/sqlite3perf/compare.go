@@ -60,7 +60,7 @@ type compareOptions struct{ runOptions }
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	o.addMarginFlag(f, "2%", "differences up to this `share` of the time count as none; a smaller share takes longer")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)

@@ -71,19 +71,19 @@ type diffOptions struct {
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
-	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: one after the other)")
 	reaching(f, reachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
 	addDirFlag(f, &o.dir)
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for a workload")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
-	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
+	f.BoolVar(&o.full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"

@@ -48,7 +48,7 @@ what to do. A fact that can't be read is called unknown.`,
 	}
 	f := cmd.Flags()
 	addDirFlag(f, &o.dir)
-	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure; all else is known at once")
+	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure noise")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	o.output.addFlags(f)

@@ -59,8 +59,8 @@ sqlite3perf adds to the time of each library, measured against loops written by 
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.features, "features", false, "try which parts of SQLite each driver has")
-	f.BoolVar(&o.defects, "defects", false, "all that is said of the known defects of each driver")
-	f.BoolVar(&o.addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
+	f.BoolVar(&o.defects, "defects", false, "explain the known defects of each driver")
+	f.BoolVar(&o.addedCost, "added-cost", false, "list what sqlite3perf adds to the time of each library")
 	o.workers.addFlags(f)
 	o.output.addFlags(f)
 	o.output.addFullFlag(f)

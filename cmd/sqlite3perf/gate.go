@@ -75,13 +75,13 @@ type gateOptions struct {
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.baseline, "baseline", "", "what the candidate is judged by: a driver such as mattn@v1.14.22, a `run`, or a JSON report")
+	f.StringVar(&o.baseline, "baseline", "", "a driver such as mattn@v1.14.22, a `run`, or a JSON report")
 	reaching(f, executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
 	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
-	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
-	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible, or was seen once and not confirmed")
+	f.BoolVar(&o.differ, "allow-differences", false, "accept a baseline of another machine, SQLite or workload, with a warning")
+	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible or was not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	reaching(f, writes, "also")
 	grouped(f, groupWhat, "baseline", "drivers", "metrics", "allow-differences")

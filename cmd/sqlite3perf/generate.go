@@ -40,7 +40,7 @@ stops it after the current INSERT; then it prints the number of rows.`,
 	f.IntVarP(&g.Batch, "batch", "b", 100, "`rows` per INSERT")
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	f.BoolVarP(&g.Vacuum, "vacuum", "v", false, "VACUUM afterwards")
-	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once, instead of running it as SQL text each time")
+	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once")
 	f.BoolVar(&g.Force, "force", false, "drop or create the table even in a database that sqlite3perf did not make")
 	o.addFlags(f)
 	o.addTableFlag(f)

@@ -69,8 +69,8 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ", ") + ")"
-	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if operations are under way and no client begins or ends one for this long beyond busy_timeout, unless the workload has its own value")
-	f.IntSliceVar(&o.processes, "processes", nil, "how many processes share the clients of a mix, such as 1,2; the same as --set processes=1,2 (default: as the workload says, or 1)")
+	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client begins or ends an operation for this long beyond busy_timeout, unless the workload has its own value")
+	f.IntSliceVar(&o.processes, "processes", nil, "numbers of processes that share the clients of a mix, such as 1,2, as with --set processes (default: the workload's, or 1)")
 	grouped(f, groupWhat, "drivers", "processes")
 	grouped(f, groupLong, "patience")
 	o.addScheduleFlags(f)

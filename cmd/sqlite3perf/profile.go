@@ -65,15 +65,15 @@ difference.`,
 
 // addFlags adds the flags of run that apply to profile, and profile's own flags.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile, such as mattn,modernc; of two the difference is shown")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile; for two, the difference is shown")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
-	f.StringVar(&o.phase, "phase", "", "the phase; it may be left out if only one is timed")
+	f.StringVar(&o.phase, "phase", "", "the phase; necessary if several are timed")
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, time.Minute, "begin no further trial after this time, except for the first of each driver")
+	o.addTimeFlag(f, time.Minute, "begin no trial after this time, except the first of each driver")
 	o.addSeedFlag(f)
 	o.addPlaceFlags(f)
-	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
+	f.Lookup("output").Usage = "`directory` for the files (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
 	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format

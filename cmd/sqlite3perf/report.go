@@ -77,7 +77,7 @@ other formats.`,
 	}
 	addStoreFlag(cmd.Flags(), &storeFile)
 	addFiguresFlag(cmd.Flags(), &figures)
-	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` that the page is written to (default: run-N.html)")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` for the page (default: run-N.html)")
 	return cmd
 }
 

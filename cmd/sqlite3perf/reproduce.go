@@ -69,8 +69,8 @@ type reproduceOptions struct {
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and those of the study's that are installed)")
-	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and installed ones of the study)")
+	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, with its mistakes")
 	grouped(f, groupWhat, "drivers", "as-published")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)

@@ -62,7 +62,7 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
+	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	reaching(cmd.Flags(), executes, "resume")
 	grouped(cmd.Flags(), groupWhat, "resume")
 	return cmd

@@ -65,11 +65,11 @@ Ctrl-C ends serve and, after its current trial, a run that was started in the br
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
+	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on; everybody who can reach it can read the store")
 	reaching(f, opens, "addr")
-	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
+	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any free port")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
-	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")
+	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser (default: the built-in ones)")
 	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	addStoreFlag(f, &o.store)

@@ -53,7 +53,7 @@ the same on all of them and which are opposite.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
+	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`")
 	o.addFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	addStoreFlag(f, &o.store)

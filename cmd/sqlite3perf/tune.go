@@ -71,15 +71,15 @@ var (
 
 func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the driver whose settings are searched: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5, mattn=../go-sqlite3, ./my-worker")
-	f.StringVar(&o.durability, "durability", "power-loss", "what may be lost that is safe today: same (nothing), power-loss (the last commits, if the power fails), any (the database)")
+	f.StringVar(&o.durability, "durability", "power-loss", "what a setting may put at risk: same (nothing that is safe now), power-loss (the last commits, if the power fails), any (the database)")
 	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ", ")+")")
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, 3*time.Minute, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
+	o.addTimeFlag(f, 3*time.Minute, "time for the search, without building the worker; the best settings are confirmed even if that takes longer")
 	o.addSeedFlag(f)
-	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting that gains less than this `share` of the time is not worth setting")
+	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting must gain at least this `share` of the time")
 	renamed(f, "precision", "least-gain")
 	grouped(f, groupWhat, "drivers", "durability", "settings", "phase", "least-gain")
 	o.addPlaceFlags(f)

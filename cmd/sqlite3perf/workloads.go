@@ -87,7 +87,7 @@ start from a built-in one, or from a database:
 }
 
 func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
-	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
+	f.BoolVar(value, "allow-files", false, "let SQL of workload files use other files: ATTACH, VACUUM INTO, …")
 	reaching(f, reachesOut, "allow-files")
 }
 

@@ -95,7 +95,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off under load, and reconnected (Linux)")
 	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it tries the next node")
 	f.DurationVar(&o.patience, "patience", time.Minute, "time limit for a write, for a row to reach every node, and for recovery")
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer than its time and this limit fails")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial fails if it takes this much longer than the time that you asked for")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
 	grouped(f, groupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")

@@ -158,7 +158,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	fmt.Fprintf(b, "\n### %s\n\n", commandName(c))
 	document := documents[commandName(c)]
 	for i, paragraph := range strings.Split(c.Long, "\n\n") {
-		if i == 0 || document == "" || strings.Contains(paragraph, "xit status: ") || strings.Contains(paragraph, "The exit status") {
+		if i == 0 || document == "" || strings.Contains(paragraph, "xit status: ") || strings.Contains(strings.ToLower(paragraph), "the exit status is") {
 			writeParagraph(b, paragraph)
 		}
 	}

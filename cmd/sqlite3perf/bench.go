@@ -34,8 +34,7 @@ bytes that rand encodes. Times start at the query, on an open connection. "After
 is when the library has accepted the query: when Query of database/sql has returned, or
 when another library has prepared the statement.
 
-Rows that do not match are counted, and the first ten are shown. The exit status is then
-1.`,
+Rows that do not match are counted, the first ten are shown, and the exit status is 1.`,
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
   sqlite3perf bench --db a.db --python`,

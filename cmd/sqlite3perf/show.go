@@ -40,11 +40,11 @@ func showCommand(env *environment) *cobra.Command {
 the newest that has ended. A terminal gets the answer: who is fastest, by how much, how
 sure that is, and warnings. --full prints every table, as in files and pipes.
 
-Profile, tune, locks, advise, diff and cluster store their answer with a run. Show
-prints it as they did, in each of their formats; --figures prints the measurements
-instead. --workload prints the text of a workload of the run. --chart prints a picture
-of the run's page, as svg or png; an unknown name lists the pictures. With -o run3.html,
-show writes the same page as report.
+For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
+cluster store their answer with a run: show prints it as they did, in each of their
+formats, and with --figures the measurements instead. --workload prints the text of a
+workload of the run. --chart prints a picture of the run's page, as svg or png; an
+unknown name lists the pictures. With -o run3.html, show writes the same page as report.
 
 Several runs must be of the same work on several machines. Show says which results are
 the same on all of them and which are opposite.`,

@@ -32,8 +32,9 @@ func workloadsCommand(env *environment) *cobra.Command {
 		Short: "List the built-in workloads, or explain and check one",
 		Long: `Workloads lists the built-in workloads. With a name it explains that workload. With the
 path of a YAML file it checks the file and explains what it would do. To write your own,
-start from a built-in one: workloads simple --yaml > mine.yaml or from a database:
-workload from app.db -o mine.yaml`,
+start from a built-in one, or from a database:
+  sqlite3perf workloads simple --yaml > mine.yaml
+  sqlite3perf workload from app.db -o mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
 		Args:    arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard driv
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint cross added-cost fidelity simulate studies studies-full pages clean
+.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint cross added-cost fidelity simulate studies pages clean
 
 all: build
 
@@ -123,9 +123,9 @@ cross: ## the lab and the pure-Go workers build for other platforms
 # For a quiet machine. ADDED is how long the pairs of a driver take. Its transactions
 # read, which those of rqlite cannot.
 ADDED := 70s
-added-cost: build ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
+added-cost: ## what the engine and the adapters add to each library, in 15 minutes: the figures beside the drivers, the table in docs/proofs.md
 	@$(call each,$(filter-out drivers/rqlite/,$(filter drivers/%,$(MODULES))),$(GO) test -run '^$$' -bench Driver/addedcost -benchtime $(ADDED) . -args -record)
-	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md 'drivers --added-cost'
+	$(GO) test ./cmd/sqlite3perf -run TestAddedCostTable -count 1 -update
 
 BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhand/main.go))))
 fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/proofs.md
@@ -137,12 +137,10 @@ simulate: ## how often verdicts are right and wrong, in docs/proofs.md, with mor
 	$(GO) run ./internal/stats/simulate
 	$(GO) test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v -count=1
 
-# Each takes five minutes, one of them more, and those at full scale up to an hour;
-# STUDIES="writers cgo" for some. STORE=runs.db keeps the runs.
-studies: build ## the outputs in docs/studies.md at quick scale, by this machine
-	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" -without '--scale full' docs/studies.md $(STUDIES)
-studies-full: build ## the outputs in docs/studies.md at full scale, by this machine
-	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" -with '--scale full' docs/studies.md $(STUDIES)
+# Each takes five minutes, one of them more; STUDIES="writers cgo" for some. STORE=runs.db keeps the
+# runs.
+studies: build ## the outputs in docs/studies.md, by this machine
+	$(GO) run ./docs/remake -tool bin/sqlite3perf -store "$(STORE)" docs/studies.md $(STUDIES)
 
 # PAGES="default=runs.db:1 writers=runs.db:2 …" SHOWN=runs.db:1, with runs as in docs/reports.
 pages: build ## the example pages in docs/reports, the screenshots in docs/images and the screen in README.md, of stored runs

@@ -32,19 +32,19 @@ func adviseCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
-		Long: `Advise measures drivers on workloads, as run does, and gathers what else matters for
-each: operations that failed, the slowest hundredth of them, peak memory, known defects
-of the versions, the size of the binary, the time of a build, license and date. It
-begins with a recommendation, the evidence for it, and what would overturn it. If the
-facts do not decide, it says what would. Given a stored run, it measures nothing, and only
-runs the statements again to compare the answers. The advice is stored with the run that
-was measured for it, and sqlite3perf show prints it again.
+		Long: `Advise measures drivers on workloads, as run does, and collects other facts about each:
+failed operations, the slowest hundredth of operations, peak memory, known defects, the
+size of the binary, the time of a build, license and date. It prints a recommendation,
+the evidence, and what would change the recommendation. If the facts do not decide, it
+says what would. For a stored run it measures nothing, and only runs the statements
+again to compare the answers. The advice is stored with its run, so show prints it
+again.
 
-A driver that gave a wrong answer is not recommended, however fast it is, and neither is
-one with a known defect that can lose, damage or falsify data, unless something that the
-run proves excludes that defect, such as another journal_mode. Of the others, a driver
-that takes at least 5% less time is recommended. Between drivers that are equally fast
-the other facts decide, if all of them favor the same driver.`,
+A driver with a wrong answer is never recommended. Nor is one with a known defect that
+can lose, damage or falsify data, unless the run proves that the defect cannot occur,
+for example because of another journal_mode. Of the others, a driver that takes at least
+5% less time is recommended. Between equally fast drivers the other facts decide, if all
+of them favor the same driver.`,
 		Example: `  sqlite3perf advise --workloads ./mine.yaml --drivers mattn,modernc,ncruces,zombiezen
   sqlite3perf advise last
   sqlite3perf advise last -o advice.html
@@ -68,9 +68,9 @@ type adviseOptions struct {
 
 func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "candidates: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
-	f.StringSliceVar(&o.targets, "targets", nil, "build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes the first time")
-	f.BoolVar(&o.diff, "diff", true, "run the statements of the workloads on all candidates, and compare the answers, as sqlite3perf diff does")
-	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
+	f.StringSliceVar(&o.targets, "targets", nil, "also build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes")
+	f.BoolVar(&o.diff, "diff", true, "compare the answers of all candidates, as sqlite3perf diff does")
+	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes")
 	grouped(f, groupWhat, "drivers", "targets", "diff", "cold-build")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)

@@ -86,7 +86,7 @@ func (q *question) show(ctx context.Context, env *environment, o *outputOptions,
 const figuresFlag = "--figures"
 
 func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
-	f.BoolVar(figures, figuresFlag[2:], false, "print what was measured, not the answer that a run has")
+	f.BoolVar(figures, figuresFlag[2:], false, "print the measurements, not the answer of a run")
 }
 
 // asksFor returns the question whose answer is to be printed for a run. It returns nil if the

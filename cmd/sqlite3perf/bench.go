@@ -29,13 +29,12 @@ func benchCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Read every row of the table, hash and compare, and time it",
-		Long: `Bench reads the table that generate made and verifies that hash is the SHA-256 of
-the bytes that rand encodes. Times start at the query, on an open connection.
-"After query" is when the library has accepted the query: with database/sql when
-Query has returned, with others when the statement is prepared.
+		Long: `Bench reads the table that generate made and verifies that hash is the SHA-256 of the
+bytes that rand encodes. Times start at the query, on an open connection. "After query"
+is when the library has accepted the query: when Query of database/sql has returned, or
+when another library has prepared the statement.
 
-Every row that does not match is counted. The first ten are shown, and the exit
-status is 1.`,
+Rows that do not match are counted, the first ten are shown, and the exit status is 1.`,
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
   sqlite3perf bench --db a.db --python`,
@@ -49,7 +48,7 @@ status is 1.`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
-	f.BoolVar(&o.python, "python", false, "also read the same file with Python: all rows fetched first, as the original did, and as they arrive")
+	f.BoolVar(&o.python, "python", false, "also read the file with Python: with all rows fetched first, and row by row")
 	reaching(f, executes, "python")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)

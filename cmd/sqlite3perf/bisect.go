@@ -28,16 +28,16 @@ func bisectCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "bisect DRIVER@FIRST..LAST",
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
-		Long: `Bisect compares releases of a driver with the first of a range, each time both in the
-same rounds of one run, and halves the range until one release is left: the first one
-in which a cell (a phase of a workload with its settings) is slower, faster, wrong or
-failed. The first cell that is seen to change is followed; --phase chooses. In the end
-that release is compared with the one before it, and what else differs between the two
-is listed: SQLite's version, its compile options, and the versions of other modules.
+		Long: `Bisect finds the first release of a driver in which a cell (a phase of a workload with
+its settings) is slower, faster, wrong or failed. Each step compares a release with the
+first of the range, in the same rounds of one run, and halves the range. The first cell
+that changes is followed, or the one that --phase names. In the end the found release is
+compared with the release before it. The answer lists what else differs between the two:
+SQLite's version, its compile options, and other modules.
 
-With n releases at most ⌈log₂ n⌉ + 1 workers are built, if every step is clear. A
-release that cannot be had or built is passed over. A step ends when its verdict is
-clear, or after --time. If it is not clear, the answer may be a range of releases.
+If every step is clear, n releases take at most ⌈log₂ n⌉ + 1 builds. Unavailable
+releases are skipped. A step ends when its verdict is clear, or after --time. If a step
+stays unclear, the answer may be a range of releases.
 
 Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
 		Example: `  sqlite3perf bisect mattn@v1.14.22..v1.14.52 --workloads simple
@@ -55,14 +55,14 @@ type bisectOptions struct {
 }
 
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the one that is seen to change)")
+	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the first that changes)")
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
 	grouped(f, groupWhat, "phase", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "5%", "a difference within this `share` of the time is no change; less takes longer to tell")
+	o.addMarginFlag(f, "5%", "differences up to this `share` of the time are no change; a smaller share takes longer")
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
-	f.Lookup("time").Usage = "a step stops before a round that would end later than this; six rounds are run in any case"
+	f.Lookup("time").Usage = "a step stops before a round that would end later; six rounds always run"
 	o.addPlaceFlags(f)
 	o.output.addFullFlag(f)
 	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)

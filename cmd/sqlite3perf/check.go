@@ -26,11 +26,10 @@ func checkCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check WORKER",
 		Short: "Check that a worker, in any language, keeps the worker protocol",
-		Long: `Check talks to a worker as a run does and says whether it keeps each promise of the
-worker protocol: messages, generated values, settings, phases, failures, jobs. A
-broken promise is shown with the phase, the key and what was expected, and with the
-limit to declare if there is one. WORKER is the path of an executable, or a driver's
-name. See docs/worker-protocol.md.
+		Long: `Check talks to a worker as a run does and checks each promise of the worker protocol:
+messages, generated values, settings, phases, failures, jobs. For a broken promise it
+shows the phase, the key, the expected value, and the limit to declare if there is one.
+WORKER is the path of an executable, or a driver's name. See docs/worker-protocol.md.
 
 Exit status: 0 every promise is kept; 4 some are not; 1 or 2 as usual.`,
 		Example: "  sqlite3perf check ./my-worker\n  sqlite3perf check mattn --only generators",

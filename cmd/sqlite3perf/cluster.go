@@ -34,21 +34,21 @@ func clusterCommand(env *environment) *cobra.Command {
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
-to clusters of the driver rqlite, and to a local driver beside them, as fast as they can,
-with each number of clients and of rows per INSERT. It reports how many rows are
-acknowledged per second, how long a write takes until it is acknowledged and until it is
-visible on every node, and how much CPU, memory and disk all nodes use.
+as fast as they can to clusters of the driver rqlite, and to a local driver, with each
+number of clients and of rows per INSERT. It reports how many rows are acknowledged per
+second, how long a write takes until it is acknowledged and until it is visible on every
+node, and how much CPU, memory and disk all nodes use.
 
-With --kill the leader is killed (SIGKILL) as many times as you say, and restarted on its
-data. With --isolate it is cut off from the other nodes, and reconnected. Meanwhile clients
-write and read. Cluster reports how long no write was acknowledged, whether an
-acknowledged write is lost in the end, and which reads were stale.
+With --kill, the leader is killed (SIGKILL) as many times as you say, and restarted on
+its data. With --isolate, it is cut off from the other nodes, and reconnected. Meanwhile
+clients write and read. Cluster reports how long no write was acknowledged, whether an
+acknowledged write was lost, and which reads were stale.
 
 The nodes are processes on this machine, which end with the command. The answer is
-stored, and sqlite3perf show prints it again. Reads are measured by run, with every answer verified, as in
+stored, so show prints it again. To measure reads, with every answer verified, use
 sqlite3perf run --drivers mattn,rqlite --workloads point-read --set nodes=3.
 
-The exit status is 4 if an acknowledged write is lost, unless writes were queued, or if
+The exit status is 4 if an acknowledged write is lost (unless writes were queued), or if
 something could not be measured.`,
 		Example: `  sqlite3perf cluster
   sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html
@@ -83,19 +83,19 @@ type clusterOptions struct {
 func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
-	f.StringVar(&o.local, "local", "mattn", "local driver that is measured beside them, or none")
+	f.StringVar(&o.local, "local", "mattn", "local driver for comparison, or none")
 	reaching(f, executes, "cluster", "local")
 	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes (default with --kill or --isolate: 3)")
-	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; a single node has none")
+	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms")
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")
 	f.IntSliceVar(&o.batches, "batch", []int{1, 100}, "numbers of rows per INSERT")
-	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure or, with --kill or --isolate, before each kill or isolation (default there: 500ms)")
-	f.IntVar(&o.rounds, "rounds", 1, "how many times everything is measured, in shuffled order; from 6 on, rates have intervals")
-	f.IntVar(&o.kills, "kill", 0, "how many times the leader is killed under load, and restarted on its data")
-	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off from the other nodes under load, and reconnected (on Linux)")
-	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it goes to the next node")
-	f.DurationVar(&o.patience, "patience", time.Minute, "how long a write may take, a row to reach every node, a cluster to acknowledge writes again, or a node to catch up")
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer, beyond the time that was asked for, is ended and has failed")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "how long clients write for each figure, or before each kill or isolation (default there: 500ms)")
+	f.IntVar(&o.rounds, "rounds", 1, "how many times everything is measured, in shuffled order; with 6 or more, rates have intervals")
+	f.IntVar(&o.kills, "kill", 0, "how many times the leader is killed under load, and restarted")
+	f.IntVar(&o.cuts, "isolate", 0, "how many times the leader is cut off under load, and reconnected (Linux)")
+	f.DurationVar(&o.limit, "timeout", time.Second, "with --kill or --isolate, how long a client waits for an answer before it tries the next node")
+	f.DurationVar(&o.patience, "patience", time.Minute, "time limit for a write, for a row to reach every node, and for recovery")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial fails if it takes this much longer than the time that you asked for")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
 	grouped(f, groupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")

@@ -27,22 +27,21 @@ func compareCommand(env *environment) *cobra.Command {
 		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
-(mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, or last), or
-a JSON report (base.json). With one driver the sides are the two values of a
-setting or of a parameter, in the order in which they are typed.
+(mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, or last), or a
+JSON report (base.json). With one driver, the sides are two values of a setting or of a
+parameter, in the order in which you type them.
 
-Two drivers, or two values, are measured now, both in the same rounds, until every
-verdict is clear or --time is over. Each cell, which is a phase of a workload with its
-settings, has a verdict: slower, faster, no difference (the whole interval of the ratio
-lies within --margin), probably one of these, or not known yet, with an estimate of
-the further rounds. Cells that are wrong or failed come first.
+Two drivers, or two values, are measured now, in the same rounds, until every verdict is
+clear or --time is over. Each cell (a phase of a workload with its settings) has a
+verdict: slower, faster, no difference (the whole interval of the ratio lies within
+--margin), probably one of these, or not known yet, with an estimate of the rounds that
+are missing. Wrong and failed cells come first.
 
-Two runs, or two reports, are compared in what they have in common. A run that was
-made by compare can be named alone. After a run or a report, two of its drivers can be
-named, with p-values corrected for all pairs of its drivers.
+Two runs, or two reports, are compared in the cells that both have. A run of compare can
+be named alone. After a run or a report you can name two of its drivers; p-values are
+then corrected for all pairs of its drivers.
 
-A terminal gets the answer, the verdicts and what of the rest fits below them; --full
-prints everything.`,
+A terminal gets the beginning; --full prints everything.`,
 		Example: `  sqlite3perf compare mattn modernc --workloads simple
   sqlite3perf compare modernc@v1.46.0 modernc
   sqlite3perf compare mattn --set synchronous=normal,full
@@ -61,7 +60,7 @@ type compareOptions struct{ runOptions }
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "2%", "`share` of the time by which the sides may differ and still be the same; less takes longer to tell")
+	o.addMarginFlag(f, "2%", "differences up to this `share` of the time count as none; a smaller share takes longer")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)

@@ -31,12 +31,11 @@ func concurrentCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "concurrent",
 		Short: "Run readers and writers on the table at the same time",
-		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers,
-which read the three rows with the greatest IDs, each as fast as it can (closed
-loop). Each second, and in total, it reports rates, latency, and errors by SQLite's
-extended code. Errors because of a lock or an ID that is taken are counted. Any other
-error ends the run. Rates and latencies are of all operations; ok is the share that
-succeeded.
+		Long: `Concurrent runs writers, which insert single rows with ascending IDs, and readers, which
+read the three rows with the greatest IDs, each as fast as it can (closed loop). Each
+second, and in total, it reports rates, latency, and errors by SQLite's extended code.
+Errors because of a lock or of an ID that exists are counted; any other error ends the
+run. Rates and latencies include failed operations; ok is the share that succeeded.
 
 Two of them may run on one file at the same time:
   sqlite3perf concurrent --clear --db 'a.db?_journal=wal&_busy_timeout=10000'
@@ -54,14 +53,14 @@ Two of them may run on one file at the same time:
 	f := cmd.Flags()
 	f.IntVarP(&o.Readers, "reads", "r", 100, "`number` of readers")
 	f.IntVarP(&o.Writers, "writes", "w", 100, "`number` of writers")
-	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the pool that all of them share")
+	f.IntVarP(&o.maxConns, "maxConns", "m", 1, "`connections` in the shared pool")
 	f.DurationVarP(&o.duration, "duration", "d", time.Minute, "how long")
 	f.Int64Var(&o.From, "from", 0, "first `ID` to write")
 	f.BoolVar(&o.Clear, "clear", false, "drop and recreate the table first")
 	reaching(f, overwrites, "clear")
-	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false exits without closing it, and leaves the WAL as it is")
+	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false leaves the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
-	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: all but 2 are closed when idle, which is Go's default; own: one for each reader and writer; or a number, like -m")
+	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: all but 2 are closed when idle, as is Go's default; own: one for each client; or a number, like -m")
 	f.BoolVar(&o.Force, "force", false, "write to a database that sqlite3perf did not make, and drop or create its table")
 	o.addFlags(f)
 	o.addTableFlag(f)

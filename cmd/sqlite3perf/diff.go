@@ -32,21 +32,21 @@ func diffCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
-		Long: `Diff answers one question: would my answers change if I switched? It runs the
-statements of workloads on each driver, each on a new database, and lists those that
-another driver answers differently from the first one. It compares rows, Go types,
-column names and declared types, errors, rows affected and last insert IDs. For each
-difference it shows the SQL, both answers, and the likely reason. Arguments and rows are
-shown too: if they are of your database or recording, that is said on standard error.
+		Long: `Diff answers one question: would my answers change if I switched? It runs the statements
+of workloads on each driver, each on a new database, and lists those that another driver
+answers differently from the first one. It compares rows, Go types, column names and
+declared types, errors, rows affected and last insert IDs. For each difference it shows
+the SQL, both answers, and the likely reason. It also shows arguments and rows; if they
+are from your database or recording, standard error says so.
 
-The answer is stored, unless it has values of your database or recording: sqlite3perf show
-prints it again, and report writes it as a page.
+The answer is stored, unless it has values of your database or recording, so show and
+report print it again.
 
-Values are read as by a program that does not know their types. Of each statement only
-the first executions are compared (--executions). If the first driver itself gives two
-different answers, as to random(), only errors, types and names are compared.
+Values are read as by a program that does not know their types. Only the first
+executions of each statement are compared (--executions). If the first driver itself
+gives two different answers, as to random(), only errors, types and names are compared.
 
-Without --workloads and --sql the statements are a built-in list of values in which
+Without --workloads and --sql, the statements are a built-in list of values in which
 libraries differ: times, booleans, NULs, large integers, infinite reals and others.
 
 The exit status is 4 if answers differ, or if every statement fails.`,
@@ -71,19 +71,19 @@ type diffOptions struct {
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
-	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
+	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: one after the other)")
 	reaching(f, reachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
 	addDirFlag(f, &o.dir)
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for a workload")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	addStoreFlag(f, &o.store)
 	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
-	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
+	f.BoolVar(&o.full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"

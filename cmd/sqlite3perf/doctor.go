@@ -35,21 +35,20 @@ func doctorCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether this machine is fit to measure, and what to do about it",
-		Long: `Doctor looks at what makes figures wrong or noisy: the CPU's clock rate, other
-processes, virtualization, memory, the file system and what fsync costs on it, the
-clock, and the tools that drivers are built with. Then it compares one driver
-with itself for about 15 seconds, which shows how small a difference can be measured.
-Nothing is stored.
+		Long: `Doctor looks for what makes figures wrong or noisy: the CPU's clock rate, other
+processes, virtualization, memory, the file system and the cost of fsync on it, the
+clock, and the build tools. Then it compares one driver with itself for about 15
+seconds, to find how small a difference can be measured. Nothing is stored.
 
-It begins with the answer in a sentence. Each finding says what was found, what it
-does to figures, and what to do. A fact that cannot be had is called unknown.`,
+The first sentence is the answer. Each finding has a fact, its effect on figures, and
+what to do. A fact that can't be read is called unknown.`,
 		Example: "  sqlite3perf doctor\n  sqlite3perf doctor --dir /data\n  sqlite3perf doctor --no-noise --format json",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return checkMachine(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
 	addDirFlag(f, &o.dir)
-	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure; all else is known at once")
+	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure noise")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
 	o.output.addFlags(f)

@@ -26,30 +26,26 @@ func driversCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
-		Long: `Drivers lists the drivers with the version that is measured unless another is
-named (mattn@v1.14.22), whether their worker is built or can be built on this
-machine, and what the library cannot do or does differently. It also lists the
-variants and the paths of workers that are named. If a driver of the list is named,
-only what is named is listed. A terminal gets the table; drivers NAME prints the rest of
-one driver, and --full that of all.
+		Long: `Drivers lists the drivers with their default versions, whether their workers are built
+or can be built here, and the limits and peculiarities of each library. It also lists
+variants and paths of workers that you name. If you name a driver of the list, only
+named ones are listed. A terminal gets the table; drivers NAME prints all about one
+driver, and --full about all.
 
-A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout
-of its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
+A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout of
+its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
   tags=A+B                build tags
   cflags=FLAGS            for the C compiler, added to CGO_CFLAGS
   GOAMD64=v3, GOARM64=v8.1, GOEXPERIMENT=A+B   how Go code is built
   GOGC=400, GOMEMLIMIT=512MiB, GOMAXPROCS=1    how it is run
   env.NAME=value          an environment variable of the worker
-A comma in a value is written \, there.
+Write a comma in a value as \, there.
 
-With --features it builds the workers that are not built yet, and lists which
-parts of SQLite, such as FTS5, each driver's SQLite has, by trying them.
-
-With --defects it builds them too, and lists the known defects of each driver's versions:
-what they mean, what they need to do harm, what to do, and who says so.
-
-With --added-cost it lists what sqlite3perf adds to the time of each library, as
-it was measured against loops written by hand (docs/proofs.md).`,
+--features builds missing workers, and tries which parts of SQLite, such as FTS5, each
+driver has. --defects builds them too, and lists the known defects of each driver's
+versions: the effect, the conditions, the remedy and the source. --added-cost lists what
+sqlite3perf adds to the time of each library, measured against loops written by hand
+(docs/proofs.md).`,
 		Example: `  sqlite3perf drivers
   sqlite3perf drivers mattn
   sqlite3perf drivers ./my-worker
@@ -63,8 +59,8 @@ it was measured against loops written by hand (docs/proofs.md).`,
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.features, "features", false, "try which parts of SQLite each driver has")
-	f.BoolVar(&o.defects, "defects", false, "all that is said of the known defects of each driver")
-	f.BoolVar(&o.addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
+	f.BoolVar(&o.defects, "defects", false, "explain the known defects of each driver")
+	f.BoolVar(&o.addedCost, "added-cost", false, "list what sqlite3perf adds to the time of each library")
 	o.workers.addFlags(f)
 	o.output.addFlags(f)
 	o.output.addFullFlag(f)

@@ -34,18 +34,18 @@ func dsnCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dsn DSN",
 		Short: "Say what each driver makes of a data source name",
-		Long: `Dsn says for each driver which options of a data source name take effect, and which it
-ignores without an error. It also says where the drivers' defaults differ in what the
-name does not set, and how the same settings are spelled for each driver.
+		Long: `Dsn shows for each driver which options of a data source name take effect, and which the
+driver ignores without an error. It also shows where the drivers' defaults differ for
+settings that the name does not set, and how each driver spells the same settings.
 
-Each driver opens the name as the library's users would, in temporary directories:
-the path of the name is replaced, and a file there is neither read nor written. Every
-option is tried alone and with another value, all settings are read back on two
-connections, and what no PRAGMA reports (mode, cache, txlock) is found out by trying. The
-proposed spellings are opened and read back in the same way.
+Each driver opens the name as the library's users would, but in temporary directories: a
+file at the path of the name is neither read nor written. Every option is tried alone
+and with another value, and all settings are read back on two connections. Settings that
+no PRAGMA reports (mode, cache, txlock) are found by trying. The proposed spellings are
+tested in the same way.
 
-Keys and passwords in the name are not printed. A terminal gets the answer, and of the
-rest what fits below it; --full prints all.`,
+Keys and passwords in the name are not printed. A terminal gets the beginning; --full
+prints everything.`,
 		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
   sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc -o dsn.json`,
 		Args: arguments(1, 1, "the data source name, in quotes"),

@@ -31,22 +31,21 @@ func gateCommand(env *environment) *cobra.Command {
 scripts and CI. The baseline is a version of the driver (mattn@v1.14.22), another
 driver, a run of the store (its number, or last), or a JSON report (base.json).
 
-A baseline that is a driver is measured together with the candidate, in the same rounds,
-which is the surest way. With a stored baseline the same cases are measured again; one of
-another machine, SQLite or workload is refused, unless --allow-differences is given. What
-seems to be a regression is then measured together with the baseline's driver, if that
-can be built again.
+A driver as the baseline is measured in the same rounds as the candidate; this is the
+most reliable way. With a stored baseline, the same cases are measured again. A baseline
+of another machine, SQLite or workload is refused without --allow-differences. A
+suspected regression is then measured together with the baseline's driver, if that can
+be built again.
 
-A cell, which is a phase of a workload with its settings, regresses if it takes more than
---max-regression more, not by chance, and again when it is measured a second time. A
-wrong answer is a regression, too, and so are more operations that fail. A cell passes if
-its whole interval excludes a regression. If that takes longer than --time, the answer is
-"Not known yet": give it more --time, a greater --max-regression or fewer workloads. With
---strict=false its exit status is 0.
+A cell (a phase of a workload with its settings) is a regression if it takes clearly
+more than --max-regression longer, in two measurements. Wrong answers and more failed
+operations are regressions too. A cell passes if its whole interval excludes a
+regression. If --time ends before that, the answer is "Not known yet": use more --time,
+a greater --max-regression or fewer workloads. With --strict=false its exit status is 0.
 
 Exit status: 0 passed; 3 a regression; 4 not passed: a regression is possible, some
-cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed;
-2 wrong usage.`,
+cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed; 2
+wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
   sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
   sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
@@ -76,13 +75,13 @@ type gateOptions struct {
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.baseline, "baseline", "", "what the candidate is judged by: a driver such as mattn@v1.14.22, a `run`, or a JSON report")
+	f.StringVar(&o.baseline, "baseline", "", "a driver such as mattn@v1.14.22, a `run`, or a JSON report")
 	reaching(f, executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
 	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
-	f.BoolVar(&o.differ, "allow-differences", false, "judge even by a baseline of another machine, SQLite or workload, with a warning")
-	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible, or was seen once and not confirmed")
+	f.BoolVar(&o.differ, "allow-differences", false, "accept a baseline of another machine, SQLite or workload, with a warning")
+	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible or was not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
 	reaching(f, writes, "also")
 	grouped(f, groupWhat, "baseline", "drivers", "metrics", "allow-differences")

@@ -18,13 +18,13 @@ func generateCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "generate",
 		Short: "Fill a table with random values and their hashes, and time it",
-		Long: `Generate drops, recreates and fills the table: ID counts from 0, rand is 8 random
-bytes in hex, and hash is the SHA-256 of those bytes. Each INSERT of --batch rows
-is its own transaction, on one connection. Values are made from --seed, ahead of the
-INSERTs, on another core.
+		Long: `Generate drops, recreates and fills the table: ID counts from 0, rand is 8 random bytes
+in hex, and hash is the SHA-256 of those bytes. Each INSERT of --batch rows is its own
+transaction, on one connection. Values are made from --seed, ahead of the INSERTs, on
+another core.
 
-It drops nothing in a database that sqlite3perf did not make, unless --force says
-so. Ctrl-C stops it after the current INSERT, and it says how many rows there are.`,
+Without --force, it drops nothing in a database that sqlite3perf did not make. Ctrl-C
+stops it after the current INSERT; then it prints the number of rows.`,
 		Example: `  sqlite3perf generate -r 1000000 -b 100 -p --db 'a.db?_journal=wal&_sync=0'
   sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
 		Args: arguments(0, 0, ""),
@@ -40,7 +40,7 @@ so. Ctrl-C stops it after the current INSERT, and it says how many rows there ar
 	f.IntVarP(&g.Batch, "batch", "b", 100, "`rows` per INSERT")
 	f.IntVarP(&interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	f.BoolVarP(&g.Vacuum, "vacuum", "v", false, "VACUUM afterwards")
-	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once, instead of running it as SQL text each time")
+	f.BoolVarP(&g.Prepared, "prepared", "p", false, "prepare the INSERT once")
 	f.BoolVar(&g.Force, "force", false, "drop or create the table even in a database that sqlite3perf did not make")
 	o.addFlags(f)
 	o.addTableFlag(f)

@@ -24,21 +24,22 @@ func locksCommand(env *environment) *cobra.Command {
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
-sharing a file, and explains what failed: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT,
-SQLITE_LOCKED, and waits that never end. For each case with errors it names the smallest
-change with which no lock made anything fail, and what that change costs.
+sharing a file. It explains failures: SQLITE_BUSY, SQLITE_BUSY_SNAPSHOT, SQLITE_LOCKED,
+and waits that never end. For each case with errors it names the smallest change that
+ends all lock errors, and the price of that change.
 
-The ways are every combination of journal_mode (delete, wal), txlock (deferred,
-immediate) and busy_timeout (0, 5 s) with the ways of sharing connections: one pool with
-a connection for each client, a pool of one, one writer and a reader for each client, and
-one pool with a mutex around what may write. --set leaves some of them out.
+The ways are all combinations of journal_mode (delete, wal), txlock (deferred,
+immediate), busy_timeout (0, 5 s), and how connections are shared: one pool with a
+connection for each client, a pool of one, one writer and a reader for each client, and
+one pool with a mutex around operations that may write. --set leaves some of them out.
 
-A replay of a recording is run with its own clients, and by one client on one connection.
-With --processes 1,2 the clients are in one process, and then shared by two on the same
-file. Between processes only SQLite's own locks hold, so there is no mutex.
+A replay of a recording runs with its own clients, and also with one client on one
+connection. With --processes 1,2 the clients are in one process, and then in two
+processes that share the file. Between processes only SQLite's own locks work, so there
+is no mutex.
 
-The run and its explanation are stored, so sqlite3perf show prints it again. locks RUN
-explains a run of another command that measured a mix.`,
+The run and its explanation are stored, so show prints it again. locks RUN explains a
+run of another command that measured a mix.`,
 		Example: `  sqlite3perf locks --drivers mattn,modernc
   sqlite3perf locks --drivers modernc --workloads ./mine.yaml
   sqlite3perf locks --drivers modernc --workloads ./replay.yaml
@@ -68,8 +69,8 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure, as in run (default: all that are not optional)")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ", ") + ")"
-	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if operations are under way and no client begins or ends one for this long beyond busy_timeout, unless the workload has its own value")
-	f.IntSliceVar(&o.processes, "processes", nil, "how many processes share the clients of a mix, such as 1,2; the same as --set processes=1,2 (default: as the workload says, or 1)")
+	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client begins or ends an operation for this long beyond busy_timeout, unless the workload has its own value")
+	f.IntSliceVar(&o.processes, "processes", nil, "numbers of processes that share the clients of a mix, such as 1,2, as with --set processes (default: the workload's, or 1)")
 	grouped(f, groupWhat, "drivers", "processes")
 	grouped(f, groupLong, "patience")
 	o.addScheduleFlags(f)

@@ -32,18 +32,18 @@ func mergeCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge STORE...",
 		Short: "Put the runs of other stores into one",
-		Long: `Merge adds the runs of other stores to the usual one, or to the one that --store names,
-which is made if there is none. A run that is there already is not added again, so stores
-may be merged as often as one likes; of a run that has gone on since an earlier merge, the
-rest comes in. A run or a store that cannot be read is named and left out, with what to do,
-and the others come in. If nothing can be read, no store is made.
+		Long: `Merge adds the runs of other stores to your store, or to the one that --store names,
+which is created if necessary. A run that is already there is not added again, so you
+may repeat a merge. If a run has continued since an earlier merge, the rest is added. A
+run or a store that cannot be read is left out, with a message that says what to do. If
+nothing can be read, no store is created.
 
-The other stores may be somebody else's. They are only read, through a copy that is made
-beside the store, and nothing that their schemas define is run. A merged run keeps the name
-of the file that it came from.
+The other stores may be from somebody else. They are only read, through a copy next to
+the store, and nothing that their schemas define is executed. A merged run keeps the
+name of its file.
 
-Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a store was
-not found, or named twice: nothing is merged.`,
+Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a store
+was not found, or named twice: nothing is merged.`,
 		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
 		Args:    arguments(1, -1, "a store to merge"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return merge(cmd.Context(), env, o, args) },

@@ -56,7 +56,7 @@ type runOptions struct {
 }
 
 func addStoreFlag(f *pflag.FlagSet, value *string) {
-	f.StringVar(value, "store", "", "`file` in which results are stored (default: results.db in the user's data directory)")
+	f.StringVar(value, "store", "", "`file` that stores the results (default: results.db in the user's data directory)")
 	reaching(f, writes, "store")
 	grouped(f, groupOutput, "store")
 }
@@ -77,16 +77,16 @@ func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
 	addAllowFilesFlag(f, &o.allowFiles)
-	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value[,value...]`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
-	f.StringVar(&o.dsn, "dsn", "", "settings as a data source name spells them, mattn's or modernc's: '?_journal=wal&_sync=1'; its path is not opened")
-	f.StringArrayVar(&o.param, "param", nil, "parameter of a workload, `name=value[,value...]`; workloads that have no such parameter run as they are; several values make a matrix (repeatable)")
-	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, as many as have `number` events together (default: all)")
+	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
+	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; the path is not opened")
+	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values make a matrix (repeatable)")
+	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, with `number` events together (default: all)")
 	grouped(f, groupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }
 
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
-	f.StringVar(&o.precision, "precision", "5%", "a case is settled, and no longer measured, when the intervals of its ratios are within this `share` of them")
+	f.StringVar(&o.precision, "precision", "5%", "a case is settled when the intervals of its ratios are within this `share`")
 	grouped(f, groupLong, "precision")
 }
 
@@ -109,13 +109,13 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	o.flags = f
 	o.addScaleFlag(f)
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
-	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later than this; six rounds are run in any case, unless it is known beforehand that they take longer: then nothing is measured")
+	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later. Six rounds always run, unless they are known to take longer: then nothing is measured")
 	o.addSeedFlag(f)
 	grouped(f, groupLong, "rounds")
 }
 
 func (o *runOptions) addScaleFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is 0.02 to 0.05 of full in most built-in workloads)")
+	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is mostly 0.02 to 0.05)")
 	grouped(f, groupLong, "scale")
 }
 
@@ -130,7 +130,7 @@ func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
 }
 
 func addDirFlag(f *pflag.FlagSet, value *string) {
-	f.StringVar(value, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
+	f.StringVar(value, "dir", "", "`directory` for databases, which are removed at the end; those of killed runs are removed too (default: in the user's cache directory)")
 	reaching(f, writes, "dir")
 	grouped(f, groupWhere, "dir")
 }
@@ -142,7 +142,7 @@ func addQuietFlag(f *pflag.FlagSet, value *bool) {
 
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	addDirFlag(f, &o.dir)
-	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer is ended, and its cell has failed")
+	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer fails")
 	grouped(f, groupLong, "trial-limit")
 	o.workers.addFlags(f)
 	addQuietFlag(f, &o.quiet)
@@ -151,7 +151,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 }
 
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.page.file, "html", "", "`file` that a page with pictures is written to, in addition to the printed result")
+	f.StringVar(&o.page.file, "html", "", "`file` for a page with pictures, in addition to the printed result")
 	reaching(f, writes, "html")
 	grouped(f, groupOutput, "html")
 }

@@ -37,7 +37,7 @@ func (o *outputOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.format, "format", tableFormat, "")
 	o.asked = f.Lookup("format")
 	o.setFormats("how results are printed", report.Formats(), report.Check)
-	f.StringVarP(&o.file, "output", "o", "", "`file` that results are written to, instead of standard output")
+	f.StringVarP(&o.file, "output", "o", "", "`file` for the results, instead of standard output")
 	reaching(f, writes, "output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 	grouped(f, groupOutput, "format", "output", "no-color")
@@ -55,7 +55,7 @@ func (o *outputOptions) setFormats(what string, formats []string, known func(str
 }
 
 func (o *outputOptions) addFullFlag(f *pflag.FlagSet) {
-	f.BoolVar(&o.full, "full", false, "every table, also on a terminal, where otherwise only the answer is printed")
+	f.BoolVar(&o.full, "full", false, "print every table, also on a terminal")
 	grouped(f, groupOutput, "full")
 }
 

@@ -23,9 +23,9 @@ func paginateCommand(env *environment) *cobra.Command {
 		Long: `Paginate reads a page of the table in the order of ID at several depths, in two ways:
   OFFSET  SELECT ID, rand, hash FROM bench ORDER BY ID LIMIT 5 OFFSET 2850001
   keyset  SELECT ID, rand, hash FROM bench WHERE ID > 2850000 ORDER BY ID LIMIT 5
-Both must give the same rows. Each page is read both ways in every repetition, in
-shuffled order, on one connection, after it has been read once. The median over the
-repetitions and its 95% interval are shown.`,
+Both must give the same rows. Each page is first read once, and then in both ways in
+every repetition, in shuffled order, on one connection. The result is the median, with
+its 95% interval.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
 		Args: arguments(0, 0, ""),

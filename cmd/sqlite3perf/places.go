@@ -21,7 +21,7 @@ import (
 type workerOptions struct{ source, cache string }
 
 func (o *workerOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
+	f.StringVar(&o.source, "source", "", "`directory` with a source tree of sqlite3perf to build workers from (default: its own sources)")
 	f.StringVar(&o.cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
 	reaching(f, executes, "source", "worker-cache")
 	grouped(f, groupWhere, "source", "worker-cache")

@@ -18,10 +18,10 @@ func pragmaCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "pragma NAME[=VALUE]...",
 		Short: "Read pragmas, or set them and show the effect",
-		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set
-is read again on a connection that is opened afterwards, because most pragmas apply
-only to one connection: setting synchronous here changes nothing for anyone else.
-Set those where the database is opened: --db 'a.db?_synchronous=off'.
+		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set is
+read again on a second connection, because most pragmas apply only to one connection:
+setting synchronous here changes nothing for anyone else. Set those where the database
+is opened: --db 'a.db?_synchronous=off'.
 
 If a pragma does not have the value it was set to, the exit status is 1.`,
 		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db

@@ -43,18 +43,18 @@ func profileCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
 		Short: "Show where the time of a phase goes",
-		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time
+		Long: `Profile runs extra trials of one workload under profilers. It shows where the CPU time
 of one phase goes: SQLite, the driver, database/sql, garbage collection, calls from Go
-to C, the system. Of two drivers it also shows the difference. The profiles are stored as
-a run, which show and report print again.
+to C, the system. For two drivers it also shows the difference. The profiles are stored
+as a run, so show and report print them again.
 
-Linux's perf samples C and Go. Where it is not installed Go's profiler is used, which
-sees less, and all time in C is one row. Trials are repeated until each driver has 500
-samples or --time is over; each share is printed with its margin.
+Linux's perf samples C and Go. Without perf, Go's profiler is used, and all time in C is
+one row. Trials are repeated until each driver has 500 samples or --time is over. Each
+share has its margin.
 
-The directory that -o names gets, for each driver, the raw profiles for go tool pprof and
-a flame graph; of two drivers also a flame graph of the difference; and profile.html, a
-page with all of it.`,
+The directory -o gets profile.html and, for each driver, a flame graph and the raw
+profiles for go tool pprof. For two drivers it also gets a flame graph of the
+difference.`,
 		Example: `  sqlite3perf profile --drivers mattn,modernc --workloads real --phase query
   sqlite3perf profile --drivers modernc@v1.46.0,modernc --workloads simple --phase insert --scale full
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
@@ -65,15 +65,15 @@ page with all of it.`,
 
 // addFlags adds the flags of run that apply to profile, and profile's own flags.
 func (o *profileOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile, such as mattn,modernc; of two the difference is shown")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to profile; for two, the difference is shown")
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "the workload: a built-in one or a YAML file"
-	f.StringVar(&o.phase, "phase", "", "the phase; it may be left out if only one is timed")
+	f.StringVar(&o.phase, "phase", "", "the phase; necessary if several are timed")
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, time.Minute, "begin no further trial after this time, except for the first of each driver")
+	o.addTimeFlag(f, time.Minute, "begin no trial after this time, except the first of each driver")
 	o.addSeedFlag(f)
 	o.addPlaceFlags(f)
-	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
+	f.Lookup("output").Usage = "`directory` for the files (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
 	f.Lookup("format").DefValue = tableFormat
 	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format

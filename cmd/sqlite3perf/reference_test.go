@@ -13,11 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-var update = flag.Bool("update", false, "write docs/commands.md")
+var update = flag.Bool("update", false, "write docs/commands.md and the table in docs/proofs.md")
 
 const referenceFile = "../../docs/commands.md"
 
@@ -46,16 +44,17 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run TestReference -update`" + `). ` + "`sqlite3perf COMMAND --help`" + ` prints the same for one command.
+This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run TestReference -update`" + `). ` + "`sqlite3perf COMMAND --help`" + ` explains a command in more detail.
 
 `)
 	for _, g := range root.Groups() {
-		fmt.Fprintf(&b, "**%s**\n\n", g.Title)
+		var links []string
 		for _, c := range commandsOf(root, g.ID) {
-			fmt.Fprintf(&b, "- [%s](#%s): %s\n", commandName(c), strings.ReplaceAll(commandName(c), " ", "-"), prose(c.Short))
+			links = append(links, fmt.Sprintf("[%s](#%s)", commandName(c), strings.ReplaceAll(commandName(c), " ", "-")))
 		}
-		b.WriteString("\n")
+		fmt.Fprintf(&b, "- %s: %s\n", g.Title, strings.Join(links, ", "))
 	}
+	b.WriteString("\n")
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
 	fmt.Fprintf(&b, "## Exit status\n\n%s\n\n## Configuration\n\n%s\n", oneLine(status), configurationText)
 	names := map[reach][]string{}
@@ -69,7 +68,7 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	b.WriteString(`
 ## Shared flags
 
-These mean the same in every command that names them below. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+A command below lists these flags by name. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -144,17 +143,34 @@ func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	return most
 }
 
+// documents has, by command, the document that explains the command. For these commands the page
+// has only the first paragraph of the help, and what it says about exit statuses.
+var documents = map[string]string{
+	"reproduce": "studies.md", "profile": "profiling.md",
+	"compare": "verdicts.md", "gate": "ci.md", "bisect": "verdicts.md", "diff": "answers.md",
+	"advise": "advice.md", "tune": "tuning.md", "locks": "locks.md", "dsn": "dsn.md", "cluster": "cluster.md",
+	"serve": "explorer.md", "merge": "store.md", "drivers": "drivers.md", "doctor": "doctor.md",
+	"workload from": "workload-from.md", "check": "adding-a-driver.md",
+	"generate": "one-database.md", "bench": "one-database.md", "pragma": "one-database.md", "concurrent": "one-database.md", "paginate": "one-database.md",
+}
+
 func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag.Flag) {
 	fmt.Fprintf(b, "\n### %s\n\n", commandName(c))
-	for paragraph := range strings.SplitSeq(c.Long, "\n\n") {
-		writeParagraph(b, paragraph)
+	document := documents[commandName(c)]
+	for i, paragraph := range strings.Split(c.Long, "\n\n") {
+		if i == 0 || document == "" || strings.Contains(paragraph, "xit status: ") || strings.Contains(strings.ToLower(paragraph), "the exit status is") {
+			writeParagraph(b, paragraph)
+		}
+	}
+	if document != "" {
+		fmt.Fprintf(b, "More: [%s](%[1]s).\n\n", document)
 	}
 	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
 		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
 	}
 	also := map[string][]string{} // names of shared flags, by group
-	var own string
+	own := false
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		text := describe(f)
 		switch s := shared[f.Name]; {
@@ -162,23 +178,21 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		case s != nil && describe(s) == text:
 			also[groupOf(s)] = append(also[groupOf(s)], f.Name)
 		default:
-			own += text
+			own = true
+			b.WriteString(text)
 		}
 	})
-	var list []string
-	if own != "" {
-		own += "\n"
-	}
+	var names []string
 	for _, group := range append(flagGroups, "") {
-		if names := also[group]; names != nil {
-			slices.Sort(names)
-			list = append(list, fmt.Sprintf("[%s](#%s): %s", groupTitle(group), document.Slug(groupTitle(group)), strings.Join(names, ", ")))
-		}
+		slices.Sort(also[group])
+		names = append(names, also[group]...)
 	}
-	if list != nil {
-		own += "Shared flags. " + strings.Join(list, ". ") + ".\n"
+	if own && names != nil {
+		b.WriteString("\n")
 	}
-	b.WriteString(strings.TrimSuffix(own, "\n\n"))
+	if names != nil {
+		fmt.Fprintf(b, "[Shared](#shared-flags): %s\n", strings.Join(names, ", "))
+	}
 }
 
 // groupTitle returns the title of a section of shared flags. group is "" for flags without a group.

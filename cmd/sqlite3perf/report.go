@@ -22,18 +22,15 @@ func reportCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a stored run as a page with pictures, as show -o x.html does",
-		Long: `Report writes a run as one HTML file that needs nothing else, neither a network nor a
-server: the answer, pictures with the figures behind them, and for each cell its
-samples and the settings that were proven. It can be opened, mailed and printed. The page
-of a run that tune, locks, advise, diff or cluster made has that command's answer, and with
---figures what was measured.
+		Long: `Report writes a run as one HTML file that needs neither a network nor a server: the
+answer, pictures with their figures, and for each cell its samples and proven settings.
+If tune, locks, advise, diff or cluster made the run, the page has that command's
+answer, and with --figures the measurements.
 
-The run is one of the store, given by its number or as "last", or a JSON report
-(base.json). Without -o the file is called run-3.html, or base.html, in the working
-directory. It prints the name of the file.
-
-Report RUN -o x.html and show RUN -o x.html write the same page. Report is the shorter way;
-show also has the other formats.`,
+The run is in the store, given by its number or as "last", or it is a JSON report
+(base.json). Without -o the file is run-3.html, or base.html, in the working directory.
+Report prints the file's name. Show RUN -o x.html writes the same page, and also has
+other formats.`,
 		Example: "  sqlite3perf report last\n  sqlite3perf report 3 -o report.html\n  sqlite3perf report base.json",
 		Args:    arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -80,7 +77,7 @@ show also has the other formats.`,
 	}
 	addStoreFlag(cmd.Flags(), &storeFile)
 	addFiguresFlag(cmd.Flags(), &figures)
-	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` that the page is written to (default: run-N.html)")
+	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` for the page (default: run-N.html)")
 	return cmd
 }
 

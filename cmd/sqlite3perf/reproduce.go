@@ -22,17 +22,17 @@ func reproduceCommand(env *environment) *cobra.Command {
 		Use:   "reproduce [STUDY]",
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
-own tables, with the published figures beside the measured ones, and then its claims,
-each with a verdict: holds, does not hold, or not known yet. A terminal gets the claims
-alone, unless --full is given. Without a name it lists the studies.
+own tables, with the published figures next to the new ones, and then its claims, each
+with a verdict: holds, does not hold, or not known yet. A terminal gets only the claims,
+unless --full is given. Without a name it lists the studies.
 
-What was wrong with the study is measured correctly, and listed below the tables.
---as-published measures it with its faults.
+Mistakes of the study are corrected, and listed below the tables. --as-published
+measures the study with its mistakes.
 
-The scale quick, with all drivers, ends within five minutes on two cores, without
-building; full is the published scale. After six rounds the time goes to the cases that
-open claims rest on. --rounds fixes the number of rounds, and with --precision cases are
-measured until they are settled, as in run.`,
+The scale quick takes at most five minutes with all drivers on two cores, without
+building; full is the published scale. After six rounds only cases of open claims are
+measured. --rounds fixes the number of rounds; with --precision, cases are measured
+until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published -o report.md`,
@@ -69,8 +69,8 @@ type reproduceOptions struct {
 }
 
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and those of the study's that are installed)")
-	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, faults included")
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and installed ones of the study)")
+	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, with its mistakes")
 	grouped(f, groupWhat, "drivers", "as-published")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)

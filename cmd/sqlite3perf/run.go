@@ -26,27 +26,26 @@ func runCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Measure drivers on workloads, and rank them",
-		Long: `Run measures every workload on every driver with every combination of settings:
-by default the quick set on all drivers that can be built here. Each trial is a
-new process on a new database. There are at least 6 rounds. A case is settled, and no
-longer measured, when the intervals of its ratios are as narrow as --precision asks; the
-others go on until all are settled or --time is over.
+		Long: `Run measures every workload on every driver with every combination of settings. By
+default it measures the quick set on all drivers that can be built here. Each trial is a
+new process on a new database. After at least 6 rounds, a case is settled when the
+intervals of its ratios are as narrow as --precision asks. The other cases go on until
+--time is over.
 
-A driver can be measured in another version, from a checkout of its library, and with
-build tags and other options; sqlite3perf drivers --help lists them.
+A driver can also be another version, a checkout of its library, or have build tags and
+other options: see sqlite3perf drivers --help.
 
-With --hosts the same is measured on other machines, named as for ssh, side by side. Each
-machine is a run of its own in the store here, and the answer says what is the same on
-all of them and what turns around.
+With --hosts, the same is measured on other machines at the same time. Each machine has
+its own run in the store here. The answer says which results are the same on all
+machines and which are opposite.
 
-Progress goes to standard error, results to standard output, and every sample
-into the store. A terminal gets what is read first; --full prints every table there
-too. Ctrl-C ends the run after the current trial and reports what was measured; a second
-Ctrl-C ends it at once.
+Results go to standard output, progress to standard error, and every sample into the
+store. A terminal gets the answer only; --full prints every table there too. Ctrl-C ends
+the run after the current trial and reports what was measured; a second Ctrl-C ends it
+at once.
 
-With --resume RUN a run that was interrupted, or lost cells, goes on, on the machine that
-it began on, with the plan, seed and workloads that are stored with it. Nothing is
-measured twice.`,
+With --resume RUN, a run that was interrupted or lost cells continues on its machine,
+with its plan, seed and workloads. Nothing is measured twice.`,
 		Example: `  sqlite3perf run
   sqlite3perf run --drivers mattn,modernc,native --workloads simple --rounds 10
   sqlite3perf run --drivers mattn,mattn@v1.14.22 --workloads ./mine.yaml
@@ -63,7 +62,7 @@ measured twice.`,
 		},
 	}
 	o.addFlags(cmd.Flags())
-	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells, named by its number or last, with its own plan; no other flag says what is measured")
+	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	reaching(cmd.Flags(), executes, "resume")
 	grouped(cmd.Flags(), groupWhat, "resume")
 	return cmd

@@ -26,11 +26,11 @@ func runsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the stored runs",
-		Long: `Runs lists the stored runs, oldest first. ENDED says of a run of profiles which phase was
-profiled, and of a run with an answer which command gave it. SETTINGS has the settings and
-parameters that were given for the workloads of a run, with all their values. If the runs
-are of several machines, MACHINE says of which each is. --format csv has the same columns,
-and --format json all that the list knows of a run.`,
+		Long: `Runs lists the stored runs, oldest first. ENDED also has the profiled phase of a run of
+profiles, and the command that stored its answer with a run. SETTINGS has the settings
+and parameters that were given for the workloads, with all their values. If the runs are
+from several machines, there is a column MACHINE. --format csv has the same columns;
+--format json has everything that the list knows of a run.`,
 		Example: "  sqlite3perf runs\n  sqlite3perf runs --format json",
 		Args:    arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd.Context(), env, &o) },

@@ -50,15 +50,14 @@ func serveCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Explore the stored runs in a browser",
-		Long: `Serve shows the runs of the store in a browser: find and open them, choose drivers,
-workloads, settings, phases and figures, see the samples and proven settings behind
-a figure, compare two runs, and start, watch and stop a run.
+		Long: `Serve shows the runs of the store in a browser. You can find runs, choose drivers,
+workloads, settings, phases and figures, see the samples and proven settings behind a
+figure, compare two runs, and start, watch and stop a run.
 
-The pages use a JSON API, which docs/explorer.md describes. By default only this
-machine can reach them, and whoever can log in to it can read them. To start and stop
-runs takes the secret at the end of the address that serve prints. Nothing is loaded
-from elsewhere. Ctrl-C ends serve, and a run that was started in the browser after its
-current trial.`,
+The pages use a JSON API (docs/explorer.md) and load nothing from elsewhere. By default
+only this machine can reach them, and anyone logged in to it can read them. To start and
+stop runs, a browser needs the secret at the end of the address that serve prints.
+Ctrl-C ends serve and, after its current trial, a run that was started in the browser.`,
 		Example: `  sqlite3perf serve
   sqlite3perf serve --port 0 --store ./results.db
   sqlite3perf serve --drivers mattn,modernc,./my-worker --workloads read-write,./mine.yaml`,
@@ -66,11 +65,11 @@ current trial.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on: an IP address of this machine, or localhost; everybody who can reach it can read the store")
+	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on; everybody who can reach it can read the store")
 	reaching(f, opens, "addr")
-	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any that is free")
+	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any free port")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
-	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser: built-in ones or YAML files (default: the built-in ones)")
+	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser (default: the built-in ones)")
 	addDirFlag(f, &o.dir)
 	o.workers.addFlags(f)
 	addStoreFlag(f, &o.store)

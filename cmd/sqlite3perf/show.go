@@ -36,24 +36,24 @@ func showCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
-		Long: `Show prints a run of the store, given by its number, as listed by runs, or as "last": the newest that has ended.
-On a terminal it prints what is read first: who is fastest, by how much, how sure that
-is, and what to beware of. --full prints every table, as do files and pipes. Of a run of
-profiles it prints where the time goes.
-Tune, locks, advise, diff and cluster store their answer with a run. Show prints it as they
-did, in each of their formats; --figures prints what was measured instead.
-With --workload it prints instead the text of a workload as that run has read it, and
-with --chart one of the pictures of its page, as svg or png; a name that no picture has
-lists them.
-With -o run3.html it writes the run as a page, exactly as sqlite3perf report does.
-Several runs are those of the same work on several machines: show prints what is the same
-on all of them and what turns around.`,
+		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
+the newest that has ended. A terminal gets the answer: who is fastest, by how much, how
+sure that is, and warnings. --full prints every table, as in files and pipes.
+
+For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
+cluster store their answer with a run: show prints it as they did, in each of their
+formats, and with --figures the measurements instead. --workload prints the text of a
+workload of the run. --chart prints a picture of the run's page, as svg or png; an
+unknown name lists the pictures. With -o run3.html, show writes the same page as report.
+
+Several runs must be of the same work on several machines. Show says which results are
+the same on all of them and which are opposite.`,
 		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 3 -o run3.html\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
 		Args:    arguments(1, -1, "the run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of the workload of that `name`, as the run has read it")
+	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`")
 	o.addFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	addStoreFlag(f, &o.store)

@@ -153,8 +153,8 @@ type hostOptions struct {
 }
 
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {
-	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; the same plan and seed on each, side by side (--dir is then a directory there)")
-	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` that reaches hosts, with its options, such as 'ssh -F file'")
+	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; same plan and seed on each (--dir is then a directory there)")
+	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` for --hosts, with its options, such as 'ssh -F file'")
 	reaching(f, executes, "hosts", "ssh")
 	grouped(f, groupWhere, "hosts", "ssh")
 }

@@ -30,22 +30,21 @@ func tuneCommand(env *environment) *cobra.Command {
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
-		Long: `Tune searches for the settings that make a workload faster on a driver, and says what each
-is worth, what it risks, and how the driver is given it.
+		Long: `Tune searches for the settings that make a workload faster on a driver. For each it
+shows the gain, the risk, and how the driver is given it.
 
 The search begins with the settings of the workload and the driver's defaults, which win
 every tie. First each value is measured by itself, then the values that gain something
-together, and then what differs from the best in one setting. What leads gets more trials.
+together, and then changes of one setting of the best. Better settings get more trials.
 At the end the best settings, and the steps to them, are measured again in new trials. A
-step is worth setting only if these trials tell it apart from the step before.
+step is worth setting only if these trials show a clear gain.
 
-Settings that can lose more than today's in a crash or power failure are never part of the
-first answer; --durability says whether they are tried. --set name=value fixes a setting,
-and --set name=value,value says which values are tried.
+The first answer never has settings that can lose more in a crash or power failure than
+your present ones; --durability says whether these are tried. --set name=value fixes a
+setting; --set name=value,value says which values are tried.
 
-A terminal gets the answer and what of the rest fits below it; --full prints everything.
-Each race of the search is a run in the store. The last one keeps the answer, which
-sqlite3perf show last prints again.`,
+A terminal gets the beginning; --full prints everything. Each race of the search is a
+run in the store. The last run has the answer: sqlite3perf show last prints it again.`,
 		Example: `  sqlite3perf tune --workloads ./mine.yaml --drivers modernc
   sqlite3perf tune --workloads ./mine.yaml --drivers modernc -o tune.html
   sqlite3perf tune --workloads read-write --drivers mattn --durability same
@@ -72,15 +71,15 @@ var (
 
 func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the driver whose settings are searched: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5, mattn=../go-sqlite3, ./my-worker")
-	f.StringVar(&o.durability, "durability", "power-loss", "what may be lost that is safe today: same (nothing), power-loss (the last commits, if the power fails), any (the database)")
+	f.StringVar(&o.durability, "durability", "power-loss", "what a setting may put at risk: same (nothing that is safe now), power-loss (the last commits, if the power fails), any (the database)")
 	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ", ")+")")
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)
 	f.Lookup("set").Usage = "`name=value` fixes a setting, name=value,value says which values are tried (repeatable); sqlite3perf workloads --language lists the settings"
 	o.addScaleFlag(f)
-	o.addTimeFlag(f, 3*time.Minute, "time for the whole search, without building the worker; the best settings are confirmed even if that takes longer")
+	o.addTimeFlag(f, 3*time.Minute, "time for the search, without building the worker; the best settings are confirmed even if that takes longer")
 	o.addSeedFlag(f)
-	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting that gains less than this `share` of the time is not worth setting")
+	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting must gain at least this `share` of the time")
 	renamed(f, "precision", "least-gain")
 	grouped(f, groupWhat, "drivers", "durability", "settings", "phase", "least-gain")
 	o.addPlaceFlags(f)

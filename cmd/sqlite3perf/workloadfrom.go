@@ -65,16 +65,16 @@ func workloadFromCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "from DATABASE",
 		Short: "Write a workload that imitates a database",
-		Long: `From reads a database and writes a workload that is like it: its schema, as many
-rows, columns that hold the same kinds of values, and phases that insert, read by
-each index and join along foreign keys. Then it loads the imitation into a
-temporary file and shows how close it comes: sizes, plans and numbers of rows.
+		Long: `From reads a database and writes a workload that is like it: the same schema, as many
+rows, columns with the same kinds of values, and phases that insert, read by each index
+and join along foreign keys. Then it loads the imitation into a temporary file and shows
+how similar it is: sizes, plans and numbers of rows.
 
 The database is only read, through a copy in a temporary directory (TMPDIR), so an
-application that uses it is not kept waiting. No text of it is in the workload:
-times and numbers of 1000 or more are rounded or moved, other texts become letters,
-also in the schema. Names of tables and columns, how many rows there are, lengths of
-texts, and small integers with how frequent they are stay.`,
+application that uses it does not wait. The workload has no text of the database: times
+and numbers of 1000 or more are rounded or moved, and other texts become letters, also
+in the schema. It does have names of tables and columns, numbers of rows, lengths of
+texts, and small integers with their frequencies.`,
 		Example: `  sqlite3perf workload from app.db -o mine.yaml
   sqlite3perf workload from app.db -o mine.yaml --rows 10%
   sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,
@@ -88,14 +88,14 @@ texts, and small integers with how frequent they are stay.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&o.file, "output", "o", "", "`file` that the workload is written to (default: standard output)")
+	f.StringVarP(&o.file, "output", "o", "", "`file` for the workload (default: standard output)")
 	f.StringVar(&o.rows, "rows", "100%", "share of the rows of each table with 1000 rows or more, up to 100%")
-	f.BoolVar(&o.keepValues, "keep-values", false, "keep values of the database: its literals, exact ranges, and texts and numbers of columns with few")
-	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation at the full scale and compare it with the database")
-	f.StringVar(&o.keep, "keep", "", "also write the imitation that was loaded to a new `file`, a database")
+	f.BoolVar(&o.keepValues, "keep-values", false, "keep values: literals of the schema, exact ranges, and texts and numbers of columns with few")
+	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation to compare it with the database")
+	f.StringVar(&o.keep, "keep", "", "also write the imitation to a new `file`, a database")
 	reaching(f, reveals, "keep-values")
 	reaching(f, writes, "keep")
-	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has been changed since")
+	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has changed")
 	reaching(f, overwrites, "force")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")

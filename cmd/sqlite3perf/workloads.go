@@ -30,10 +30,11 @@ func workloadsCommand(env *environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "workloads [NAME or FILE]",
 		Short: "List the built-in workloads, or explain and check one",
-		Long: `Workloads lists the built-in workloads. With a name it explains that one; with
-the path of a YAML file it checks the file and explains what it would do. To
-write your own, start from a built-in one: workloads simple --yaml > mine.yaml
-or from a database: workload from app.db -o mine.yaml`,
+		Long: `Workloads lists the built-in workloads. With a name it explains that workload. With the
+path of a YAML file it checks the file and explains what it would do. To write your own,
+start from a built-in one, or from a database:
+  sqlite3perf workloads simple --yaml > mine.yaml
+  sqlite3perf workload from app.db -o mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
 		Args:    arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -86,7 +87,7 @@ or from a database: workload from app.db -o mine.yaml`,
 }
 
 func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
-	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
+	f.BoolVar(value, "allow-files", false, "let SQL of workload files use other files: ATTACH, VACUUM INTO, …")
 	reaching(f, reachesOut, "allow-files")
 }
 

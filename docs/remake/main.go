@@ -11,8 +11,7 @@
 // Another word instead of output selects a part of the output: see parts.
 // Tables in Markdown are between "<!-- tables of: go run … -->" and "<!-- end -->".
 //
-// With arguments, only outputs whose command contains one of the arguments are regenerated. With
-// -with or -without, only outputs whose command contains that text, or doesn't contain it.
+// With arguments, only outputs whose command contains one of the arguments are regenerated.
 package main
 
 import (
@@ -32,20 +31,20 @@ import (
 func main() {
 	tool := flag.String("tool", "bin/sqlite3perf", "`executable` that is run for sqlite3perf")
 	store := flag.String("store", "", "`file` in which the runs are kept (default: nowhere)")
-	with := flag.String("with", "", "`text` that commands must contain")
-	without := flag.String("without", "", "`text` that commands must not contain")
 	flag.Parse()
 	if flag.NArg() == 0 {
 		fmt.Fprintln(os.Stderr, "remake: name a document, such as docs/studies.md")
 		os.Exit(2)
 	}
-	if err := remake(*tool, *store, flag.Arg(0), asked{*with, *without, flag.Args()[1:]}); err != nil {
+	if err := remake(*tool, *store, flag.Arg(0), flag.Args()[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "remake:", err)
 		os.Exit(1)
 	}
 }
 
-func remake(tool, store, file string, a asked) error {
+// remake regenerates the outputs in a document whose command contains one of the words, or all
+// outputs if there are no words.
+func remake(tool, store, file string, words []string) error {
 	if store == "" {
 		dir, err := os.MkdirTemp("", "remake-")
 		if err != nil {
@@ -59,7 +58,7 @@ func remake(tool, store, file string, a asked) error {
 		return err
 	}
 	for _, command := range commands(string(text)) {
-		if !a.names(command) {
+		if len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return strings.Contains(command, w) }) {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "$", command)
@@ -78,16 +77,6 @@ func remake(tool, store, file string, a asked) error {
 		}
 	}
 	return nil
-}
-
-type asked struct {
-	with, without string
-	words         []string // words of which the command must contain at least one; empty: any command
-}
-
-func (a asked) names(command string) bool {
-	return strings.Contains(command, a.with) && (a.without == "" || !strings.Contains(command, a.without)) &&
-		(len(a.words) == 0 || slices.ContainsFunc(a.words, func(w string) bool { return strings.Contains(command, w) }))
 }
 
 var (
@@ -109,14 +98,17 @@ var parts = map[string]func(report string) string{
 // answer returns the first paragraph of a report, without the lines about the machine.
 func answer(report string) string {
 	first, _, _ := strings.Cut(report, "\n\n")
-	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "warning ")
+	return without(strings.TrimSuffix(first, "\n")+"\n", "how sure ", "repeated ", "machine ", "noise ", "warning ")
 }
 
-// cells returns the list of cells in an answer of compare, without the sentences before it.
+// cells returns the list of cells in an answer of compare, without the sentences before it and
+// without the columns after the ratio's interval.
 func cells(report string) string {
 	_, list, _ := strings.Cut(answer(report), "\nverdict ")
-	return without("verdict "+list, "measured ")
+	return afterRatio.ReplaceAllString(without("verdict "+list, "measured "), "$1")
 }
+
+var afterRatio = regexp.MustCompile(`(?m)^(.*(?: ratio|x \[[^\]\n]*\])) .*$`)
 
 // paragraphs returns the paragraphs of a report that begin with one of the given texts.
 func paragraphs(report string, beginnings ...string) string {

@@ -36,7 +36,7 @@ func TestRemake(t *testing.T) {
 	if err := os.WriteFile(file, []byte(document), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := remake(tool, "kept.db", file, asked{words: []string{"reproduce a"}}); err != nil {
+	if err := remake(tool, "kept.db", file, []string{"reproduce a"}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -61,7 +61,7 @@ func TestRemakeHead(t *testing.T) {
 	if err := os.WriteFile(file, []byte(block+"old\n```\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := remake(tool, "kept.db", file, asked{}); err != nil {
+	if err := remake(tool, "kept.db", file, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(file)
@@ -94,12 +94,12 @@ func TestTables(t *testing.T) {
 
 // TestParts checks which part of a report a document shows for each word before "of:".
 func TestParts(t *testing.T) {
-	const report = "b is slower\nthan a.\nverdict  cell\nslower   x\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nwarning       a\n              b\n\n" +
+	const report = "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x [1, 3]  0.1  9\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nnoise         much\nwarning       a\n              b\n\n" +
 		"Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n\n== c ==\n\nDrivers\nmattn\n"
 	for kind, want := range map[string]string{
 		"output":   report,
-		"answer":   "b is slower\nthan a.\nverdict  cell\nslower   x\nover all      b\nsides         a and b\nmeasured      now\n",
-		"cells":    "verdict  cell\nslower   x\nover all      b\nsides         a and b\n",
+		"answer":   "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x [1, 3]  0.1  9\nover all      b\nsides         a and b\nmeasured      now\n",
+		"cells":    "verdict  cell  ratio\nslower   x     2x [1, 3]\nover all      b\nsides         a and b\n",
 		"summary":  report[:strings.Index(report, "\n== ")],
 		"claims":   "Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n",
 		"verdicts": "Claims\nholds  1. a\n       b\n",
@@ -111,26 +111,6 @@ func TestParts(t *testing.T) {
 	}
 	if len(parts) != 6 {
 		t.Errorf("%d parts", len(parts))
-	}
-}
-
-// TestAsked checks that the studies at the quick scale can be regenerated without those at full
-// scale, and vice versa.
-func TestAsked(t *testing.T) {
-	const quick, full = "sqlite3perf reproduce writers", "sqlite3perf reproduce writers --scale full"
-	for _, c := range []struct {
-		asked       asked
-		quick, full bool
-	}{
-		{asked{}, true, true},
-		{asked{with: "--scale full"}, false, true},
-		{asked{without: "--scale full"}, true, false},
-		{asked{with: "--scale full", words: []string{"cgo", "http"}}, false, false},
-		{asked{without: "--scale full", words: []string{"cgo", "writers"}}, true, false},
-	} {
-		if c.asked.names(quick) != c.quick || c.asked.names(full) != c.full {
-			t.Errorf("%+v: quick %v, full %v", c.asked, !c.quick, !c.full)
-		}
 	}
 }
 

@@ -61,7 +61,7 @@ var driverComparison = &Study{
 			return []comparison{{what: "modernc / mattn: concurrent / other queries", m: milliseconds,
 				x: comparisonOverallTo("modernc", "mattn", comparisonConcurrently...), y: comparisonOverallTo("modernc", "mattn", comparisonAlone...), atLeast: 1}}
 		}},
-		{text: "2026: there is no clear winner (no driver is told apart from all others as the fastest in more than half of the phases)", over: comparisonNoWinner},
+		{text: "2026: there is no clear winner (no driver is clearly the fastest in more than half of the phases)", over: comparisonNoWinner},
 		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
 			return each([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
 				return comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
@@ -191,7 +191,7 @@ func comparisonNoWinner(c *cells) []comparison {
 		if float64(wins[d]+len(ties[d])) <= out.atMost {
 			continue
 		}
-		out.why = fmt.Sprintf("%s is tied for the first place, with drivers that it is not told apart from, in %d more", d, len(ties[d]))
+		out.why = fmt.Sprintf("%s is tied for first place in %d more", d, len(ties[d]))
 		n := majority(ties[d], int(out.atMost)-wins[d])
 		switch {
 		case out.needs.cases == nil || n.likely == report.DoesNotHold:

@@ -471,7 +471,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	c = claim(unsteady)
-	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "is tied for the first place") || !strings.Contains(x.Why, "in 15 more") {
+	if x := c.Comparisons[0]; c.Verdict != unknown || x.Median != 0 || !strings.Contains(x.Why, "is tied for first place") || !strings.Contains(x.Why, "in 15 more") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
@@ -501,7 +501,7 @@ func unsteady(c *result.Case, _ string, round int) int64 {
 func TestNoClearWinnerAmongWhom(t *testing.T) {
 	for _, test := range []struct{ drivers, want string }{
 		{"mattn", "no phase has figures of two drivers of the study"},
-		{"native mattn modernc", "is tied for the first place"},
+		{"native mattn modernc", "is tied for first place"},
 	} {
 		took := func(c *result.Case, _ string, round int) int64 {
 			if c.Driver == "native" {

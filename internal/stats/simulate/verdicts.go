@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -227,9 +228,9 @@ func (v verdict) nominal() string {
 	case v.unpromised:
 		return "none"
 	case v.least > 0:
-		return "at least " + percent(v.least)
+		return "≥ " + percent(v.least)
 	}
-	return "at most " + percent(v.most)
+	return "≤ " + percent(v.most)
 }
 
 func (v verdict) found(stream, runs int) float64 {
@@ -243,14 +244,29 @@ func everyVerdict(tables int) string {
 	rows := [][]string{{"verdict or interval", "simulated", "nominal", "found", "runs"}, {"---", "---", "---:", "---:", "---:"}}
 	for i, v := range verdicts {
 		n := max(tables/v.cost, 20)
-		says := v.says
+		says, found := v.says, percent(v.found(i, n))
 		if i > 0 && says == verdicts[i-1].says {
 			says = `"`
+			// Simulations that differ only in the end, such as the kind of noise, share a row.
+			last := rows[len(rows)-1]
+			if same, end := cutLast(v.of); end != "" && strings.HasPrefix(last[1], same+", ") && last[2] == v.nominal() {
+				last[1] += "; " + end
+				last[3] += "; " + found
+				continue
+			}
 		}
-		rows = append(rows, []string{says, v.of, v.nominal(), percent(v.found(i, n)), fmt.Sprint(n)})
+		rows = append(rows, []string{says, v.of, v.nominal(), found, fmt.Sprint(n)})
 	}
 	n := max(tables/4, 20)
 	large, worth := gainsTooLarge(n, 1.05)
 	rows = append(rows, []string{"tune: the gain that is printed is too large", "a setting that gains 5 % and is called worth it, trials vary by 10 %", "50.0 %", percent(float64(large) / float64(max(worth, 1))), fmt.Sprint(worth)})
 	return "How often each verdict is found where it would be false, and how often each interval contains the true value:\n\n" + markdown(rows)
+}
+
+// cutLast splits a list at its last comma.
+func cutLast(list string) (before, last string) {
+	if i := strings.LastIndex(list, ", "); i >= 0 {
+		return list[:i], list[i+2:]
+	}
+	return list, ""
 }

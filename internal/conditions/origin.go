@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -16,11 +17,7 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
 	if first == second {
-		together := "both sides in the same rounds"
-		if Alternated(first.Run) {
-			together += ", phase by phase"
-		}
-		l = append(l, document.Item{Label: "measured", Text: MeasuredIn(first, together)})
+		l = append(l, document.Item{Label: "measured", Text: MeasuredIn(first, "both sides in the same rounds")})
 	} else {
 		all = append(all, second)
 		for i, a := range all {
@@ -62,10 +59,44 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
-// Alternated reports whether the two sides of a run took turns at each phase.
+// Alternated reports whether the trials of a run took turns, at least at each phase.
 func Alternated(run *result.Run) bool {
 	ok := func(t result.Trial) bool { return t.Status == result.OK }
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
+}
+
+// Turns says in words how the trials of a run took turns. It returns "" if they did not.
+func Turns(run *result.Run) string {
+	if !Alternated(run) {
+		return ""
+	}
+	if d := SliceTime(run); d > 0 {
+		return "taking turns every " + d.String()
+	}
+	return "taking turns at each phase"
+}
+
+// SliceTime returns the middle time of the slices in which a run's phases were measured, to two
+// digits. It returns 0 if no phase was measured in slices.
+func SliceTime(run *result.Run) time.Duration {
+	var list []time.Duration
+	for i := range run.Trials {
+		for _, s := range run.Trials[i].Samples {
+			if s.Slices > 0 {
+				list = append(list, time.Duration(s.WallNS/s.Slices))
+			}
+		}
+	}
+	if list == nil {
+		return 0
+	}
+	slices.Sort(list)
+	d := list[len(list)/2]
+	for unit := time.Duration(1); ; unit *= 10 {
+		if r := d.Round(unit); r < 100*unit {
+			return r
+		}
+	}
 }
 
 // Runs returns the runs of analyses.
@@ -79,6 +110,9 @@ func Runs(analyses []*stats.Analysis) (list []*result.Run) {
 // MeasuredIn says when a run was measured, how, and how many rounds it has.
 func MeasuredIn(a *stats.Analysis, how string) string {
 	run := a.Run
+	if turns := Turns(run); turns != "" {
+		how += ", " + turns
+	}
 	return fmt.Sprintf("run %d, %s, %s; rounds: %s; scale %s, seed %d",
 		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, Stopped(a), run.Scale, run.Seed)
 }

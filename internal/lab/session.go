@@ -379,6 +379,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	m.ApartNS = apart
 	if s.slices > 0 {
 		m.Slices = s.slices + 1
+	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
+		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
+			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})
 	}
 	doubts = append(doubts, notTogether(m, s.want.Settings.Processes())...)
 	if err := s.judge(doubts, faults); err != nil {

@@ -7,10 +7,15 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
 // sliceTime is how long a slice of a phase takes on the driver of middle speed.
 const sliceTime = 10 * time.Millisecond
+
+// crowdSlices is how many times longer the slices of a mix with several clients are. All clients
+// begin a slice at the same moment, so they meet at locks more often than they would otherwise.
+const crowdSlices = 10
 
 // pace is how fast the cases of one piece of work are: by name of the phase and ID of the case,
 // the shortest time of an operation in a trial so far, in ns. Others on the machine make trials
@@ -26,11 +31,30 @@ func (p *Processes) slicesFor(c *Case) map[string]int64 {
 		want = sliceTime
 	}
 	size := map[string]int64{}
-	for phase, each := range p.paces[work(c)] {
-		list := slices.Sorted(maps.Values(each))
-		size[phase] = max(1, int64(float64(want)/list[len(list)/2]))
+	for i := range c.Plan.Phases {
+		ph := &c.Plan.Phases[i]
+		each := slices.Sorted(maps.Values(p.paces[work(c)][ph.Name]))
+		if each == nil || !c.mayPause(ph) {
+			continue
+		}
+		long := float64(want)
+		if ph.Mix != nil && ph.Mix.Clients > 1 {
+			long *= crowdSlices
+		}
+		size[ph.Name] = max(1, int64(long/each[len(each)/2]))
 	}
 	return size
+}
+
+// mayPause reports whether workers can measure a phase of the case in slices.
+func (c *Case) mayPause(p *plan.Phase) bool {
+	switch {
+	case p.Mix != nil:
+		return p.Mix.Rate == 0 && c.Settings.Processes() == 1
+	case p.Query != nil:
+		return p.Query.Clients == 1
+	}
+	return p.Insert != nil
 }
 
 // learn records how long the operations of a trial's phases took.

@@ -197,3 +197,21 @@ func TestRoom(t *testing.T) {
 		}
 	}
 }
+
+// TestOnePiece gives the lab a worker that takes turns, but does not pause within a phase.
+func TestOnePiece(t *testing.T) {
+	t.Parallel()
+	cases := []*lab.Case{tinyCase(t, faulty(t, "none")), tinyCase(t, faulty(t, "none"))}
+	cases[1].ID = 2
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+	var got []*result.Trial
+	for range 2 {
+		var err error
+		if got, err = p.Trials(t.Context(), cases, 7); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := got[0].Warnings; len(w) != 1 || w[0].Code != result.WarningOnePiece || w[0].Phase != "insert" {
+		t.Errorf("%+v", w)
+	}
+}

@@ -91,9 +91,13 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // otherwise a warning says the same
 		l = append(l, document.Item{Label: "databases", Text: storage, Alarm: run.Machine.SyncFree})
 	}
+	rounds := conditions.Stopped(a)
+	if turns := conditions.Turns(run); turns != "" {
+		rounds += ", drivers " + turns
+	}
 	l = append(l, document.List{
 		{Label: "work", Text: fmt.Sprintf("scale %s, seed %d", run.Scale, run.Seed)},
-		{Label: "rounds", Text: conditions.Stopped(a), Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
+		{Label: "rounds", Text: rounds, Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}...)
 	l = append(l, conditions.Resume(a, o.Hints)...)
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})

@@ -35,6 +35,7 @@ const (
 	WarningPart        = "part"        // only the first process of a mix is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
+	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece that others measured in slices
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 

@@ -52,7 +52,7 @@ func well(t *result.Trial) error {
 	return nil
 }
 
-// alternate runs two trials together, as a comparison does. A worker need not wait for
+// alternate runs two trials together. A worker need not wait for
 // orders to proceed, but then it must not claim to.
 func alternate(ctx context.Context, s *Subject) error {
 	c, err := s.caseOf(pieces, nil)
@@ -66,6 +66,31 @@ func alternate(ctx context.Context, s *Subject) error {
 		return err
 	}
 	return cmp.Or(well(list[0]), well(list[1]))
+}
+
+// sliced returns a check that runs two trials of a workload together, first in one piece and then
+// in slices of a few operations. A worker may ignore the slices.
+func sliced(text string) func(context.Context, *Subject) error {
+	return func(ctx context.Context, s *Subject) error {
+		c, err := s.caseOf(text, nil)
+		if err != nil {
+			return err
+		}
+		c.Worker, c.Info = s.Worker, s.Info
+		other := *c
+		other.ID++
+		p := &lab.Processes{Dir: s.Dir, Limit: trialLimit, Slice: 20 * time.Microsecond}
+		for range 2 {
+			list, err := p.Trials(ctx, []*lab.Case{c, &other}, Seed)
+			if err != nil {
+				return err
+			}
+			if err := cmp.Or(well(list[0]), well(list[1])); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
 }
 
 // caseOf returns the only case of the workload text, with the settings over.
@@ -177,8 +202,11 @@ func trialChecks() []Check {
 	}
 	return append(list,
 		Check{Name: "loading/in pieces", test: verified(pieces)},
-		Check{Name: "trials/two that alternate", test: alternate},
+		Check{Name: "trials/two that take turns", test: alternate},
 		Check{Name: "query/each way", test: verified(queries)},
+		Check{Name: "insert/in slices", test: sliced(strings.Replace(oneOfEach, "POLICY", policies[0], 1))},
+		Check{Name: "query/in slices", test: sliced(queries)},
+		Check{Name: "mix/in slices", Needs: "transactions=reads", test: sliced(mixed)},
 		Check{Name: "mix/operations and their order", Key: "transactions=reads", test: verified(mixed)},
 		Check{Name: "mix/own connections", Needs: "transactions=reads", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},
 		Check{Name: "mix/fixed rate", test: verified(rated)},

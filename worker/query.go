@@ -79,20 +79,38 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	if len(clients) == 1 {
 		clients[0].slices = t.slicing(p, w)
 	}
-	var wg sync.WaitGroup
-	w.Start()
-	for _, c := range clients[1:] {
-		wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
+	once := func() {
+		var wg sync.WaitGroup
+		w.Start()
+		for _, c := range clients[1:] {
+			wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
+		}
+		clients[0].err = clients[0].run(ctx, q, batch, n)
+		wg.Wait()
+		w.Stop()
 	}
-	clients[0].err = clients[0].run(ctx, q, batch, n)
-	wg.Wait()
-	w.Stop()
+	once()
+	repeats := int64(1)
+	if int64(n)*q.Repeat == 1 && t.req.Alternate {
+		repeats = max(1, t.req.Repeats[p.Name])
+	}
+	for range repeats - 1 {
+		if slices.ContainsFunc(clients, func(c *queryClient) bool { return c.err != nil }) {
+			break
+		}
+		if err := t.wait(ctx, p.Name); err != nil {
+			return err
+		}
+		w.Clear()
+		once()
+	}
+	w.divide(repeats)
 
 	for _, c := range clients {
 		if c.err != nil {
 			return typeError(ctx, c.conn, &q.Call, batch, n, c.err)
 		}
-		s.Rows += c.rows
+		s.Rows += c.rows / repeats
 	}
 	s.Operations = int64(n) * q.Repeat * int64(q.Clients)
 	if clients[0].latency != nil {

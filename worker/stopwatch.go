@@ -40,6 +40,16 @@ type count struct{ n, missed int64 }
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }
 func (c *count) subtract(less count) { c.n, c.missed = c.n-less.n, c.missed-less.missed }
 
+// Clear makes the next start like the first one.
+func (s *Stopwatch) Clear() { s.begun = false }
+
+// divide divides all totals by n.
+func (s *Stopwatch) divide(n int64) {
+	for _, v := range []*int64{&s.wall, &s.user, &s.system, &s.allocs, &s.allocBytes, &s.counted.n} {
+		*v /= n
+	}
+}
+
 // Start starts the stopwatch. Before the first start it collects garbage and returns
 // the memory to the system, so that the garbage from making values or from an earlier
 // phase costs nothing while the clock runs.

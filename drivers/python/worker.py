@@ -483,6 +483,9 @@ class Stopwatch:
         self.user += user - self.cpu0[0]
         self.system += system - self.cpu0[1]
 
+    def divide(self, n):
+        self.wall, self.user, self.system = self.wall // n, self.user // n, self.system // n
+
 
 def cpu_times():
     if resource is None:
@@ -813,6 +816,7 @@ class Trial:
         self.load, self.loaded = request.get("load", 0), request.get("loaded", 0)
         self.alternate, self.orders = request.get("alternate", False), threading.Semaphore(0)
         self.slices = (request.get("slices") or {}) if self.alternate else {}
+        self.repeats = (request.get("repeats") or {}) if self.alternate else {}
         self.begin = ("BEGIN " + self.settings.get("txlock", "")).strip().upper()
         self.phase = None
         self.conns = []
@@ -1170,11 +1174,22 @@ class Trial:
             if clients[0].error or clients[0].done == len(parameters) * q["repeat"]:
                 break
             self.next_slice()
+        repeats = self.repeats.get(self.phase, 1) if len(parameters) * q["repeat"] == 1 else 1
+        for _ in range(repeats - 1):
+            if any(c.error for c in clients):
+                break
+            self.next_slice()
+            for c in clients:
+                c.done = 0
+            gc.collect()
+            with watch:
+                at_once([c.run for c in clients])
+        watch.divide(repeats)
         histogram = Histogram()
         for c in clients:
             if c.error:
                 raise c.error
-            sample["rows"] += c.rows
+            sample["rows"] += c.rows // repeats
             if c.histogram:
                 histogram.merge(c.histogram)
         sample["operations"] = len(parameters) * q["repeat"] * len(clients)

@@ -36,7 +36,7 @@ type Processes struct {
 	// in Dir. nil means [machine.Room].
 	Room func(dir string) (memory, disk uint64)
 
-	paces    map[string]pace // by work of the cases
+	paces    map[string]*pace // by work of the cases
 	needs    map[*Case]need
 	met      uint64          // how often trials have run together
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
@@ -117,10 +117,10 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			return nil, 0, err
 		}
 	}
-	sizes := make([]map[string]int64, len(cases)) // made now, because paces must not change while trials run
+	divided := make([]division, len(cases)) // made now, because paces must not change while trials run
 	if len(cases) > 1 && p.Slice >= 0 {
 		for i, c := range cases {
-			sizes[i] = p.slicesFor(c)
+			divided[i] = p.divide(c)
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -142,7 +142,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 				t = nil
 			}
 			if err == nil {
-				ended[i], err = p.once(ctx, c, begins[i], seed, want, t, sizes[i])
+				ended[i], err = p.once(ctx, c, begins[i], seed, want, t, divided[i])
 			}
 			if err != nil {
 				cancel(err)
@@ -187,7 +187,7 @@ type ending struct {
 
 // once runs one trial that begins with the database in the parameter from. It records profiles
 // if want is not nil. turn is nil if the trial runs alone.
-func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, sizes map[string]int64) (e ending, _ error) {
+func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, as division) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {
 		return e, err
@@ -214,7 +214,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	e.from = p.read()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, s.hashed),
-		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Slices: sizes, Environment: c.Ref.Variables(), Profile: asked,
+		Loaded: from.phases, TypesKnown: earlier > 0, Brief: s.brief, Alternate: turn != nil, Slices: as.slices, Repeats: as.repeats, Environment: c.Ref.Variables(), Profile: asked,
 	})
 	e.to = p.read()
 	if s.worker != nil && s.worker.ProcessState != nil {

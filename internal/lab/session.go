@@ -377,7 +377,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
-	if s.slices > 0 {
+	if s.slices > 0 && s.request.Repeats[p.Name] > 0 {
+		m.Repeats = s.slices + 1
+	} else if s.slices > 0 {
 		m.Slices = s.slices + 1
 	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,

@@ -2,11 +2,13 @@ package lab
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -17,33 +19,87 @@ const sliceTime = 10 * time.Millisecond
 // begin a slice at the same moment, so they meet at locks more often than they would otherwise.
 const crowdSlices = 10
 
-// pace is how fast the cases of one piece of work are: by name of the phase and ID of the case,
-// the shortest time of an operation in a trial so far, in ns. Others on the machine make trials
-// slower, so the shortest time says most.
-type pace map[string]map[int]float64
+// mostInClock is the share of a trial's time that should be in the clock, and mostRepeats how
+// many times a query is executed at most to reach that share.
+const (
+	mostInClock = 0.85
+	mostRepeats = 5
+)
 
-// slicesFor returns the size of slices, in operations, of each phase. All cases of the same work
-// get the same sizes. Before any trial of the work, no size is known, and its phases are
-// measured in one piece.
-func (p *Processes) slicesFor(c *Case) map[string]int64 {
+// pace is how fast the cases of one piece of work are: the shortest times in a trial so far. Others
+// on the machine make trials slower, so the shortest times say most.
+type pace struct {
+	phases  map[string]map[int]phasePace // by name of the phase and ID of the case
+	outside map[int]float64              // time outside the clock in ns, by ID of the case
+}
+
+// phasePace has times of a phase in ns.
+type phasePace struct{ wall, each float64 } // of the phase, and of an operation
+
+// division says how a phase is divided: the fields of a request, by name of the phase.
+type division struct{ slices, repeats map[string]int64 }
+
+// divide returns how to divide the phases of a case. All cases of the same work get the same
+// division. Before any trial of the work, nothing is known, and phases are not divided.
+func (p *Processes) divide(c *Case) division {
 	want := p.Slice
 	if want == 0 {
 		want = sliceTime
 	}
-	size := map[string]int64{}
+	d := division{map[string]int64{}, map[string]int64{}}
+	at := p.paces[work(c)]
+	if at == nil {
+		return d
+	}
+	once, again := 0.0, 0.0 // time of phases that are measured once, and of those that can be repeated
+	var repeated []string
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
-		each := slices.Sorted(maps.Values(p.paces[work(c)][ph.Name]))
-		if each == nil || !c.mayPause(ph) {
+		wall, each := middle(at.phases[ph.Name])
+		if wall == 0 {
+			continue
+		}
+		if c.mayRepeat(ph) {
+			repeated, again = append(repeated, ph.Name), again+wall
+			continue
+		}
+		once += wall
+		if !c.mayPause(ph) {
 			continue
 		}
 		long := float64(want)
 		if ph.Mix != nil && ph.Mix.Clients > 1 {
 			long *= crowdSlices
 		}
-		size[ph.Name] = max(1, int64(long/each[len(each)/2]))
+		d.slices[ph.Name] = max(1, int64(long/each))
 	}
-	return size
+	outside := slices.Sorted(maps.Values(at.outside))
+	inClock := outside[len(outside)/2] * mostInClock / (1 - mostInClock)
+	if n := int64(math.Ceil((inClock - once) / again)); again > 0 && n > 1 {
+		for _, name := range repeated {
+			d.repeats[name] = min(n, mostRepeats)
+		}
+	}
+	return d
+}
+
+// middle returns the medians of the times of a phase, or 0.
+func middle(of map[int]phasePace) (wall, each float64) {
+	var walls, eachs []float64
+	for _, x := range of {
+		walls, eachs = append(walls, x.wall), append(eachs, x.each)
+	}
+	if walls == nil {
+		return 0, 0
+	}
+	slices.Sort(walls)
+	slices.Sort(eachs)
+	return walls[len(walls)/2], eachs[len(eachs)/2]
+}
+
+// mayRepeat reports whether workers can execute a phase of the case several times.
+func (c *Case) mayRepeat(p *plan.Phase) bool {
+	return p.Query != nil && p.Query.ForEach == "" && p.Query.Repeat == 1 && workload.Reads(p.Query.SQL)
 }
 
 // mayPause reports whether workers can measure a phase of the case in slices.
@@ -57,33 +113,34 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	return p.Insert != nil
 }
 
-// learn records how long the operations of a trial's phases took.
+// learn records how long a trial took, and what it needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	if p.paces == nil {
-		p.paces = map[string]pace{}
+		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
 	}
 	at := p.paces[work(c)]
 	if at == nil {
-		at = pace{}
+		at = &pace{map[string]map[int]phasePace{}, map[int]float64{}}
 		p.paces[work(c)] = at
 	}
-	var n need
+	n, outside := p.needs[c], float64(t.TookNS)
 	for i := range t.Samples {
 		s := &t.Samples[i]
 		n.memory = max(n.memory, uint64(s.PeakRSSBytes))
 		n.disk = max(n.disk, uint64(s.DatabaseBytes+s.WALBytes))
-		if at[s.Phase] == nil {
-			at[s.Phase] = map[int]float64{}
+		took := phasePace{float64(s.WallNS), float64(s.WallNS) / float64(max(1, s.Operations))}
+		outside -= took.wall * float64(max(1, s.Repeats))
+		if at.phases[s.Phase] == nil {
+			at.phases[s.Phase] = map[int]phasePace{}
 		}
-		each := float64(s.WallNS) / float64(max(1, s.Operations))
-		if before, known := at[s.Phase][c.ID]; !known || each < before {
-			at[s.Phase][c.ID] = each
+		if before, known := at.phases[s.Phase][c.ID]; !known || took.wall < before.wall {
+			at.phases[s.Phase][c.ID] = took
 		}
 	}
-	if p.needs == nil {
-		p.needs = map[*Case]need{}
+	p.needs[c] = n
+	if before, known := at.outside[c.ID]; !known || outside < before {
+		at.outside[c.ID] = outside
 	}
-	p.needs[c] = need{max(n.memory, p.needs[c].memory), max(n.disk, p.needs[c].disk)}
 }
 
 // need is how many bytes of memory and of disk a trial needs.

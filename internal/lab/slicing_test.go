@@ -86,6 +86,9 @@ func testSlices(t *testing.T, executable string) {
 				t.Errorf("phase %s: the clock ran for %d ns, the lab saw %d", s.Phase, s.WallNS, s.SeenNS)
 			}
 			got[s.Phase] = s.Slices
+			if repeated := s.Phase == "none"; (s.Repeats > 1) != repeated || before.Repeats != 0 {
+				t.Errorf("phase %s: executed %d times, and %d times at first", s.Phase, s.Repeats, before.Repeats)
+			}
 		}
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])

@@ -150,6 +150,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	k := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
 	k.natural("seen_ns", s.SeenNS)
 	k.natural("slices", s.Slices)
+	k.natural("repeats", s.Repeats)
 	if s.ApartNS != nil {
 		k.natural("apart_ns", *s.ApartNS)
 	}
@@ -160,7 +161,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	want := c.expected(p.Name)
 	want.Unhashed = p.Query != nil && again
 	m, _, faults := CheckSample(p, want, Seen{Possible: took}, said)
-	m.SeenNS, m.ApartNS, m.Slices = s.SeenNS, s.ApartNS, s.Slices
+	m.SeenNS, m.ApartNS, m.Slices, m.Repeats = s.SeenNS, s.ApartNS, s.Slices, s.Repeats
 	*s = *m
 	return append(k.faults, faults...)
 }

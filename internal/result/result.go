@@ -52,6 +52,11 @@ type Sample struct {
 	// trials. It is 0 if the phase was measured in one piece.
 	Slices int64 `json:"slices,omitempty"`
 
+	// Repeats is how many times a query was executed that its phase executes once, by turns with
+	// other trials. The figures are the mean of an execution. It is 0 if the query was not
+	// repeated.
+	Repeats int64 `json:"repeats,omitempty"`
+
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded

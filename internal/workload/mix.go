@@ -173,7 +173,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.O
 		l.errorf(f.node, "the operation does nothing: write sql: SELECT 1, or statements: and a list")
 	}
 	p.unused(l)
-	op.Reads = !slices.ContainsFunc(op.Calls, func(c plan.MixCall) bool { return !reads(c.SQL) })
+	op.Reads = !slices.ContainsFunc(op.Calls, func(c plan.MixCall) bool { return !Reads(c.SQL) })
 	l.role(f.get("pool"), &op)
 	return op, true
 }
@@ -187,7 +187,7 @@ func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	case word == "writers":
 		op.Reads = false
 	case !op.Reads:
-		i := slices.IndexFunc(op.Calls, func(c plan.MixCall) bool { return !reads(c.SQL) })
+		i := slices.IndexFunc(op.Calls, func(c plan.MixCall) bool { return !Reads(c.SQL) })
 		l.errorf(n, "pool is readers, but %s may write: write pool: writers, or leave it out", firstWord(op.Calls[i].SQL))
 	}
 }

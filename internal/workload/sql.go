@@ -64,10 +64,10 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// reads reports whether a statement only reads. It examines words: the statement must be a
+// Reads reports whether a statement only reads. It examines words: the statement must be a
 // SELECT or VALUES, possibly after WITH, and must not contain a word that begins a writing
 // statement. Columns with such a name have to be quoted.
-func reads(sql string) bool {
+func Reads(sql string) bool {
 	var first, last sqltext.Token
 	for token := range sqltext.Tokens(sql) {
 		switch {
@@ -87,7 +87,7 @@ func reads(sql string) bool {
 
 // OnlyReads reports whether no timed phase of a plan writes, as far as its SQL says.
 func OnlyReads(p *plan.Plan) bool {
-	writes := func(sql string) bool { return !reads(sql) }
+	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 		switch {
 		case ph.Untimed:

@@ -93,6 +93,12 @@ type Request struct {
 	// measure a phase in slices that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
+	// Repeats asks the worker to execute queries several times that their phase executes once. It
+	// has, by name of the phase, the number of executions. Between two executions the worker
+	// waits as between two slices. The sample has the mean of an execution, rounded down. A
+	// worker may ignore Repeats.
+	Repeats map[string]int64 `json:"repeats,omitempty"`
+
 	// Environment names environment variables that the worker was started with. The proof must
 	// report their effect.
 	Environment []string `json:"environment,omitempty"`

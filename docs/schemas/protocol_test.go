@@ -21,8 +21,8 @@ type message struct {
 
 var requests = []message{
 	{"describe", "protocol! seed", ""},
-	{"trial", "protocol! seed! path! settings plan! load loaded process types_known brief alternate environment profile", ""},
-	{"serve", "protocol! seed! path! settings plan! load loaded types_known brief alternate environment profile listen", ""},
+	{"trial", "protocol! seed! path! settings plan! load loaded process types_known brief alternate slices repeats environment profile", ""},
+	{"serve", "protocol! seed! path! settings plan! load loaded types_known brief alternate slices repeats environment profile listen", ""},
 	{"proceed begin stop", "protocol! seed", ""},
 	{"job", "protocol! seed! path! settings job! environment", ""},
 }
@@ -36,7 +36,8 @@ var responses = []message{
 	{"sample served", "sample!", ""},
 	{"inserted", "phase! tables!", `{"allOf": [{"properties": {"tables": {"type": "array", "minItems": 1}}}]}`},
 	{"loaded", "tables", ""},
-	{"waiting done", "", ""},
+	{"waiting", "phase", ""},
+	{"done", "", ""},
 	{"progress", "progress!", ""},
 	{"result", "result!", ""},
 	{"failed", "reason! result", ""},

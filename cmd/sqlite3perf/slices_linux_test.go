@@ -18,11 +18,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// nobody ignores the progress of building workers.
-type nobody struct{}
+// quietly ignores the progress of building workers.
+type quietly struct{}
 
-func (nobody) Building(int, int, string)     {}
-func (nobody) Built(int, int, string, error) {}
+func (quietly) Building(int, int, string)     {}
+func (quietly) Built(int, int, string, error) {}
 
 // BenchmarkSlices measures the default run's drivers in one piece and in slices of several
 // lengths, all in each round. For each phase and each length it prints, with their spreads: how
@@ -39,7 +39,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 	r, err := o.check(b.Context(), &environment{})
 	if err == nil {
-		err = lab.Prepare(b.Context(), r.cases, r.builder, nobody{})
+		err = lab.Prepare(b.Context(), r.cases, r.builder, quietly{})
 	}
 	if err != nil {
 		b.Fatal(err)

@@ -71,13 +71,13 @@ func Turns(run *result.Run) string {
 		return ""
 	}
 	if d := SliceTime(run); d > 0 {
-		return "taking turns every " + d.String()
+		return "taking turns every " + document.Elapsed(d)
 	}
 	return "taking turns at each phase"
 }
 
-// SliceTime returns the middle time of the slices in which a run's phases were measured, to two
-// digits. It returns 0 if no phase was measured in slices.
+// SliceTime returns the median time of the slices in which a run's phases were measured. It returns
+// 0 if no phase was measured in slices.
 func SliceTime(run *result.Run) time.Duration {
 	var list []time.Duration
 	for i := range run.Trials {
@@ -91,12 +91,7 @@ func SliceTime(run *result.Run) time.Duration {
 		return 0
 	}
 	slices.Sort(list)
-	d := list[len(list)/2]
-	for unit := time.Duration(1); ; unit *= 10 {
-		if r := d.Round(unit); r < 100*unit {
-			return r
-		}
-	}
+	return list[len(list)/2]
 }
 
 // Runs returns the runs of analyses.

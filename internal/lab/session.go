@@ -308,9 +308,14 @@ func (s *session) alternate(a *protocol.Response) error {
 	}
 	s.trial.Alternated = true
 	s.alarm.Pause()
-	s.worker.Pause()
+	stops := s.want.Info.Kind != driver.Cluster // nodes that were stopped would elect another leader
+	if stops {
+		s.worker.Pause()
+	}
 	waited, err := s.turn.yield(s.ctx, place)
-	s.worker.Resume()
+	if stops {
+		s.worker.Resume()
+	}
 	s.alarm.Resume()
 	s.idle += waited
 	if within {

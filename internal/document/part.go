@@ -148,7 +148,7 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 		_, labeled := d[next].(List)
 		_, table := d[next].(Grid)
 		if left := room - len(lines); (labeled || table) && left > 2 {
-			lines = append(lines, block(next)[:left]...)
+			lines = append(lines, begun(block(next), left, labeled)...)
 		} else if next > 1 {
 			if _, alone := d[next-1].(Heading); alone {
 				next--
@@ -158,6 +158,17 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 		rest = d.Names(next)
 	}
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
+}
+
+// begun returns the first lines of a block, at most most. If the block is a list, no item is cut in
+// its middle, unless it is the first.
+func begun(block []string, most int, list bool) []string {
+	for n := most; list && n > 0; n-- {
+		if !strings.HasPrefix(block[n], " ") { // an item begins here
+			return block[:n]
+		}
+	}
+	return block[:most]
 }
 
 // cut limits the lines of each item in a list, if the list takes more than half of the lines left.

@@ -212,8 +212,20 @@ func (r *textRenderer) list(l List) {
 			c = alarm
 		}
 		r.out.WriteString(r.paint(text.Pad(text.Trim(it.Label, label), label, ' '), c) + strings.Repeat(" ", gap))
-		r.lines(it.Text, indent, nil, it.Most)
+		r.lines(r.short(it, len(indent)), indent, nil, it.Most)
 	}
+}
+
+// briefest is the number of lines up to which the short form of an item replaces a longer text.
+const briefest = 2
+
+// short returns the text of an item, or its short form if there is no room for the text. indent is
+// the number of columns before the text.
+func (r *textRenderer) short(it Item, indent int) string {
+	if it.Short == "" || it.Most < 1 || it.Most > briefest || len(wrapText(it.Text, max(r.width-indent, leastText), r.width)) <= it.Most {
+		return it.Text
+	}
+	return it.Short
 }
 
 func (r *textRenderer) grid(g Grid) {

@@ -43,7 +43,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
 	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
-		it.Short = fmt.Sprintf("%s; %s: --full lists them", document.Counted(int64(rounds(a)), "round"), u.sentence())
+		it.Short = fmt.Sprintf("%s; %d of %s uncertain: --full lists them", document.Counted(int64(rounds(a)), "round"), len(u.open), document.Counted(int64(u.all), u.kind()))
 	}
 	return it
 }

@@ -108,7 +108,7 @@ func comparedNote(c Compared) document.Paragraph {
 		failures = " The difference of the shares that failed is within as many points."
 	}
 	words := RatioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		fmt.Sprintf(" The report of a run has intervals of %s, so the two can disagree.", document.Percent(c.First.Confidence)) +
+		" The report of a run has narrower intervals, so the two can disagree." +
 		fmt.Sprintf(" probably: one comparison alone would find it. no difference: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", document.Share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)

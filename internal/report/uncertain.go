@@ -212,7 +212,7 @@ func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
 		}
 		g.Links = append(g.Links, conditions.CaseLink(f.Cell.Case))
 	}
-	for i, c := range []document.Column{{Title: "workload"}, {Title: "phase"}, {Title: "driver"}, {Title: figure, Right: true, Whole: true}, {Title: "interval", Whole: true, Drop: 1}, {Title: "±", Right: true, Whole: true}, {Title: "difference"}} {
+	for i, c := range []document.Column{{Title: "workload"}, {Title: "phase"}, {Title: "driver"}, {Title: figure, Right: true, Whole: true}, {Title: "interval", Whole: true}, {Title: "±", Right: true, Whole: true}, {Title: "difference"}} {
 		if slices.ContainsFunc(columns[i], func(word string) bool { return word != "" }) {
 			g.Add(c, columns[i])
 		}

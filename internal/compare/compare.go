@@ -179,7 +179,7 @@ func HowSure(c *stats.Comparison) string {
 }
 
 func howSure(c *stats.Comparison) (l document.List) {
-	l.Note(document.Item{Label: "how sure", Text: HowSure(c), Short: fmt.Sprintf("chance of a wrong \"slower\" or \"faster\": at most %s", document.Share(stats.Doubt))})
+	l.Note(document.Item{Label: "how sure", Text: HowSure(c), Short: [2]string{fmt.Sprintf("chance of a wrong \"slower\" or \"faster\": at most %s", document.Share(stats.Doubt))}})
 	if !c.Interleaved && len(c.Cells) > 0 {
 		l = append(l, conditions.WarningOf(conditions.CaveatTimes))
 	}

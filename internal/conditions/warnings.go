@@ -185,7 +185,7 @@ func kindIndex(code string) int {
 
 // Item returns an item with a warning of this kind.
 func (k *Kind) Item(text string) document.Item {
-	it := document.Item{Label: k.Name, Text: text, Alarm: k.Weight != Mild, Warning: true, Kept: k.Weight == Grave, Short: k.Short}
+	it := document.Item{Label: k.Name, Text: text, Alarm: k.Weight != Mild, Warning: true, Kept: k.Weight == Grave, Short: [2]string{k.Short}}
 	if k.Code == CaveatRisk {
 		it.Most = -1 // never cut, because a part of a risk could be misread
 	}
@@ -238,7 +238,8 @@ func noiseItem(list []Caveat) document.Item {
 		parts = append(parts, c.part)
 		mild = mild && KindOf(c.Code).Weight == Mild
 	}
-	return document.Item{Label: Noise, Text: document.And(parts) + noisyAdvice, Short: "the machine was noisy" + noisyAdvice, Alarm: !mild, Warning: true}
+	said := document.And(parts)
+	return document.Item{Label: Noise, Text: said + noisyAdvice, Short: [2]string{said, "the machine was noisy" + noisyAdvice}, Alarm: !mild, Warning: true}
 }
 
 // MachineCaveats returns a caveat for each code and phase of warnings that are about a run and not

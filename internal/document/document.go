@@ -83,8 +83,9 @@ type Item struct {
 	Warning     bool // a warning; a screen counts those that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out
 
-	// Short replaces Text on a screen that has room for at most two lines of it, if Text is longer.
-	Short string
+	// Short has forms of Text, each shorter than the one before; "" is none. On a screen that has room for at
+	// most two lines of Text, the first form that fits replaces a longer Text.
+	Short [2]string
 
 	More Reference // further reading, which only pages link to
 }
@@ -238,7 +239,7 @@ func (d Document) each(line, cell func(string) string) Document {
 			}
 			for i := range b {
 				b[i].Label, b[i].Text = cell(line(b[i].Label)), line(b[i].Text)
-				b[i].Short, b[i].More.Title = line(b[i].Short), line(b[i].More.Title)
+				b[i].Short, b[i].More.Title = [2]string{line(b[i].Short[0]), line(b[i].Short[1])}, line(b[i].More.Title)
 			}
 			out = append(out, b)
 		case Details:

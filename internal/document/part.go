@@ -122,18 +122,20 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)
 	var lines []string
+	render := func(b Block) []string {
+		r.document(Document{b})
+		all := strings.SplitAfter(r.out.String(), "\n")
+		return all[:len(all)-1]
+	}
 	block := func(i int) []string {
 		r.out.Reset()
 		if _, ok := d[i].(Heading); ok && i > 0 {
 			r.out.WriteByte('\n')
 		}
-		b := d[i]
-		if l, ok := b.(List); ok {
-			b = l.cut(room-len(lines), opts)
+		if l, ok := d[i].(List); ok {
+			return render(l.cut(room-len(lines), opts))
 		}
-		r.document(Document{b})
-		all := strings.SplitAfter(r.out.String(), "\n")
-		return all[:len(all)-1]
+		return render(d[i])
 	}
 	next := 0
 	for next < len(d) {
@@ -148,7 +150,12 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 		_, labeled := d[next].(List)
 		_, table := d[next].(Grid)
 		if left := room - len(lines); (labeled || table) && left > 2 {
-			lines = append(lines, begun(block(next), left, labeled)...)
+			part := block(next)
+			if l, ok := d[next].(List); ok {
+				r.out.Reset()
+				part = render(l.begun(left, opts))
+			}
+			lines = append(lines, part[:min(len(part), left)]...)
 		} else if next > 1 {
 			if _, alone := d[next-1].(Heading); alone {
 				next--
@@ -160,15 +167,19 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns the first lines of a block, at most most. If the block is a list, no item is cut in
-// its middle, unless it is the first.
-func begun(block []string, most int, list bool) []string {
-	for n := most; list && n > 0; n-- {
-		if !strings.HasPrefix(block[n], " ") { // an item begins here
-			return block[:n]
+// begun returns the first items of a list, which take at most most lines. The last one is cut to
+// the lines that are left, so that its short form is shown if it has one.
+func (l List) begun(most int, opts Options) List {
+	l, used := l.cut(most, opts), 0
+	for i := range l {
+		_, total := rendered(Document{l[:i+1]}, opts)
+		if total >= most {
+			l[i].Most = most - used
+			return l[:i+1]
 		}
+		used = total
 	}
-	return block[:most]
+	return l
 }
 
 // cut limits the lines of each item in a list, if the list takes more than half of the lines left.

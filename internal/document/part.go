@@ -170,14 +170,14 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 // begun returns the first items of a list, which take at most most lines. The last one is cut to
 // the lines that are left, so that its short form is shown if it has one.
 func (l List) begun(most int, opts Options) List {
-	l, used := l.cut(most, opts), 0
+	l = l.cut(most, opts)
 	for i := range l {
-		_, total := rendered(Document{l[:i+1]}, opts)
-		if total >= most {
-			l[i].Most = most - used
+		_, n := rendered(Document{l[i : i+1]}, opts)
+		if n >= most {
+			l[i].Most = most
 			return l[:i+1]
 		}
-		used = total
+		most -= n
 	}
 	return l
 }

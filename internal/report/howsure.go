@@ -41,7 +41,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
 // says how many figures are uncertain.
 func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
-	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 4, Kept: true}
+	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
 	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
 		open := fmt.Sprintf("%d of %s uncertain: --full lists them", len(u.open), document.Counted(int64(u.all), u.kind()))
 		first, _, _ := strings.Cut(it.Text, ". ")

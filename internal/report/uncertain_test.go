@@ -74,7 +74,7 @@ func TestUncertainFigures(t *testing.T) {
 	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+": sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
 		t.Errorf("screen:\n%s", got)
 	}
-	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds; \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
+	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
 		t.Errorf("low screen:\n%s", got)
 	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))

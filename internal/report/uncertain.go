@@ -93,7 +93,11 @@ func (u *uncertain) sentence() string {
 	case len(u.open) == 0:
 		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
 	}
-	return fmt.Sprintf("%d of %s uncertain", len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"))
+	is := "are"
+	if len(u.open) == 1 {
+		is = "is"
+	}
+	return fmt.Sprintf("%d of %s %s uncertain", len(u.open), verb(u.all, u.kind()+" of a cell", u.kind()+"s of cells"), is)
 }
 
 // listed is [uncertain.sentence] with the place where the uncertain figures are listed: a command

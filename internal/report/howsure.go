@@ -34,8 +34,12 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if said.FalseDifference > 0 && opts.Study == nil {
 		chance = fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference))
 	}
-	u := uncertainOf(a)
-	return sentences(measured, exactness(a, shown), u.listed(cmp.Or(opts.listed, opts.Hints.Full)), chance)
+	listed := ""
+	if opts.Study == nil { // the report of a study has no list of uncertain figures
+		u := uncertainOf(a)
+		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
+	}
+	return sentences(measured, exactness(a, shown), listed, chance)
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it

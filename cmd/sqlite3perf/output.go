@@ -210,6 +210,8 @@ func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options docum
 			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
 		}}
+	opts.Hints.Full = opts.Hints.Rest[0].Command
+	opts.Hints.Further = o.furtherRounds(a)
 	if resumable(a.Run, false) == nil {
 		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -384,4 +385,18 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 		return errors.New("is built from a directory that has been changed since: start a new run")
 	}
 	return nil
+}
+
+// furtherRounds returns the command that measures a run until none of its figures is uncertain, or
+// "" if there is none.
+func (o *outputOptions) furtherRounds(a *stats.Analysis) string {
+	run := a.Run
+	rounds := report.FurtherRounds(a)
+	switch {
+	case rounds == 0 || rounds >= stats.MaxRounds || run.Compares != nil || run.Rounds == 0:
+		return ""
+	case run.Stopped == result.StoppedRounds:
+		return fmt.Sprintf("the same command with --rounds %d", run.Rounds+rounds)
+	}
+	return o.toExtend(run, timeOf(run)/time.Duration(run.Rounds)*time.Duration(rounds))
 }

@@ -37,7 +37,7 @@ func showCommand(env *environment) *cobra.Command {
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
-the newest that has ended. A terminal gets the answer: who is fastest, by how much, how
+the one that started last, of those that have ended. A terminal gets the answer: who is fastest, by how much, how
 sure that is, and warnings. --full prints every table, as in files and pipes.
 
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
@@ -163,7 +163,7 @@ func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name st
 }
 
 // storedRun loads a run from the store that the user named or from the usual one. ref is its ID or
-// "last", the newest run that has ended or, with unfinished, the newest run. storedRun prints to
+// "last", the run that started last, of those that have ended or, with unfinished, of all. storedRun prints to
 // standard error which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	path, err := storePath(storeFile)
@@ -177,12 +177,8 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	defer st.Close()
 	var newest int64
 	if ref == "last" {
-		list, err := st.Latest(ctx, 1)
-		if err != nil {
+		if newest, err = st.Newest(ctx); err != nil {
 			return nil, err
-		}
-		if len(list) > 0 {
-			newest = list[0].ID
 		}
 	}
 	id := newest
@@ -191,7 +187,7 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 			return nil, usageError{err}
 		}
 	}
-	if newest > id {
+	if newest != 0 && newest != id {
 		fmt.Fprintf(env.stderr, "run %d was killed or is being measured: give its number to name it; the last that has ended is run %d\n", newest, id)
 	}
 	run, err := st.Load(ctx, id)

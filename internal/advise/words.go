@@ -94,7 +94,7 @@ func advicePage(a Advised, o document.Options) document.Document {
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
 		at++ // and the note below the table
 	}
-	return slices.Insert(d, at, document.Blocks(a.pictures())...)
+	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
 
 // pictures returns pictures of the times by which speed is judged: over all tables and in each one

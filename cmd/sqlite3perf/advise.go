@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -321,49 +320,6 @@ func candidateNames(run *result.Run) (names []string) {
 		}
 	}
 	return names
-}
-
-// errRetype is the reason why a driver of a stored run is not run unless the user types it again.
-var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
-
-// measuredRef returns a released driver in the version that a run measured, even if another version
-// is pinned now. The user has to type the names of other drivers.
-func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
-	if !build.Released(name, s.known) {
-		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
-	}
-	ref, err := build.ParseRef(ctx, name, s.known)
-	if err != nil {
-		return ref, err
-	}
-	return s.inMeasuredVersion(ctx, ref, name, a)
-}
-
-// inMeasuredVersion returns a driver in the version that its trials in the run reported.
-func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
-	p := a.Proof(name)
-	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
-		return ref, nil
-	}
-	plain := result.BaseDriver(name)
-	versioned := plain + "@" + p.ModuleVersion
-	if !build.Released(versioned, s.known) {
-		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
-	}
-	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
-}
-
-// measuredRefs returns the drivers of a run in the versions that it measured, by their names in the
-// run. It leaves out drivers that no longer exist.
-func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
-	refs := map[string]build.Ref{}
-	for i := range a.Run.Cases {
-		name := a.Run.Cases[i].Driver
-		if ref, err := s.measuredRef(ctx, name, a); err == nil {
-			refs[name] = ref
-		}
-	}
-	return refs
 }
 
 // askedAgain returns the statements of a run's workloads, each with the first combination of its

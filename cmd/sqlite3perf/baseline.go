@@ -108,7 +108,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 		})
 		cases, err := m.Cases()
 		if err != nil {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 		for _, c := range cases {
 			if wanted[words(c.Parameters)+"|"+words(c.Settings)] {

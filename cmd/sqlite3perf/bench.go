@@ -83,7 +83,7 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	for i := range list {
 		own := o.databaseOptions
 		own.driver = list[i].driver
-		w := newWatcher(env, &own, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
+		w := newWatcher(env, own.quiet, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
 		b := list[i].Bench
 		b.Table, b.EveryMS = o.table, w.every(int64(o.interval)*1000)
 		t, err := own.check(ctx, env, protocol.Job{Bench: &b}, reads)

@@ -78,11 +78,11 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	}
 	among, err := build.ParseReleases(ctx, text, shop.known)
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	pinned, err := among.Ref(ctx, "")
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	o.drivers, o.sided = []string{pinned.Name}, true // a stand-in: releases are listed only after all other checks
 	show := newProgress(env, o.quiet)
@@ -115,9 +115,9 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
 	case start != nil && !o.untilFixed:
-		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure)}
+		return incomplete(fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure))
 	case missing != nil:
-		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
+		return incomplete(fmt.Errorf("nothing can be compared: %w", failure))
 	case len(found.Steps) == 0:
 		return failure
 	}

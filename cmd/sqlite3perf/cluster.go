@@ -154,7 +154,7 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 	}
 	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
 		if err := t.ref.Ready(ctx); err != nil {
-			return incompleteError{err}
+			return incomplete(err)
 		}
 	}
 	started := env.now()
@@ -290,7 +290,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 		}
 	}
 	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and one that checks which rows are visible
 	settings, err := parseSettings("--set", o.set)

@@ -130,7 +130,7 @@ func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) e
 		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			c := stats.CompareRun(a)
 			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			opts.Hints.Further = o.output.further(a.Run, c)
+			opts.Hints.Further = further(&o.output, a.Run, c)
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
@@ -138,7 +138,7 @@ func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) e
 
 // further returns the command that measures the further rounds of a run that a comparison needs, or
 // "" if there is none.
-func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
+func further(o *outputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {
 		if x.Rounds > 0 && x.Rounds < stats.MaxRounds {
@@ -151,12 +151,12 @@ func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
 	case run.Stopped == result.StoppedRounds:
 		return fmt.Sprintf("the same command with --rounds %d", rounds)
 	}
-	return o.toExtend(run, compare.TimeToSettle(open))
+	return toExtend(o, run, compare.TimeToSettle(open))
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
 // clear, or "" if a workload has no name that the command could take.
-func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
+func onlyThese(o *outputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {
 		if x.Rounds > 0 {
@@ -174,8 +174,8 @@ func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
 func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {
-			return incompleteError{fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
-				c.Driver, c.Unavailable.Message, conditions.Said(c.Unavailable))}
+			return incomplete(fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
+				c.Driver, c.Unavailable.Message, conditions.Said(c.Unavailable)))
 		}
 	}
 	return nil
@@ -289,15 +289,15 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	further := ""
+	next := ""
 	switch {
 	case pair != nil && len(driversOf(first.Run)) > 2:
-		further = o.output.onlyThese(pair, c)
+		next = onlyThese(&o.output, pair, c)
 	case first == second && !isReport(args[0]):
-		further = o.output.further(first.Run, c)
+		next = further(&o.output, first.Run, c)
 	}
 	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = scaleHint, more, further
+		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = scaleHint, more, next
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, again)
 	if err != nil {

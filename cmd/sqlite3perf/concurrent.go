@@ -111,7 +111,7 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 
 func concurrent(ctx context.Context, env *environment, o *concurrentOptions) error {
 	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
-	w := newWatcher(env, &o.databaseOptions, 0, activityLine)
+	w := newWatcher(env, o.quiet, 0, activityLine)
 	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent}, creates)
 	if err != nil {
 		return err

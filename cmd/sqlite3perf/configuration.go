@@ -69,7 +69,7 @@ func configure(cmd *cobra.Command) error {
 	for _, path := range configPaths() {
 		f, err := readConfig(cmd, path)
 		if err != nil {
-			return usageError{err}
+			return wrongUsage(err)
 		}
 		if f != nil {
 			files = append(files, f)

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -52,10 +51,6 @@ func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
 func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
-
-// formerNames maps the names that the original program used for drivers, as they register with
-// database/sql.
-var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
 // task is a job after its flags were checked, with everything that running it needs. Nothing has
 // been created yet.
@@ -117,7 +112,7 @@ func (o *databaseOptions) check(ctx context.Context, env *environment, j protoco
 		if errors.As(err, &wrong) {
 			err = errors.New(flagged(wrong.Fields, wrong.Problem))
 		}
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	var err error
 	if t.request.Seed, err = seed(o.seed); err != nil {
@@ -169,11 +164,6 @@ func (t *task) checkDatabase(u use) (err error) {
 		t.request.Settings["mode"] = "rw" // never create the file, even if it disappears now
 	}
 	return nil
-}
-
-func isDirectory(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
 }
 
 func (t *task) checkDriver(ctx context.Context) error {
@@ -232,7 +222,7 @@ func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error)
 	case errors.As(err, &told):
 		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 		return res, err
 	}
@@ -303,10 +293,4 @@ func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer)
 		return statusError(exitInterrupted)
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(document.PrintableJSON(w))
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -98,7 +98,7 @@ type questions struct {
 
 func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
 	if err := diff.Formats.Check(o.format); err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if o.executions < 1 {
 		return usagef("--executions %d: want at least 1", o.executions)
@@ -286,7 +286,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 	if alone {
 		given, err := o.dsnSettings()
 		if err != nil {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 		maps.Copy(settings, given)
 		err = eachList("--set", o.set, func(name, value string) error {
@@ -298,7 +298,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 			return err
 		})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 		if len(o.param) > 0 {
 			return nil, usagef("--param is of a workload: name one with --workloads")
@@ -371,7 +371,7 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 	case ctx.Err() == nil && limited.Err() != nil:
 		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
 	case isJob:
-		err = incompleteError{fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code)}
+		err = incomplete(fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
 	}
 	if w.name == "" {
 		return nil, fmt.Errorf("%s: %w", ref.Name, err)

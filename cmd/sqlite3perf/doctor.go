@@ -84,7 +84,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	c.Version, c.Taken, c.Machine.Directory = version(), env.now().UTC(), dir
-	err = shop.examineTools(until(ctx, stop), c)
+	err = examineTools(until(ctx, stop), shop, c)
 	if err == nil && !o.noNoise {
 		a := &besideItself{env: env, workshop: shop, dir: scratch.Dir, show: show, stop: stop}
 		err = a.measure(ctx, c)
@@ -103,7 +103,7 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 }
 
 // examineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
-func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
+func examineTools(ctx context.Context, s workshop, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error
 	if c.Tools.Go, c.Tools.CC, err = s.builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
@@ -113,7 +113,7 @@ func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
 	for i := range s.known {
 		k := &s.known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := s.workerState(ctx, build.Ref{Name: k.Name, Known: k})
+		version, _, err := workerState(ctx, s, build.Ref{Name: k.Name, Known: k})
 		switch {
 		case errors.As(err, &unavailable):
 			d.Reason = &unavailable.Reason

@@ -110,7 +110,7 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 
 // defectList returns a table of the known defects of each driver, followed by all that is said of
 // each defect.
-func (s workshop) defectList(ctx context.Context, env *environment, refs []build.Ref) (document.Document, error) {
+func defectList(ctx context.Context, s workshop, env *environment, refs []build.Ref) (document.Document, error) {
 	var rows [][]string
 	var all []defects.Defect
 	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {

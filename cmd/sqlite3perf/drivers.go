@@ -96,29 +96,29 @@ func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args [
 		return err
 	}
 	if o.addedCost {
-		return o.output.printDrivers(env, addedCostTable(shop.known), false)
+		return printDrivers(env, &o.output, addedCostTable(shop.known), false)
 	}
-	refs, err := shop.listed(cmd.Context(), args)
+	refs, err := listed(cmd.Context(), shop, args)
 	if err != nil {
 		return err
 	}
-	list, fits := shop.driverList, len(refs) > len(args)
+	list, fits := driverList, len(refs) > len(args)
 	switch {
 	case o.features:
-		list, fits = shop.featureTable, false
+		list, fits = featureTable, false
 	case o.defects:
-		list, fits = shop.defectList, false
+		list, fits = defectList, false
 	}
-	d, err := list(cmd.Context(), env, refs)
+	d, err := list(cmd.Context(), shop, env, refs)
 	if err != nil {
 		return err
 	}
-	return o.output.printDrivers(env, d, fits)
+	return printDrivers(env, &o.output, d, fits)
 }
 
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a
 // driver of the source tree is named, it returns only the named ones.
-func (s workshop) listed(ctx context.Context, named []string) ([]build.Ref, error) {
+func listed(ctx context.Context, s workshop, named []string) ([]build.Ref, error) {
 	own, err := s.refs(ctx, named...)
 	if err != nil || slices.ContainsFunc(s.known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
 		return own, err
@@ -135,7 +135,7 @@ var driversFormats = document.Question[document.Document]{Name: "list of drivers
 
 // printDrivers prints a list of drivers. If fits is set, a terminal gets as much of it as fits.
 // Elsewhere no line is wrapped.
-func (o *outputOptions) printDrivers(env *environment, d document.Document, fits bool) error {
+func printDrivers(env *environment, o *outputOptions, d document.Document, fits bool) error {
 	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)
 		opts.Hints.Rest = []document.Hint{{Shows: "details", Command: "sqlite3perf drivers NAME"}, {Shows: "all of it", Command: "sqlite3perf drivers --full"}}
@@ -154,14 +154,14 @@ func indented(text string) document.Paragraph {
 
 // driverList returns the table of drivers, followed by notes about each. Its shorter forms
 // have notes only about what is not in the list without being named.
-func (s workshop) driverList(ctx context.Context, _ *environment, refs []build.Ref) (document.Document, error) {
+func driverList(ctx context.Context, s workshop, _ *environment, refs []build.Ref) (document.Document, error) {
 	p := &prober{builder: s.builder}
 	defer p.close()
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
 	var about, named document.Document // notes about all, and about the variants and workers that are named
 	for _, ref := range refs {
-		row, notes, err := s.aboutDriver(ctx, p, ref)
+		row, notes, err := aboutDriver(ctx, s, p, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -199,13 +199,13 @@ func shortVersion(v string) string {
 var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
 // aboutDriver returns a driver's row in the table of drivers, and notes about it.
-func (s workshop) aboutDriver(ctx context.Context, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
+func aboutDriver(ctx context.Context, s workshop, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
 	var k build.Known
 	var version, state string
 	if ref.Known != nil {
 		k = *ref.Known
 		k.Name = ref.Name
-		version, state, err = s.workerState(ctx, ref)
+		version, state, err = workerState(ctx, s, ref)
 	} else {
 		var proof protocol.Proof
 		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
@@ -238,7 +238,7 @@ func (s workshop) aboutDriver(ctx context.Context, p *prober, ref build.Ref) (ro
 
 // workerState returns the version of a driver that would be measured, and the state of its worker.
 // The error is a [*build.BuildError] if the worker cannot be built.
-func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, state string, err error) {
+func workerState(ctx context.Context, s workshop, ref build.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"
@@ -262,7 +262,7 @@ func (s workshop) workerState(ctx context.Context, ref build.Ref) (version, stat
 
 // featureTable returns a table with a row for each feature, and a column for each driver whose
 // worker is available.
-func (s workshop) featureTable(ctx context.Context, env *environment, refs []build.Ref) (document.Document, error) {
+func featureTable(ctx context.Context, s workshop, env *environment, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))
 	for i, f := range driver.Features {

@@ -62,16 +62,13 @@ rest what fits below it; --full prints all.`,
 	return cmd
 }
 
-// allOfIt is the hint how to print everything, for commands whose answer is not stored.
-var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
-
 func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
 	if err := o.output.check(); err != nil {
 		return err
 	}
 	name, err := dsn.Parse(text)
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	shop, refs, err := o.check(ctx)
 	if err != nil {
@@ -116,7 +113,7 @@ func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []build.Ref
 		}
 	}
 	if names, err = build.JoinRefs(names, shop.known); err != nil {
-		return shop, nil, usageError{err}
+		return shop, nil, wrongUsage(err)
 	}
 	refs, err = shop.refs(ctx, names...)
 	return shop, refs, err

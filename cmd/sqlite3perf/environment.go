@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -268,4 +270,63 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 		}
 	}
 	return ""
+}
+
+// forHosts returns an environment for the work on each host. Each line of its output begins with
+// the host's name. It has no terminal, and it receives every Ctrl-C.
+func (env *environment) forHosts(names []string) []*environment {
+	signals := make([]chan os.Signal, len(names))
+	for i := range signals {
+		signals[i] = make(chan os.Signal, 2)
+	}
+	hear := sync.OnceFunc(func() {
+		interrupts := env.catch()
+		go func() {
+			for s := range interrupts {
+				for _, c := range signals {
+					select {
+					case c <- s:
+					default: // the host has two pending signals already
+					}
+				}
+			}
+		}()
+	})
+	var list []*environment
+	var writing sync.Mutex
+	for i, name := range names {
+		own := *env
+		own.stderr = &prefixed{w: env.stderr, writing: &writing, prefix: name + ": "}
+		own.stdoutWidth, own.stderrWidth = 0, 0
+		own.catch = func() <-chan os.Signal {
+			hear()
+			return signals[i]
+		}
+		list = append(list, &own)
+	}
+	return list
+}
+
+// prefixed writes lines to w, each after a prefix. It writes a line once it is complete.
+type prefixed struct {
+	w       io.Writer
+	writing *sync.Mutex // shared by all writers to w
+	prefix  string
+	part    []byte // beginning of a line that is not complete
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.part = append(p.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, line); err != nil {
+			return 0, err
+		}
+		p.part = rest
+	}
 }

@@ -111,15 +111,6 @@ func useFormer(cmd *cobra.Command) error {
 	return nil
 }
 
-// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
-// has no such flag.
-func (o *runOptions) shareOf(name, value string) (float64, error) {
-	if f := o.flags.Lookup(name); f == nil || f.Annotations[formerKey] != nil {
-		return 0, nil
-	}
-	return share("--"+name, value)
-}
-
 // share parses the value of a flag that is a share, such as 2% or 0.02.
 func share(flag, value string) (float64, error) {
 	text, percent := strings.CutSuffix(value, "%")

@@ -147,7 +147,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])
 	}
 	if unreached != nil && o.output.file == "" {
-		return incompleteError{unreached}
+		return incomplete(unreached)
 	}
 	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
 		return machines.GateFormats.Write(w, format, list, opts)
@@ -158,7 +158,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	case err != nil:
 		return err
 	case unreached != nil:
-		return incompleteError{unreached}
+		return incomplete(unreached)
 	}
 	return worstStatus(statuses)
 }

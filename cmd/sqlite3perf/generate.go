@@ -50,7 +50,7 @@ so. Ctrl-C stops it after the current INSERT, and it says how many rows there ar
 
 func generate(ctx context.Context, env *environment, o *databaseOptions, g *protocol.Generate, interval int) error {
 	g.Table = o.table
-	w := newWatcher(env, o, g.Rows, func(p *protocol.Progress) string {
+	w := newWatcher(env, o.quiet, g.Rows, func(p *protocol.Progress) string {
 		switch {
 		case p.Stage == "vacuum":
 			return "VACUUM"

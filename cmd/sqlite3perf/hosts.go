@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -86,7 +84,7 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 		return ctx.Err()
 	}
 	if failure == nil && len(a.failures) > 0 {
-		return incompleteError{errors.New("nothing was measured, because another machine did not answer")}
+		return incomplete(errors.New("nothing was measured, because another machine did not answer"))
 	}
 	return failure
 }
@@ -123,65 +121,6 @@ func (s doubleNoise) BeforeRun() []result.Warning {
 	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
 }
 
-// forHosts returns an environment for the work on each host. Each line of its output begins with
-// the host's name. It has no terminal, and it receives every Ctrl-C.
-func (env *environment) forHosts(names []string) []*environment {
-	signals := make([]chan os.Signal, len(names))
-	for i := range signals {
-		signals[i] = make(chan os.Signal, 2)
-	}
-	hear := sync.OnceFunc(func() {
-		interrupts := env.catch()
-		go func() {
-			for s := range interrupts {
-				for _, c := range signals {
-					select {
-					case c <- s:
-					default: // the host has two pending signals already
-					}
-				}
-			}
-		}()
-	})
-	var list []*environment
-	var writing sync.Mutex
-	for i, name := range names {
-		own := *env
-		own.stderr = &prefixed{w: env.stderr, writing: &writing, prefix: name + ": "}
-		own.stdoutWidth, own.stderrWidth = 0, 0
-		own.catch = func() <-chan os.Signal {
-			hear()
-			return signals[i]
-		}
-		list = append(list, &own)
-	}
-	return list
-}
-
-// prefixed writes lines to w, each after a prefix. It writes a line once it is complete.
-type prefixed struct {
-	w       io.Writer
-	writing *sync.Mutex // shared by all writers to w
-	prefix  string
-	part    []byte // beginning of a line that is not complete
-}
-
-func (p *prefixed) Write(b []byte) (int, error) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	p.part = append(p.part, b...)
-	for {
-		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
-		if !whole {
-			return len(b), nil
-		}
-		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, line); err != nil {
-			return 0, err
-		}
-		p.part = rest
-	}
-}
-
 // on returns a copy of the request for the host name. The copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
@@ -212,7 +151,7 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 		list[i] = h
 	})
 	if unreached != nil {
-		return incompleteError{unreached}
+		return incomplete(unreached)
 	}
 	var failures []error
 	for _, h := range list {
@@ -258,7 +197,7 @@ func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
 		for _, h := range list {
 			m := machines.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
 			if h.analysis != nil {
-				m.Options = o.ofRun(env, h.analysis, opts)
+				m.Options = ofRun(o, env, h.analysis, opts)
 			}
 			all = append(all, m)
 		}

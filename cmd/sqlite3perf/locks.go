@@ -173,7 +173,7 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 		return nil, usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
 	}
 	if err != nil {
-		return nil, usageError{o.blame(err)}
+		return nil, wrongUsage(o.blame(err))
 	}
 	return cases, nil
 }

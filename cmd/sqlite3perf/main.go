@@ -37,10 +37,18 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// wrongUsage returns an error with the exit status of wrong usage.
+func wrongUsage(err error) error { return usageError{err} }
+
+func usagef(format string, args ...any) error { return wrongUsage(fmt.Errorf(format, args...)) }
 
 // incompleteError is the reason why nothing can be measured.
 type incompleteError struct{ error }
+
+func (e incompleteError) Unwrap() error { return e.error }
+
+// incomplete returns an error with the exit status of a command that measured nothing.
+func incomplete(err error) error { return incompleteError{err} }
 
 // statusError is an exit status without a message, because all messages have been printed.
 type statusError int
@@ -78,8 +86,6 @@ func execute(ctx context.Context, env *environment, args []string) int {
 	if err == nil {
 		err = cmp.Or(root.ExecuteContext(ctx), unknown)
 	}
-	var usage usageError
-	var incomplete incompleteError
 	var status statusError
 	switch {
 	case err == nil:
@@ -90,10 +96,10 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		return exitInterrupted
 	}
 	fmt.Fprintf(env.stderr, "sqlite3perf: %v%s\n", err, hint(err))
-	if errors.As(err, &usage) {
+	if _, ok := errors.AsType[usageError](err); ok {
 		return exitUsage
 	}
-	if errors.As(err, &incomplete) {
+	if _, ok := errors.AsType[incompleteError](err); ok {
 		return exitIncomplete
 	}
 	return exitFailed

@@ -260,16 +260,6 @@ func seed(given string) (uint64, error) {
 	return n, nil
 }
 
-// usualDrivers returns the names of the drivers that are not optional.
-func (s workshop) usualDrivers() (names []string) {
-	for _, k := range s.known {
-		if !k.Optional {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
-
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 	if r.workshop, err = o.workers.workshop(); err != nil {
 		return err
@@ -283,7 +273,7 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 	}
 	if o.flags.Lookup("drivers") != nil { // --drivers was split at every comma; JoinRefs rejoins names that contain commas
 		if names, err = build.JoinRefs(names, r.known); err != nil {
-			return usageError{err}
+			return wrongUsage(err)
 		}
 	}
 	r.matrix.Drivers, err = r.refs(ctx, names...)
@@ -335,7 +325,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	r.matrix.Scale, r.matrix.Sides = o.scale, o.sided
 	settings, err := o.dsnSettings()
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	r.matrix.Settings = map[string][]string{}
 	for name, value := range settings {
@@ -358,7 +348,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 		return nil
 	})
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if slices.Contains(r.matrix.Settings["mode"], "ro") {
 		return usagef("setting mode=ro: a trial makes its own database, so it cannot open one for reading only: leave it out")
@@ -373,7 +363,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 		return nil
 	})
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if name := workload.EventsParameter; o.flags.Changed(name) {
 		if r.matrix.Parameters[name] != nil {
@@ -383,7 +373,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 	}
 	r.matrix.Computing = o.computing
 	if r.cases, err = r.matrix.Cases(); err != nil {
-		return usageError{o.blame(err)}
+		return wrongUsage(o.blame(err))
 	}
 	return nil
 }
@@ -482,4 +472,13 @@ func words[V any](m map[string]V) string {
 		list = append(list, fmt.Sprintf("%s=%v", k, m[k]))
 	}
 	return strings.Join(list, " ")
+}
+
+// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
+// has no such flag.
+func (o *runOptions) shareOf(name, value string) (float64, error) {
+	if f := o.flags.Lookup(name); f == nil || f.Annotations[formerKey] != nil {
+		return 0, nil
+	}
+	return share("--"+name, value)
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,8 +18,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
 
 // outputOptions are the flags of the commands that print a run.
@@ -106,7 +105,7 @@ func (o *outputOptions) checkFormat() error {
 	extension := filepath.Ext(o.file)
 	if o.asked == nil || typed(o.asked) || o.file == "" || extension == "" || extension == filepath.Base(o.file) {
 		if err := known(o.format); err != nil {
-			return usageError{err}
+			return wrongUsage(err)
 		}
 		return nil
 	}
@@ -193,31 +192,6 @@ func sameFile(a, b string) bool {
 	a, aerr = filepath.Abs(a)
 	b, berr = filepath.Abs(b)
 	return aerr == nil && berr == nil && a == b
-}
-
-func write(env *environment, o *outputOptions, a *stats.Analysis) error {
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
-		return report.Write(w, format, a, o.ofRun(env, a, opts))
-	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
-}
-
-// ofRun adds to the options of a report what depends on the run.
-func (o *outputOptions) ofRun(env *environment, a *stats.Analysis, options document.Options) report.Options {
-	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
-	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
-		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []document.Hint{
-			{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
-			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
-			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
-		}}
-	if resumable(a.Run, false) == nil {
-		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
-	}
-	if a.Run.Compares != nil {
-		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, document.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
-	}
-	opts.Lines = o.screen(env)
-	return opts
 }
 
 // screen returns how many lines a report may have, or 0 for no limit.
@@ -320,4 +294,10 @@ func tableOf(titles string, rows [][]string) document.Grid {
 		g.Columns = append(g.Columns, document.Column{Title: title, Right: right})
 	}
 	return g
+}
+
+func writeJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(document.PrintableJSON(w))
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }

@@ -44,7 +44,7 @@ repetitions and its 95% interval are shown.`,
 
 func paginate(ctx context.Context, env *environment, o *databaseOptions, p *protocol.Paginate) error {
 	p.Table = o.table
-	w := newWatcher(env, o, 0, func(g *protocol.Progress) string {
+	w := newWatcher(env, o.quiet, 0, func(g *protocol.Progress) string {
 		if g.Stage != "repetitions" {
 			return ""
 		}

@@ -13,7 +13,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
@@ -44,7 +47,7 @@ func (o *workerOptions) workshop() (s workshop, err error) {
 	case unpacked:
 		return s, fmt.Errorf("%w: set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR", err)
 	case err != nil:
-		return s, usageError{err}
+		return s, wrongUsage(err)
 	}
 	if s.known, err = s.builder.Source.Drivers(); err == nil && o.cache == "" {
 		s.builder.Cache, err = build.DefaultCache()
@@ -68,12 +71,12 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]build.Ref, error
 		}
 	}
 	if unknown != nil {
-		return nil, usageError{unknown}
+		return nil, wrongUsage(unknown)
 	}
 	for i, ref := range refs { // only after all names were checked, because Resolve may access the network
 		refs[i], err = s.builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*build.VersionError](err); ok && gone.Missing {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 		if err != nil {
 			return nil, err
@@ -85,7 +88,7 @@ func (s workshop) refs(ctx context.Context, names ...string) ([]build.Ref, error
 func (s workshop) worker(ctx context.Context, ref build.Ref, note func(string, ...any)) (string, error) {
 	path, _, err := s.builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
 	if e, ok := errors.AsType[*build.BuildError](err); ok {
-		return "", incompleteError{fmt.Errorf("%s is unavailable: %s%s", ref.Name, e.Reason.Message, conditions.Said(&e.Reason))}
+		return "", incomplete(fmt.Errorf("%s is unavailable: %s%s", ref.Name, e.Reason.Message, conditions.Said(&e.Reason)))
 	}
 	if err != nil {
 		return "", fmt.Errorf("driver %s: %w", ref.Name, err)
@@ -124,3 +127,74 @@ func storePath(given string) (string, error) {
 	}
 	return store.DefaultPath()
 }
+
+// usualDrivers returns the names of the drivers that are not optional.
+func (s workshop) usualDrivers() (names []string) {
+	for _, k := range s.known {
+		if !k.Optional {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// formerNames maps the names that the original program used for drivers, as they register with
+// database/sql.
+var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
+
+func isDirectory(path string) bool {
+	fi, err := os.Stat(path)
+	return err == nil && fi.IsDir()
+}
+
+// pathOf returns the path of a file so that it cannot be mistaken for the name of a built-in
+// workload.
+func pathOf(file string) string {
+	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {
+		return file
+	}
+	return "./" + filepath.ToSlash(file)
+}
+
+// measuredRef returns a released driver in the version that a run measured, even if another version
+// is pinned now. The user has to type the names of other drivers.
+func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
+	if !build.Released(name, s.known) {
+		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
+	}
+	ref, err := build.ParseRef(ctx, name, s.known)
+	if err != nil {
+		return ref, err
+	}
+	return s.inMeasuredVersion(ctx, ref, name, a)
+}
+
+// inMeasuredVersion returns a driver in the version that its trials in the run reported.
+func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
+	p := a.Proof(name)
+	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
+		return ref, nil
+	}
+	plain := result.BaseDriver(name)
+	versioned := plain + "@" + p.ModuleVersion
+	if !build.Released(versioned, s.known) {
+		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
+	}
+	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
+}
+
+// measuredRefs returns the drivers of a run in the versions that it measured, by their names in the
+// run. It leaves out drivers that no longer exist.
+func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
+	refs := map[string]build.Ref{}
+	for i := range a.Run.Cases {
+		name := a.Run.Cases[i].Driver
+		if ref, err := s.measuredRef(ctx, name, a); err == nil {
+			refs[name] = ref
+		}
+	}
+	return refs
+}
+
+// errRetype is the reason why a driver of a stored run is not run unless the user types it again.
+var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")

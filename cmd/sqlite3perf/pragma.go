@@ -39,7 +39,7 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 		}
 		a, err := protocol.ParsePragma(s)
 		if err != nil {
-			return usageError{err}
+			return wrongUsage(err)
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
@@ -47,7 +47,7 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 	if err != nil {
 		return err
 	}
-	res, err := t.run(ctx, newWatcher(env, o, 0, func(*protocol.Progress) string { return "" }))
+	res, err := t.run(ctx, newWatcher(env, o.quiet, 0, func(*protocol.Progress) string { return "" }))
 	if err != nil {
 		return err
 	}

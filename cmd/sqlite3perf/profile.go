@@ -21,7 +21,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -268,7 +267,7 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
 	early := until(ctx, stop)
-	at, err := env.site(early, &o.runOptions, &r.request, show)
+	at, err := newSite(early, env, &o.runOptions, &r.request, show)
 	if err != nil {
 		return err
 	}
@@ -416,15 +415,4 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), reason(err))
 	}
 	return nil
-}
-
-func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
-	switch {
-	case p.quiet:
-	case t.Status != result.OK:
-		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
-	case p.told.IsZero() || p.now().Sub(p.told) >= between || samples >= lab.EnoughSamples:
-		p.told = p.now()
-		p.say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
-	}
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // display prints lines to standard error and, if bar is not nil, a progress bar below them.
@@ -33,6 +32,10 @@ func newBar(env *environment, most int64, options ...progressbar.Option) *progre
 		progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
 		progressbar.OptionSetRenderBlankState(false),
 	)...)
+}
+
+func newDisplay(env *environment, quiet bool) *display {
+	return &display{w: env.stderr, quiet: quiet}
 }
 
 // say prints a line, even if the display is quiet.
@@ -266,54 +269,13 @@ func roughly(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// watcher shows the progress of a job on standard error: as a bar if the number of rows is known
-// and the stream is a terminal, otherwise as plain lines.
-type watcher struct {
-	display
-	of   int64                           // expected number of rows; 0 if unknown
-	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
-}
-
-func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
-	w := &watcher{display: display{w: env.stderr, quiet: o.quiet}, of: of, line: line}
-	if env.stderrWidth > 0 && !o.quiet && of > 0 {
-		w.bar = newBar(env, of,
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString("rows"),
-		)
-	}
-	return w
-}
-
-// every returns the interval in ms at which the worker should report. It is lines for plain lines,
-// and shorter for a bar.
-func (w *watcher) every(lines int64) int64 {
+func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
-	case w.quiet:
-		return 0
-	case w.bar != nil:
-		return 200
-	}
-	return lines
-}
-
-func (w *watcher) progress(p *protocol.Progress) {
-	if w.quiet {
-		return
-	}
-	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
-		_ = w.bar.RenderBlank() // this starts the bar's clock
-		return
-	}
-	if w.bar != nil && p.Rows > 0 {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		_ = w.bar.Set64(min(p.Rows, w.of)) // Set64 returns an error only for a value above the maximum
-		return
-	}
-	if s := w.line(p); s != "" {
-		w.say("%s", s)
+	case p.quiet:
+	case t.Status != result.OK:
+		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
+	case p.told.IsZero() || p.now().Sub(p.told) >= between || samples >= lab.EnoughSamples:
+		p.told = p.now()
+		p.say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
 	}
 }

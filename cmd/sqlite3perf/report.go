@@ -62,7 +62,7 @@ show also has the other formats.`,
 				}
 			}
 			o.store = storeFile
-			q, err := o.asksFor(run, figures)
+			q, err := asksFor(o, run, figures)
 			if err != nil {
 				return err
 			}

@@ -43,7 +43,7 @@ measured until they are settled, as in run.`,
 			}
 			s, err := study.Find(args[0])
 			if err != nil {
-				return usageError{err}
+				return wrongUsage(err)
 			}
 			f := cmd.Flags()
 			quick := o.scale == workload.Quick
@@ -115,7 +115,7 @@ func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request,
 		func() (err error) {
 			r.matrix.Scale = o.scale
 			if r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed); err != nil {
-				return usageError{err}
+				return wrongUsage(err)
 			}
 			return nil
 		},

@@ -73,7 +73,7 @@ func timeOf(run *result.Run) time.Duration {
 // toExtend returns the command that measures a run for a further time, or "" if there is none. The
 // run must have ended because its time was over: it was judged again and again until then, which
 // its intervals allow for, so it can go on.
-func (o *outputOptions) toExtend(run *result.Run, further time.Duration) string {
+func toExtend(o *outputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
 		return ""
 	}
@@ -207,7 +207,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
 	names, err := build.JoinRefs(o.drivers, r.known)
 	if err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	refs, err := r.refs(ctx, names...)
 	if err != nil {

@@ -117,7 +117,7 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
 	defer release()
 	early := until(ctx, stop)
-	p, err := env.site(early, o, r, show)
+	p, err := newSite(early, env, o, r, show)
 	if err != nil {
 		return nil, unlessInterrupted(stop, err)
 	}
@@ -208,7 +208,7 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 	if reasons != nil {
 		message += ": " + document.Line(strings.Join(reasons, "; "))
 	}
-	return incompleteError{errors.New(message)}
+	return incomplete(errors.New(message))
 }
 
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {

@@ -205,7 +205,7 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	}
 	names, err := build.JoinRefs(o.drivers, shop.known)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	if _, err := shop.refs(ctx, names...); err != nil {
 		return nil, err

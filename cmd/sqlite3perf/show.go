@@ -99,7 +99,7 @@ func (o *showOptions) show(ctx context.Context, env *environment, args []string)
 	}
 	a := stats.Analyze(run, floorDriver)
 	if o.picture == "" {
-		q, err := o.asksFor(run, o.figures)
+		q, err := asksFor(&o.outputOptions, run, o.figures)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	id := newest
 	if !unfinished || newest == 0 {
 		if id, err = st.Resolve(ctx, ref); err != nil {
-			return nil, usageError{err}
+			return nil, wrongUsage(err)
 		}
 	}
 	if newest > id {
@@ -276,3 +276,28 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 
 // floorDriver is the driver with which all others are compared.
 const floorDriver = "native"
+
+func write(env *environment, o *outputOptions, a *stats.Analysis) error {
+	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+		return report.Write(w, format, a, ofRun(o, env, a, opts))
+	}, o.again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
+}
+
+// ofRun adds to the options of a report what depends on the run.
+func ofRun(o *outputOptions, env *environment, a *stats.Analysis, options document.Options) report.Options {
+	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
+	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: scaleHint, Samples: moreSamples,
+		Compare: inStore(o.store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []document.Hint{
+			{Shows: "all tables", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
+			{Shows: "pictures", Command: inStore(o.store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
+			{Shows: "explore", Command: inStore(o.store, "sqlite3perf serve")},
+		}}
+	if resumable(a.Run, false) == nil {
+		opts.Hints.Resume = inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
+	}
+	if a.Run.Compares != nil {
+		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, document.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
+	}
+	opts.Lines = o.screen(env)
+	return opts
+}

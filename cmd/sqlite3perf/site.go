@@ -71,10 +71,10 @@ func observed(dir string) (*process.Scratch, *machine.Observer, error) {
 	return scratch, observer, nil
 }
 
-// site prepares the machine for what is requested: this machine or, if r.host is set, another one.
-func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+// newSite prepares the machine for what is requested: this machine or, if r.host is set, another one.
+func newSite(ctx context.Context, env *environment, o *runOptions, r *request, show *progress) (*site, error) {
 	if r.host != nil {
-		return env.remoteSite(ctx, o, r, show)
+		return remoteSite(ctx, env, o, r, show)
 	}
 	scratch, observer, err := observed(r.dir)
 	if err != nil {
@@ -90,7 +90,7 @@ func (env *environment) site(ctx context.Context, o *runOptions, r *request, sho
 	}, nil
 }
 
-func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+func remoteSite(ctx context.Context, env *environment, o *runOptions, r *request, show *progress) (*site, error) {
 	options, err := o.hosts.options(r)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	options.Say = show.note
 	m, err := host.Connect(ctx, r.host.Name, options)
 	if err != nil {
-		return nil, o.hosts.other.wait(ctx, incompleteError{err}, "")
+		return nil, o.hosts.other.wait(ctx, incomplete(err), "")
 	}
 	var about result.Machine
 	if r.resumed != nil {
@@ -106,7 +106,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}
 	if err == nil {
 		if about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}); err != nil {
-			err = incompleteError{err}
+			err = incomplete(err)
 		}
 	}
 	if err := o.hosts.other.wait(ctx, err, m.Boot()); err != nil {
@@ -125,7 +125,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 // ofHost gives errors of another machine the exit status of a run that measured nothing.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
-		return incompleteError{err}
+		return incomplete(err)
 	}
 	return err
 }
@@ -136,7 +136,7 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 	used, err := m.InUse(ctx, dir)
 	switch {
 	case err != nil:
-		return incompleteError{err}
+		return incomplete(err)
 	case used:
 		return usagef("run %d: something is being measured in %s on %s: wait until that has ended (if its connection was lost, that takes up to %v)",
 			run.ID, document.Line(run.Machine.Directory), document.Line(run.Host.Name), host.Silence)

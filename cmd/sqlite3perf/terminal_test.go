@@ -384,7 +384,7 @@ func TestProgressOfLittle(t *testing.T) {
 // watched returns the output of a watcher for a job of 200 rows.
 func watched(width int, quiet bool) string {
 	var out bytes.Buffer
-	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, &databaseOptions{quiet: quiet}, 200, func(p *protocol.Progress) string {
+	w := newWatcher(&environment{stderr: &out, rawErr: &out, stderrWidth: width}, false, 200, func(p *protocol.Progress) string {
 		return written(p.Rows, 200, time.Duration(p.ElapsedNS))
 	})
 	w.progress(&protocol.Progress{Rows: 100, ElapsedNS: int64(time.Second)})

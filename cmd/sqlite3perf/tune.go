@@ -148,7 +148,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
-		return incompleteError{fmt.Errorf("%w: tune needs a workload that works: sqlite3perf run shows what fails", base)}
+		return incomplete(fmt.Errorf("%w: tune needs a workload that works: sqlite3perf run shows what fails", base))
 	}
 	if len(found.Races) == 0 {
 		return failure
@@ -192,7 +192,7 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 			return nil
 		})
 		if err != nil {
-			return nil, nil, usageError{err}
+			return nil, nil, wrongUsage(err)
 		}
 	}
 	for _, entry := range fixed {

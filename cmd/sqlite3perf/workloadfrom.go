@@ -163,7 +163,7 @@ func replaceable(file string) bool {
 }
 
 func (o *fromOptions) run(ctx context.Context, env *environment, database string, share float64) (err error) {
-	d := &display{w: env.stderr, quiet: o.quiet}
+	d := newDisplay(env, o.quiet)
 	ctx, stop, release := env.interruptible(ctx, d.say, stopping)
 	defer release()
 	ctx = until(ctx, stop)
@@ -182,10 +182,10 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	defer scratch.Remove()
 	source, err := imitate.Open(ctx, database, scratch.Dir)
 	if errors.Is(err, imitate.ErrNoTables) {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if err != nil {
-		return incompleteError{err}
+		return incomplete(err)
 	}
 	defer func() {
 		if e := source.Close(); err == nil {
@@ -410,15 +410,6 @@ func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 		}
 	}
 	return list
-}
-
-// pathOf returns the path of a file so that it cannot be mistaken for the name of a built-in
-// workload.
-func pathOf(file string) string {
-	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {
-		return file
-	}
-	return "./" + filepath.ToSlash(file)
 }
 
 // mean formats a mean number of rows.

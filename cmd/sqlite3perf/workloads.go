@@ -70,7 +70,7 @@ or from a database: workload from app.db -o mine.yaml`,
 				return usagef("workload %s: %w", w.Name, err)
 			}
 			if err := lab.CheckSQL(w, resolved); err != nil {
-				return usageError{err}
+				return wrongUsage(err)
 			}
 			for _, p := range w.Warnings {
 				fmt.Fprintf(env.stderr, "warning: %s\n", document.Line(p.Error()))
@@ -114,7 +114,7 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 		return nil, usagef("workload %s: %w", w.Name, err)
 	}
 	if err := w.Begin(context.Background(), s); err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	return w, nil
 }
@@ -133,7 +133,7 @@ func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 		return nil, usagef("%w, or give --allow-files if you trust the workload", err)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	return w, nil
 }

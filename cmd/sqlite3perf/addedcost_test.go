@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -38,7 +39,7 @@ func TestAddedCostTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := driversFormats.Write(&out, tableFormat, addedCostTable(known), document.Options{Width: document.Unlimited}); err != nil {
+	if err := driversFormats.Write(&out, cli.TableFormat, addedCostTable(known), document.Options{Width: document.Unlimited}); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := os.ReadFile("../../docs/proofs.md")

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -26,7 +27,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func adviseCommand(env *environment) *cobra.Command {
+func adviseCommand(env *cli.Environment) *cobra.Command {
 	o := &adviseOptions{}
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
@@ -48,7 +49,7 @@ the other facts decide, if all of them favor the same driver.`,
   sqlite3perf advise last
   sqlite3perf advise last -o advice.html
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
-		Args: arguments(0, 1, "the run"),
+		Args: cli.Arguments(0, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return o.measured(cmd.Context(), env)
@@ -70,50 +71,50 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.targets, "targets", nil, "build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes the first time")
 	f.BoolVar(&o.diff, "diff", true, "run the statements of the workloads on all candidates, and compare the answers, as sqlite3perf diff does")
 	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes the first time")
-	grouped(f, groupWhat, "drivers", "targets", "diff", "cold-build")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "targets", "diff", "cold-build")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
-func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
+func (o *adviseOptions) checkTargets(ctx context.Context, s cli.Workshop) error {
 	if o.targets == nil {
 		return nil
 	}
-	known, err := s.builder.Platforms(ctx)
+	known, err := s.Builder.Platforms(ctx)
 	if err != nil {
 		return err
 	}
 	for i, t := range o.targets {
 		o.targets[i] = strings.TrimSpace(t)
 		if !slices.Contains(known, o.targets[i]) {
-			return usagef("--targets %s: want GOOS/GOARCH: %s", t, driver.Suggest(o.targets[i], known))
+			return cli.Usagef("--targets %s: want GOOS/GOARCH: %s", t, driver.Suggest(o.targets[i], known))
 		}
 	}
 	return nil
 }
 
-func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
+func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
-	if err := o.checkTargets(ctx, r.workshop); err != nil {
+	if err := o.checkTargets(ctx, r.Workshop); err != nil {
 		return err
 	}
 	o.untilSettled(r)
 	q := o.questions(r) // before the measurement, because measure frees the workloads
 	if len(q.refs) < 2 {
-		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
+		return cli.Usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
 	r.print = func(a *stats.Analysis) error {
 		l := o.looked()
 		if a.Run.Stopped != result.StoppedInterrupted {
-			err := inOrder(
+			err := cli.InOrder(
 				func() error { return o.compareAnswers(ctx, env, r, q, &l) },
-				func() error { return o.addFootprints(ctx, env, r.workshop, q.byName(), &l) },
+				func() error { return o.addFootprints(ctx, env, r.Workshop, q.byName(), &l) },
 			)
 			if err != nil {
 				return err
@@ -125,8 +126,8 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		keepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
-		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
+		cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
+		return o.output.PrintAnswer(env, adviceWriter(a, l, nil), cli.ShowAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -153,7 +154,7 @@ func (q inquiry) byName() map[string]build.Ref {
 // floor driver does not run them.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
-		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
+		floor := c.Ref.Known != nil && c.Ref.Known.Name == cli.Floor
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
@@ -171,14 +172,14 @@ func (o *adviseOptions) looked() advise.Looked {
 
 // compareAnswers runs the statements on the candidates that have a worker. It notes their answers
 // in l, or why it could not get them.
-func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
+func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
 	if !o.diff || len(refs) < 2 {
 		return nil
 	}
-	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
 		answers, err := (&diffOptions{runOptions: o.runOptions}).diff(ctx, r, refs, q.work, show)
 		if l.Answers = answers; err != nil {
 			l.Answers, l.NotDiff = nil, document.Line(err.Error())
@@ -187,33 +188,33 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 	})
 }
 
-func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
-	o.output.store = o.store
+func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref string) error {
+	o.output.Store = o.store
 	r, l := &request{}, o.looked()
 	var a *stats.Analysis
 	var unasked []string
-	err := inOrder(
+	err := cli.InOrder(
 		func() error {
 			return o.onlyOfStored(ref+" is stored", "targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet")
 		},
-		o.output.check,
-		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
-		func() error { return o.checkTargets(ctx, r.workshop) },
+		o.output.Check,
+		func() (err error) { r.Workshop, err = o.workers.Workshop(); return err },
+		func() error { return o.checkTargets(ctx, r.Workshop) },
 		func() (err error) { a, err = sampled(ctx, env, o.store, ref); return err },
 		func() (err error) { unasked, err = o.answerAgain(ctx, env, r, ref, a, &l); return err },
 	)
 	if err == nil && a.Run.Stopped != result.StoppedInterrupted {
-		err = o.addFootprints(ctx, env, r.workshop, r.measuredRefs(ctx, a), &l)
+		err = o.addFootprints(ctx, env, r.Workshop, r.MeasuredRefs(ctx, a), &l)
 	}
 	if err != nil {
 		return err
 	}
-	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
+	return o.output.PrintAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
 // adviceWriter returns a function that writes the advice of a run. unasked lists the questions that
 // were not put to the candidates.
-func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
+func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		advice := advise.Of(a, l)
 		advice.NotIn = append(unasked, notLookedAt(l)...)
@@ -242,21 +243,21 @@ func notLookedAt(l advise.Looked) (list []string) {
 // addFootprints adds the footprints of the drivers' workers to l, by the drivers' names in the run.
 // It skips the floor driver, which is not a candidate, and workers that are not built here. If a
 // build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]build.Ref, l *advise.Looked) error {
+func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
-	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			ref := refs[name]
-			if ref.Known != nil && ref.Known.Name == floorDriver {
+			if ref.Known != nil && ref.Known.Name == cli.Floor {
 				continue
 			}
-			f, err := s.builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
-				show.say("building %s %s", ref.Name, what)
+			f, err := s.Builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+				show.Say("building %s %s", ref.Name, what)
 			})
 			unavailable, ok := errors.AsType[*build.BuildError](err)
 			switch {
 			case ok:
-				show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
+				show.Say("%s: its size and license are left out: %v", ref.Name, unavailable)
 			case err != nil:
 				return err
 			case f != nil:
@@ -270,7 +271,7 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s w
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
 // workloads' texts are from the run, and the candidates have the versions that the run measured.
 // unasked lists the questions that could not be asked, each with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
@@ -279,10 +280,10 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 	var silent []string // reasons why statements are not run, one for each workload
 	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
 	for _, name := range candidateNames(a.Run) {
-		ref, err := r.measuredRef(ctx, name, a)
+		ref, err := r.MeasuredRef(ctx, name, a)
 		switch {
-		case errors.Is(err, errRetype):
-			note("how %s answers, which %v", document.Line(name), errRetype)
+		case errors.Is(err, cli.ErrRetype):
+			note("how %s answers, which %v", document.Line(name), cli.ErrRetype)
 		case err != nil:
 			note("how %s answers, because %s", document.Line(name), document.Line(err.Error()))
 		default:
@@ -296,11 +297,11 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 		return unasked, nil
 	}
 	r.matrix.Seed = a.Run.Seed
-	if r.dir, err = databasesDirectory(o.dir); err != nil {
+	if r.dir, err = cli.DatabasesDirectory(o.dir); err != nil {
 		return nil, err
 	}
 	for i, ref := range q.refs {
-		q.refs[i], err = r.builder.Resolve(ctx, ref)
+		q.refs[i], err = r.Builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*build.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return unasked, nil
@@ -315,8 +316,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 // candidateNames lists the drivers of a run, except the floor driver.
 func candidateNames(run *result.Run) (names []string) {
 	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
-			names = with(names, name)
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != cli.Floor {
+			names = cli.With(names, name)
 		}
 	}
 	return names

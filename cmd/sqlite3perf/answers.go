@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
@@ -17,41 +18,41 @@ import (
 
 type question struct {
 	check func(format string) error // returns an error for a format in which the answer cannot be written
-	read  func(*outputOptions, *stats.Analysis, loader) (answerWriter, error)
+	read  func(*cli.OutputOptions, *stats.Analysis, cli.Loader) (cli.AnswerWriter, error)
 }
 
 var stored = map[string]question{
-	result.QuestionAdvise: {advise.Formats.Check, func(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	result.QuestionAdvise: {advise.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		l, err := advise.Stored(a.Run)
 		return adviceWriter(a, l, nil), err
 	}},
-	result.QuestionCluster: {cluster.Formats.Check, func(_ *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	result.QuestionCluster: {cluster.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		c, err := cluster.Stored(a.Run)
 		return clustersWriter(c), err
 	}},
-	result.QuestionDiff: {diff.Formats.Check, func(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	result.QuestionDiff: {diff.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		d, err := diff.Stored(a.Run)
 		return diffWriter(o, d), err
 	}},
-	result.QuestionLocks: {locks.Formats.Check, func(o *outputOptions, a *stats.Analysis, _ loader) (answerWriter, error) {
+	result.QuestionLocks: {locks.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		l, err := locks.Stored(a)
 		return locksWriter(o, l), err
 	}},
-	result.QuestionTune: {tune.Formats.Check, func(o *outputOptions, a *stats.Analysis, load loader) (answerWriter, error) {
+	result.QuestionTune: {tune.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, load cli.Loader) (cli.AnswerWriter, error) {
 		t, err := tune.Stored(a, load)
 		return tuningWriter(o, t), err
 	}},
 }
 
-func (q *question) show(ctx context.Context, env *environment, o *outputOptions, a *stats.Analysis) error {
-	write, err := q.read(o, a, analyzed(ctx, o.store))
+func (q *question) show(ctx context.Context, env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error {
+	write, err := q.read(o, a, cli.Analyzed(ctx, o.Store))
 	switch {
 	case err != nil && a.Run.Unsampled() == "":
 		return fmt.Errorf("run %d: %w: %s prints what was measured", a.Run.ID, err, figuresFlag)
 	case err != nil:
 		return fmt.Errorf("run %d: %w", a.Run.ID, err)
 	}
-	return o.printAnswer(env, write, showAgain(a.Run.ID))
+	return o.PrintAnswer(env, write, cli.ShowAgain(a.Run.ID))
 }
 
 const figuresFlag = "--figures"
@@ -63,7 +64,7 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 // asksFor returns the question whose answer is to be printed for a run. It returns nil if the
 // measured figures are to be printed. Formats that the answer does not have, such as csv, also
 // print the figures.
-func asksFor(o *outputOptions, run *result.Run, figures bool) (*question, error) {
+func asksFor(o *cli.OutputOptions, run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil
 	}
@@ -71,15 +72,15 @@ func asksFor(o *outputOptions, run *result.Run, figures bool) (*question, error)
 	instead := run.Unsampled()
 	switch {
 	case figures && instead != "":
-		return nil, usagef("run %d has %s instead of samples: leave out %s", run.ID, instead, figuresFlag)
+		return nil, cli.Usagef("run %d has %s instead of samples: leave out %s", run.ID, instead, figuresFlag)
 	case figures || !known:
 		return nil, nil
 	}
-	if err := q.check(o.format); err != nil {
+	if err := q.check(o.Format); err != nil {
 		if instead == "" {
 			return nil, nil
 		}
-		return nil, usagef("run %d has %s instead of samples: %w", run.ID, instead, err)
+		return nil, cli.Usagef("run %d has %s instead of samples: %w", run.ID, instead, err)
 	}
 	return &q, nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -28,7 +29,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func clusterCommand(env *environment) *cobra.Command {
+func clusterCommand(env *cli.Environment) *cobra.Command {
 	o := &clusterOptions{}
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "cluster",
@@ -54,7 +55,7 @@ something could not be measured.`,
   sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html
   sqlite3perf cluster --kill 3 --isolate 3
   sqlite3perf cluster --kill 10 --set queued_writes=on`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return measureClusters(cmd.Context(), env, o) },
 	})
 }
@@ -74,9 +75,9 @@ type clusterOptions struct {
 	set, localSet    []string
 	dir              string
 	quiet            bool
-	workers          workerOptions
+	workers          cli.WorkerOptions
 	store            string
-	output           outputOptions
+	output           cli.OutputOptions
 	flags            *pflag.FlagSet
 }
 
@@ -84,7 +85,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
 	f.StringVar(&o.local, "local", "mattn", "local driver that is measured beside them, or none")
-	reaching(f, executes, "cluster", "local")
+	cli.Reaching(f, cli.Executes, "cluster", "local")
 	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes (default with --kill or --isolate: 3)")
 	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms; a single node has none")
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")
@@ -98,15 +99,15 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer, beyond the time that was asked for, is ended and has failed")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
-	grouped(f, groupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")
-	grouped(f, groupLong, "duration", "rounds", "timeout", "patience", "trial-limit")
-	addDirFlag(f, &o.dir)
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	addStoreFlag(f, &o.store)
-	o.output.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
+	cli.Grouped(f, cli.GroupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")
+	cli.Grouped(f, cli.GroupLong, "duration", "rounds", "timeout", "patience", "trial-limit")
+	cli.AddDirFlag(f, &o.dir)
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
 type clusterTrial struct {
@@ -115,30 +116,30 @@ type clusterTrial struct {
 	job protocol.Cluster
 }
 
-func measureClusters(ctx context.Context, env *environment, o *clusterOptions) error {
-	if err := o.output.check(); err != nil {
+func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOptions) error {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	trials, err := o.trials()
 	if err != nil {
 		return err
 	}
-	dir, err := databasesDirectory(o.dir)
+	dir, err := cli.DatabasesDirectory(o.dir)
 	if err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	for _, k := range shop.known {
+	for _, k := range shop.Known {
 		if k.Kind == driver.Cluster && k.Needs != nil && k.Needs.Unless != "" && os.Getenv(k.Needs.Unless) != "" {
-			return usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
+			return cli.Usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
 		}
 	}
 	for i := range trials {
 		t := &trials[i]
-		refs, err := shop.refs(ctx, t.Driver)
+		refs, err := shop.Refs(ctx, t.Driver)
 		if err != nil {
 			return err
 		}
@@ -147,45 +148,45 @@ func measureClusters(ctx context.Context, env *environment, o *clusterOptions) e
 		}
 		switch several := t.ref.Known.Kind == driver.Cluster; {
 		case several && t.Nodes == 0:
-			return usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
+			return cli.Usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
 		case !several && t.Nodes > 0:
-			return usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
+			return cli.Usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
 	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
 		if err := t.ref.Ready(ctx); err != nil {
-			return incomplete(err)
+			return cli.Incomplete(err)
 		}
 	}
-	started := env.now()
+	started := env.Now()
 	var out *cluster.Clusters
-	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
 		out, err = o.measure(ctx, shop, dir, trials, show)
 		return err
 	})
-	_, stopped := errors.AsType[statusError](err)
+	_, stopped := errors.AsType[cli.StatusError](err)
 	if err != nil && !stopped {
 		return err
 	}
 	if len(out.Trials) > 0 {
-		o.output.store = o.store
+		o.output.Store = o.store
 		id := o.keep(ctx, env, out, started, stopped)
-		if err := o.output.printAnswer(env, clustersWriter(out), showAgain(id)); err != nil {
+		if err := o.output.PrintAnswer(env, clustersWriter(out), cli.ShowAgain(id)); err != nil {
 			return err
 		}
 	}
 	if stopped {
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	}
 	if slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
 
 // keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
 // failed.
-func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
+func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
 	if stopped {
@@ -195,10 +196,10 @@ func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluste
 		t := &out.Trials[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
-	return keepRun(ctx, env, o.store, run, out)
+	return cli.KeepRun(ctx, env, o.store, run, out)
 }
 
-func clustersWriter(c *cluster.Clusters) answerWriter {
+func clustersWriter(c *cluster.Clusters) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		return cluster.Formats.Write(w, format, c, opts)
 	}
@@ -211,21 +212,21 @@ func (o *clusterOptions) checkHarm() error {
 		"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
 		"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver }, "rounds": func() { o.rounds = 1 },
 	} {
-		if !typed(o.flags.Lookup(name)) {
+		if !cli.Typed(o.flags.Lookup(name)) {
 			set()
 		}
 	}
 	switch {
-	case o.output.format == "svg":
-		return usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
+	case o.output.Format == "svg":
+		return cli.Usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
 	case o.rounds > 1:
-		return usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
-	case typed(o.flags.Lookup("batch")):
-		return usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
+		return cli.Usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
+	case cli.Typed(o.flags.Lookup("batch")):
+		return cli.Usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
 	case o.local != noDriver:
-		return usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
+		return cli.Usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
 	case len(o.clients) != 1:
-		return usagef("--clients: want one number with --kill or --isolate, such as 4")
+		return cli.Usagef("--clients: want one number with --kill or --isolate, such as 4")
 	}
 	return nil
 }
@@ -233,17 +234,17 @@ func (o *clusterOptions) checkHarm() error {
 func (o *clusterOptions) checkNumbers() error {
 	switch {
 	case o.rounds < 1:
-		return usagef("--rounds %d: want at least 1", o.rounds)
+		return cli.Usagef("--rounds %d: want at least 1", o.rounds)
 	case o.kills < 0:
-		return usagef("--kill %d: want 0 or more", o.kills)
+		return cli.Usagef("--kill %d: want 0 or more", o.kills)
 	case o.cuts < 0:
-		return usagef("--isolate %d: want 0 or more", o.cuts)
+		return cli.Usagef("--isolate %d: want 0 or more", o.cuts)
 	case o.limit < time.Millisecond:
-		return usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
+		return cli.Usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
 	case o.duration < time.Millisecond:
-		return usagef("--duration %v: want a time above 0, such as 2s", o.duration)
+		return cli.Usagef("--duration %v: want a time above 0, such as 2s", o.duration)
 	}
-	err := positive("--patience", o.patience, "1m")
+	err := cli.Positive("--patience", o.patience, "1m")
 	if err == nil && o.harms() {
 		err = o.checkHarm()
 	}
@@ -255,22 +256,22 @@ func (o *clusterOptions) checkNumbers() error {
 		values []int
 	}{{"nodes", o.nodes}, {"clients", o.clients}, {"batch", o.batches}} {
 		if len(list.values) == 0 {
-			return usagef("--%s is empty: want at least one number", list.flag)
+			return cli.Usagef("--%s is empty: want at least one number", list.flag)
 		}
 		if n := slices.Min(list.values); n < 1 {
-			return usagef("--%s %d: want at least 1", list.flag, n)
+			return cli.Usagef("--%s %d: want at least 1", list.flag, n)
 		}
 	}
 	if o.cuts > 0 && slices.Min(o.nodes) < 3 {
-		return usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
+		return cli.Usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
 	}
 	if len(o.delays) == 0 {
-		return usagef("--delay is empty: want at least one, such as 0")
+		return cli.Usagef("--delay is empty: want at least one, such as 0")
 	}
 	if d := slices.Min(o.delays); d < 0 {
-		return usagef("--delay %v: want 0 or more", d)
+		return cli.Usagef("--delay %v: want 0 or more", d)
 	}
-	return positive("--trial-limit", o.trialLimit, "10m")
+	return cli.Positive("--trial-limit", o.trialLimit, "10m")
 }
 
 // trials checks the flags and returns the trials to run.
@@ -290,7 +291,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 		}
 	}
 	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
-		return nil, wrongUsage(err)
+		return nil, cli.WrongUsage(err)
 	}
 	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and one that checks which rows are visible
 	settings, err := parseSettings("--set", o.set)
@@ -336,20 +337,20 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	for _, def := range list {
 		name, value, ok := strings.Cut(def, "=")
 		if name = strings.TrimSpace(name); !ok {
-			return nil, usagef("%s %s: want setting=value", flag, def)
+			return nil, cli.Usagef("%s %s: want setting=value", flag, def)
 		}
 		v, err := driver.ParseSetting(name, value)
 		if err != nil {
-			return nil, usagef("%s: %w", flag, err)
+			return nil, cli.Usagef("%s: %w", flag, err)
 		}
 		s[name] = v
 	}
 	return s, nil
 }
 
-func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string, trials []clusterTrial, show *progress) (*cluster.Clusters, error) {
+func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []clusterTrial, show *cli.Progress) (*cluster.Clusters, error) {
 	out := &cluster.Clusters{}
-	scratch, observer, err := observed(dir) // before anything is built
+	scratch, observer, err := cli.Observed(dir) // before anything is built
 	if err != nil {
 		return out, err
 	}
@@ -360,11 +361,11 @@ func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string,
 		if executables[t.Driver] != "" {
 			continue
 		}
-		if executables[t.Driver], err = shop.worker(ctx, t.ref, show.note); err != nil {
+		if executables[t.Driver], err = shop.Worker(ctx, t.ref, show.Note); err != nil {
 			return out, err
 		}
 	}
-	out.Machine = machineIn(observer.Machine, dir)
+	out.Machine = cli.MachineIn(observer.Machine, dir)
 	results := make([][]*protocol.Clustered, len(trials))
 	var failed error
 	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
@@ -375,7 +376,7 @@ func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string,
 		}
 		i := order[n%len(trials)]
 		t := &trials[i]
-		show.note("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
+		show.Note("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
 		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, show)
 		if err != nil {
 			failed = err
@@ -427,7 +428,7 @@ func (o *clusterOptions) asked() time.Duration {
 
 // one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
 // returns an error only if ctx has ended or the lab failed.
-func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *progress) (*protocol.Clustered, error) {
+func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *cli.Progress) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -442,7 +443,7 @@ func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clu
 		Progress: func(p *protocol.Progress) {
 			if h := p.Harm; h != nil {
 				harms++
-				show.note("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
+				show.Note("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
 			}
 		},
 	}, nil)

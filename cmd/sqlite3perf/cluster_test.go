@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -13,10 +14,10 @@ import (
 // The command that cluster's help recommends for reads has flags that run accepts.
 func TestClusterHelpReads(t *testing.T) {
 	const reads = "run --drivers mattn,rqlite --workloads point-read --set nodes=3"
-	if out, code := run1(t, 0, "cluster", "--help"); code != exitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {
+	if out, code := run1(t, 0, "cluster", "--help"); code != cli.ExitOK || !strings.Contains(out, "sqlite3perf "+reads+".") {
 		t.Errorf("exit status %d, want %q in\n%s", code, reads, out)
 	}
-	cmd, rest, err := rootCommand(processEnvironment()).Find(strings.Fields(reads))
+	cmd, rest, err := rootCommand(cli.ProcessEnvironment()).Find(strings.Fields(reads))
 	if err != nil || cmd.Name() != "run" || cmd.ParseFlags(rest) != nil {
 		t.Errorf("%s: %v, %v", reads, cmd.Name(), err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -27,7 +28,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func diffCommand(env *environment) *cobra.Command {
+func diffCommand(env *cli.Environment) *cobra.Command {
 	o := &diffOptions{}
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
@@ -54,7 +55,7 @@ The exit status is 4 if answers differ, or if every statement fails.`,
   sqlite3perf diff mattn modernc ncruces zombiezen
   sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
   sqlite3perf diff mattn modernc --sql "SELECT CURRENT_TIMESTAMP, 1.0, x'00'"`,
-		Args: arguments(2, -1, "a driver"),
+		Args: cli.Arguments(2, -1, "a driver"),
 		RunE: func(cmd *cobra.Command, args []string) error { return diffDrivers(cmd.Context(), env, o, args) },
 	})
 }
@@ -72,17 +73,17 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
 	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run; several are run one after the other on a new database, not on that of a workload (repeatable)")
-	reaching(f, reachesOut, "sql") // the SQL may open any file
+	cli.Reaching(f, cli.ReachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
-	addDirFlag(f, &o.dir)
+	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for the statements of a workload")
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	addStoreFlag(f, &o.store)
-	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	f.StringVar(&o.format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
 	f.BoolVar(&o.full, "full", false, "show every statement of each group, uncut, also on a terminal")
 }
 
@@ -96,12 +97,12 @@ type questions struct {
 	begin    *lab.Case // case that fills the database first; nil if the database begins empty
 }
 
-func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
+func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
 	if err := diff.Formats.Check(o.format); err != nil {
-		return wrongUsage(err)
+		return cli.WrongUsage(err)
 	}
 	if o.executions < 1 {
-		return usagef("--executions %d: want at least 1", o.executions)
+		return cli.Usagef("--executions %d: want at least 1", o.executions)
 	}
 	if err := o.checkTrialLimit(); err != nil {
 		return err
@@ -112,9 +113,9 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if err != nil {
 		return err
 	}
-	started := env.now()
+	started := env.Now()
 	var d *diff.Diffed
-	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
 		d, err = o.diff(ctx, r, refs, work, show)
 		return err
 	})
@@ -122,20 +123,20 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 		return err
 	}
 	if list := ofUsers(work); list != nil && d.Differ() {
-		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
+		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
 	var id int64
 	if why := notKept(work, d); why != "" {
-		fmt.Fprintf(env.stderr, "the answer is not stored: %s\n", why)
+		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
 		id = o.keep(ctx, env, r, work, d, started)
 	}
-	output := &outputOptions{format: o.format, full: o.full, store: o.store}
-	if err := output.printAnswer(env, diffWriter(output, d), showAgain(id)); err != nil {
+	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store}
+	if err := output.PrintAnswer(env, diffWriter(output, d), cli.ShowAgain(id)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
@@ -166,8 +167,8 @@ func notKept(work []questions, d *diff.Diffed) string {
 
 // keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
 // failed.
-func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
-	run := newRun(r, machineHere(r.dir), started)
+func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
+	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
 	for _, side := range d.Sides {
 		for i := range work {
@@ -180,27 +181,27 @@ func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, wo
 			run.Cases = append(run.Cases, c)
 		}
 	}
-	return keepRun(ctx, env, o.store, run, d)
+	return cli.KeepRun(ctx, env, o.store, run, d)
 }
 
-func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
+func diffWriter(o *cli.OutputOptions, d *diff.Diffed) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Color = false
-		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.full})
+		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.Full})
 	}
 }
 
 func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []questions, err error) {
 	for _, arg := range args {
-		if isWorkload(arg) {
-			return nil, nil, usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
+		if cli.IsWorkload(arg) {
+			return nil, nil, cli.Usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
 		}
 	}
-	err = inOrder(
-		func() (err error) { r.matrix.Seed, err = seed(o.seed); return err },
-		func() (err error) { r.dir, err = databasesDirectory(o.dir); return err },
-		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
-		func() (err error) { refs, err = r.refs(ctx, args...); return err },
+	err = cli.InOrder(
+		func() (err error) { r.matrix.Seed, err = cli.Seed(o.seed); return err },
+		func() (err error) { r.dir, err = cli.DatabasesDirectory(o.dir); return err },
+		func() (err error) { r.Workshop, err = o.workers.Workshop(); return err },
+		func() (err error) { refs, err = r.Refs(ctx, args...); return err },
 	)
 	if err != nil {
 		return nil, nil, err
@@ -213,7 +214,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 	if len(o.workloads) > 0 || o.flags.Changed("workloads") {
 		if slices.Contains(o.workloads, allWorkloads) {
 			if len(o.workloads) > 1 {
-				return nil, nil, usagef("--workloads %s: %s is every built-in one: name it alone", strings.Join(o.workloads, ","), allWorkloads)
+				return nil, nil, cli.Usagef("--workloads %s: %s is every built-in one: name it alone", strings.Join(o.workloads, ","), allWorkloads)
 			}
 			o.workloads = workload.Builtins()
 		}
@@ -234,7 +235,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
 // values, it uses the first.
 func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
-	if err := inOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
+	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err
 	}
 	if err := r.oneValueEach("diff"); err != nil {
@@ -254,7 +255,7 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 func (r *request) oneValueEach(command string) error {
 	for name, values := range r.matrix.Settings {
 		if len(values) > 1 {
-			return usagef("--set %s has %d values: %s takes one", name, len(values), command)
+			return cli.Usagef("--set %s has %d values: %s takes one", name, len(values), command)
 		}
 	}
 	return nil
@@ -286,10 +287,10 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 	if alone {
 		given, err := o.dsnSettings()
 		if err != nil {
-			return nil, wrongUsage(err)
+			return nil, cli.WrongUsage(err)
 		}
 		maps.Copy(settings, given)
-		err = eachList("--set", o.set, func(name, value string) error {
+		err = cli.EachList("--set", o.set, func(name, value string) error {
 			v, err := driver.ParseSetting(name, value)
 			if _, twice := settings[name]; err == nil && twice {
 				err = fmt.Errorf("setting %s has two values: diff takes one", name)
@@ -298,10 +299,10 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 			return err
 		})
 		if err != nil {
-			return nil, wrongUsage(err)
+			return nil, cli.WrongUsage(err)
 		}
 		if len(o.param) > 0 {
-			return nil, usagef("--param is of a workload: name one with --workloads")
+			return nil, cli.Usagef("--param is of a workload: name one with --workloads")
 		}
 	}
 	if len(o.sql) > 0 {
@@ -314,7 +315,7 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 			}
 		}
 		if list == nil {
-			return nil, usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
+			return nil, cli.Usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
 		}
 		work = append(work, questionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
 	}
@@ -371,7 +372,7 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 	case ctx.Err() == nil && limited.Err() != nil:
 		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
 	case isJob:
-		err = incomplete(fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
+		err = cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
 	}
 	if w.name == "" {
 		return nil, fmt.Errorf("%s: %w", ref.Name, err)
@@ -380,16 +381,16 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 }
 
 // diff runs the statements on each driver, and compares all answers with those of the first driver.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *progress) (*diff.Diffed, error) {
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *cli.Progress) (*diff.Diffed, error) {
 	x := &asker{request: r, limit: o.trialLimit, refs: refs}
 	for _, ref := range refs {
-		path, err := r.worker(ctx, ref, show.note)
+		path, err := r.Worker(ctx, ref, show.Note)
 		if err != nil {
 			return nil, err
 		}
 		x.executables = append(x.executables, path)
 	}
-	scratch, err := newScratch(r.dir)
+	scratch, err := cli.NewScratch(r.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -409,7 +410,7 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 		}
 		for k := range work {
 			if name := work[k].name; name != "" {
-				show.note("%s: %s", s.Name, name)
+				show.Note("%s: %s", s.Name, name)
 			}
 			a, err := x.answers(ctx, i, &work[k])
 			if err != nil {
@@ -417,10 +418,10 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 			}
 			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
 			if a.TimesAsText {
-				d.TimesAsText = with(d.TimesAsText, s.Name)
+				d.TimesAsText = cli.With(d.TimesAsText, s.Name)
 			}
 			for _, name := range a.Skipped {
-				d.Skipped = with(d.Skipped, work[k].name+": "+name)
+				d.Skipped = cli.With(d.Skipped, work[k].name+": "+name)
 			}
 		}
 		sides = append(sides, s)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -26,11 +27,11 @@ type doctorOptions struct {
 	dir     string
 	noNoise bool
 	quiet   bool
-	workers workerOptions
-	output  outputOptions
+	workers cli.WorkerOptions
+	output  cli.OutputOptions
 }
 
-func doctorCommand(env *environment) *cobra.Command {
+func doctorCommand(env *cli.Environment) *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -44,37 +45,37 @@ Nothing is stored.
 It begins with the answer in a sentence. Each finding says what was found, what it
 does to figures, and what to do. A fact that cannot be had is called unknown.`,
 		Example: "  sqlite3perf doctor\n  sqlite3perf doctor --dir /data\n  sqlite3perf doctor --no-noise --format json",
-		Args:    arguments(0, 0, ""),
+		Args:    cli.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return checkMachine(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	addDirFlag(f, &o.dir)
+	cli.AddDirFlag(f, &o.dir)
 	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure; all else is known at once")
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	o.output.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
 	return cmd
 }
 
-func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error {
-	if err := o.output.check(); err != nil {
+func checkMachine(ctx context.Context, env *cli.Environment, o *doctorOptions) error {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	dir, err := databasesDirectory(o.dir)
+	dir, err := cli.DatabasesDirectory(o.dir)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	show := cli.NewProgress(env, o.quiet)
+	defer show.Finish()
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.Stopping)
 	defer release()
-	scratch, err := newScratch(dir)
+	scratch, err := cli.NewScratch(dir)
 	if err != nil {
 		return err
 	}
@@ -83,35 +84,35 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
-	c.Version, c.Taken, c.Machine.Directory = version(), env.now().UTC(), dir
-	err = examineTools(until(ctx, stop), shop, c)
+	c.Version, c.Taken, c.Machine.Directory = cli.Version(), env.Now().UTC(), dir
+	err = examineTools(cli.Until(ctx, stop), shop, c)
 	if err == nil && !o.noNoise {
-		a := &besideItself{env: env, workshop: shop, dir: scratch.Dir, show: show, stop: stop}
+		a := &besideItself{env: env, Workshop: shop, dir: scratch.Dir, show: show, stop: stop}
 		err = a.measure(ctx, c)
 	}
 	if err != nil {
-		return unlessInterrupted(stop, err)
+		return cli.UnlessInterrupted(stop, err)
 	}
-	show.finish()
+	show.Finish()
 	machine.Judge(c)
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
+	err = o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.Screen(env), cli.AllOfIt
 		opts.Hints.Directory = "--dir"
 		return doctor.Formats.Write(w, format, c, opts)
 	}, "sqlite3perf doctor")
-	return cmp.Or(err, unlessInterrupted(stop, nil))
+	return cmp.Or(err, cli.UnlessInterrupted(stop, nil))
 }
 
 // examineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
-func examineTools(ctx context.Context, s workshop, c *result.Checkup) error {
+func examineTools(ctx context.Context, s cli.Workshop, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error
-	if c.Tools.Go, c.Tools.CC, err = s.builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
+	if c.Tools.Go, c.Tools.CC, err = s.Builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
 		return err
 	}
 	c.Drivers = []result.DriverState{}
-	for i := range s.known {
-		k := &s.known[i]
+	for i := range s.Known {
+		k := &s.Known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
 		version, _, err := workerState(ctx, s, build.Ref{Name: k.Name, Known: k})
 		switch {
@@ -129,10 +130,10 @@ func examineTools(ctx context.Context, s workshop, c *result.Checkup) error {
 
 // besideItself measures two equal cases of one driver side by side, to see how much they differ.
 type besideItself struct {
-	env *environment
-	workshop
+	env *cli.Environment
+	cli.Workshop
 	dir  string
-	show *progress
+	show *cli.Progress
 	stop <-chan struct{}
 }
 
@@ -144,7 +145,7 @@ const (
 )
 
 func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
-	ref, reason, err := a.driver(until(ctx, a.stop))
+	ref, reason, err := a.driver(cli.Until(ctx, a.stop))
 	if c.NoNoise = reason; err != nil || reason != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	twin := *cases[0] // a matrix cannot contain the same driver twice
 	twin.ID = len(cases) + 1
 	cases = append(cases, &twin)
-	if err := lab.Prepare(until(ctx, a.stop), cases, a.builder, a.show); err != nil {
+	if err := lab.Prepare(cli.Until(ctx, a.stop), cases, a.Builder, a.show); err != nil {
 		return err
 	}
 	observer, err := machine.Observe(a.dir)
@@ -171,18 +172,18 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	for _, x := range cases {
 		run.Cases = append(run.Cases, x.Case)
 	}
-	a.show.note("comparing %s with itself for %v", ref.Name, noiseTime)
+	a.show.Note("comparing %s with itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
-		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.cpuTime}, Noise: observer, Now: a.env.now, Stop: a.stop,
+		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.CPUTime}, Noise: observer, Now: a.env.Now, Stop: a.stop,
 	}
-	began := a.env.now()
+	began := a.env.Now()
 	if err := l.Measure(ctx); err != nil || run.Stopped == result.StoppedInterrupted && run.Rounds < lab.MinRounds {
 		return err
 	}
-	took := a.env.now().Sub(began)
+	took := a.env.Now().Sub(began)
 	c.Steal = run.Steal
-	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, floorDriver), took)
+	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, cli.Floor), took)
 	if c.Noise != nil {
 		c.Noise.Speeds = observer.Speeds()
 	}
@@ -193,8 +194,8 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 // built, the first one that can. If there is none, it returns the reason.
 func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
 	var order []*build.Known
-	for i := range a.known {
-		switch k := &a.known[i]; {
+	for i := range a.Known {
+		switch k := &a.Known[i]; {
 		case k.Name == noiseDriver:
 			order = slices.Insert(order, 0, k)
 		case !k.Optional:
@@ -204,7 +205,7 @@ func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	var first *protocol.Reason
 	for _, k := range order {
 		ref := build.Ref{Name: k.Name, Known: k}
-		_, _, err := a.builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
+		_, _, err := a.Builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
 		var unavailable *build.BuildError
 		switch {
 		case err == nil:

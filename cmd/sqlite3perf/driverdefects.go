@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -31,11 +32,11 @@ func (p *prober) close() {
 // processes returns a runner of workers. Their directory is removed by close.
 func (p *prober) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
-		parent, err := databasesDirectory("")
+		parent, err := cli.DatabasesDirectory("")
 		if err != nil {
 			return nil, err
 		}
-		if p.scratch, err = newScratch(parent); err != nil {
+		if p.scratch, err = cli.NewScratch(parent); err != nil {
 			return nil, err
 		}
 	}
@@ -110,17 +111,17 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 
 // defectList returns a table of the known defects of each driver, followed by all that is said of
 // each defect.
-func defectList(ctx context.Context, s workshop, env *environment, refs []build.Ref) (document.Document, error) {
+func defectList(ctx context.Context, s cli.Workshop, env *cli.Environment, refs []build.Ref) (document.Document, error) {
 	var rows [][]string
 	var all []defects.Defect
-	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
-		p := &prober{builder: s.builder}
+	err := env.Orderly(ctx, false, func(ctx context.Context, show *cli.Progress) error {
+		p := &prober{builder: s.Builder}
 		defer p.close()
 		for _, ref := range refs {
-			if ref.Name == floorDriver {
+			if ref.Name == cli.Floor {
 				continue // no application uses the floor driver
 			}
-			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			l, err := p.worker(ctx, ref, func() { show.Say("building the worker for %s", ref.Name) })
 			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
 				return err
 			}
@@ -142,7 +143,7 @@ func defectList(ctx context.Context, s workshop, env *environment, refs []build.
 	if err != nil {
 		return nil, err
 	}
-	list := document.Document{tableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
+	list := document.Document{cli.TableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
 	for _, d := range all {
 		list = append(list, describeDefect(d)...)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -21,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func driversCommand(env *environment) *cobra.Command {
+func driversCommand(env *cli.Environment) *cobra.Command {
 	o := &driversOptions{}
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
@@ -58,27 +59,27 @@ it was measured against loops written by hand (docs/proofs.md).`,
   sqlite3perf drivers --defects zombiezen
   sqlite3perf drivers --defects mattn@v1.14.22
   sqlite3perf drivers --added-cost`,
-		Args: arguments(0, -1, "the driver"),
+		Args: cli.Arguments(0, -1, "the driver"),
 		RunE: func(cmd *cobra.Command, args []string) error { return listDrivers(cmd, env, o, args) },
 	}
 	f := cmd.Flags()
 	f.BoolVar(&o.features, "features", false, "try which parts of SQLite each driver has")
 	f.BoolVar(&o.defects, "defects", false, "all that is said of the known defects of each driver")
 	f.BoolVar(&o.addedCost, "added-cost", false, "what sqlite3perf adds to the time of each library")
-	o.workers.addFlags(f)
-	o.output.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the list is printed", driversFormats.Names(), driversFormats.Check)
+	o.workers.AddFlags(f)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the list is printed", driversFormats.Names(), driversFormats.Check)
 	return cmd
 }
 
 type driversOptions struct {
-	workers                      workerOptions
-	output                       outputOptions
+	workers                      cli.WorkerOptions
+	output                       cli.OutputOptions
 	features, defects, addedCost bool
 }
 
-func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args []string) error {
+func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, args []string) error {
 	var asked []string
 	for _, f := range []string{"features", "defects", "added-cost"} {
 		if on, err := cmd.Flags().GetBool(f); err == nil && on {
@@ -86,17 +87,17 @@ func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args [
 		}
 	}
 	if len(asked) > 1 {
-		return usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
+		return cli.Usagef("%s and %s exclude each other: give one of them", asked[0], asked[1])
 	}
-	if err := o.output.check(); err != nil {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
 	if o.addedCost {
-		return printDrivers(env, &o.output, addedCostTable(shop.known), false)
+		return printDrivers(env, &o.output, addedCostTable(shop.Known), false)
 	}
 	refs, err := listed(cmd.Context(), shop, args)
 	if err != nil {
@@ -118,14 +119,14 @@ func listDrivers(cmd *cobra.Command, env *environment, o *driversOptions, args [
 
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a
 // driver of the source tree is named, it returns only the named ones.
-func listed(ctx context.Context, s workshop, named []string) ([]build.Ref, error) {
-	own, err := s.refs(ctx, named...)
-	if err != nil || slices.ContainsFunc(s.known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
+func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, error) {
+	own, err := s.Refs(ctx, named...)
+	if err != nil || slices.ContainsFunc(s.Known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
 		return own, err
 	}
 	var refs []build.Ref
-	for i := range s.known {
-		refs = append(refs, build.Ref{Name: s.known[i].Name, Known: &s.known[i]})
+	for i := range s.Known {
+		refs = append(refs, build.Ref{Name: s.Known[i].Name, Known: &s.Known[i]})
 	}
 	return append(refs, own...), nil
 }
@@ -135,12 +136,12 @@ var driversFormats = document.Question[document.Document]{Name: "list of drivers
 
 // printDrivers prints a list of drivers. If fits is set, a terminal gets as much of it as fits.
 // Elsewhere no line is wrapped.
-func printDrivers(env *environment, o *outputOptions, d document.Document, fits bool) error {
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+func printDrivers(env *cli.Environment, o *cli.OutputOptions, d document.Document, fits bool) error {
+	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)
 		opts.Hints.Rest = []document.Hint{{Shows: "details", Command: "sqlite3perf drivers NAME"}, {Shows: "all of it", Command: "sqlite3perf drivers --full"}}
 		if fits {
-			opts.Lines = o.screen(env)
+			opts.Lines = o.Screen(env)
 		}
 		return driversFormats.Write(w, format, d, opts)
 	}, "the same command")
@@ -154,8 +155,8 @@ func indented(text string) document.Paragraph {
 
 // driverList returns the table of drivers, followed by notes about each. Its shorter forms
 // have notes only about what is not in the list without being named.
-func driverList(ctx context.Context, s workshop, _ *environment, refs []build.Ref) (document.Document, error) {
-	p := &prober{builder: s.builder}
+func driverList(ctx context.Context, s cli.Workshop, _ *cli.Environment, refs []build.Ref) (document.Document, error) {
+	p := &prober{builder: s.Builder}
 	defer p.close()
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
@@ -175,9 +176,9 @@ func driverList(ctx context.Context, s workshop, _ *environment, refs []build.Re
 	}
 	table := func(rows [][]string, notes document.Document) document.Document {
 		if notes == nil {
-			return document.Document{tableOf(titles, rows)}
+			return document.Document{cli.TableOf(titles, rows)}
 		}
-		return append(document.Document{tableOf(titles, rows), document.Space{}}, notes...)
+		return append(document.Document{cli.TableOf(titles, rows), document.Space{}}, notes...)
 	}
 	const missing = "what each cannot do or does differently, its known defects, and what sqlite3perf adds to its time"
 	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
@@ -199,7 +200,7 @@ func shortVersion(v string) string {
 var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
 // aboutDriver returns a driver's row in the table of drivers, and notes about it.
-func aboutDriver(ctx context.Context, s workshop, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
+func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
 	var k build.Known
 	var version, state string
 	if ref.Known != nil {
@@ -222,7 +223,7 @@ func aboutDriver(ctx context.Context, s workshop, p *prober, ref build.Ref) (row
 	for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 		lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
 	}
-	if !unavailable && ref.Name != floorDriver {
+	if !unavailable && ref.Name != cli.Floor {
 		lines = append(lines, defectLines(p.library(ctx, ref))...)
 	}
 	lines = append(lines, addedCostLines(k.AddedCost)...)
@@ -238,19 +239,19 @@ func aboutDriver(ctx context.Context, s workshop, p *prober, ref build.Ref) (row
 
 // workerState returns the version of a driver that would be measured, and the state of its worker.
 // The error is a [*build.BuildError] if the worker cannot be built.
-func workerState(ctx context.Context, s workshop, ref build.Ref) (version, state string, err error) {
+func workerState(ctx context.Context, s cli.Workshop, ref build.Ref) (version, state string, err error) {
 	version = cmp.Or(ref.Version, ref.Known.Version, "-")
 	if ref.Dir != "" {
 		version = "-"
 	}
 	if len(ref.Known.Command) > 0 {
-		_, with, err := s.builder.Worker(ctx, ref, nil)
+		_, with, err := s.Builder.Worker(ctx, ref, nil)
 		if err != nil {
 			return version, "unavailable", err
 		}
 		return with["module_version"], "found", nil
 	}
-	built, err := s.builder.Built(ctx, ref)
+	built, err := s.Builder.Built(ctx, ref)
 	switch {
 	case err != nil:
 		return version, "unavailable", err
@@ -262,19 +263,19 @@ func workerState(ctx context.Context, s workshop, ref build.Ref) (version, state
 
 // featureTable returns a table with a row for each feature, and a column for each driver whose
 // worker is available.
-func featureTable(ctx context.Context, s workshop, env *environment, refs []build.Ref) (document.Document, error) {
+func featureTable(ctx context.Context, s cli.Workshop, env *cli.Environment, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))
 	for i, f := range driver.Features {
 		rows[i] = []string{f.Name}
 	}
-	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
-		p := &prober{builder: s.builder}
+	err := env.Orderly(ctx, false, func(ctx context.Context, show *cli.Progress) error {
+		p := &prober{builder: s.Builder}
 		defer p.close()
 		for _, ref := range refs {
-			path, _, err := s.builder.Worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
+			path, _, err := s.Builder.Worker(ctx, ref, func() { show.Say("building the worker for %s", ref.Name) })
 			if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
-				show.say("%s is left out: %v", ref.Name, unavailable)
+				show.Say("%s is left out: %v", ref.Name, unavailable)
 				continue
 			}
 			if err != nil {
@@ -302,9 +303,9 @@ func featureTable(ctx context.Context, s workshop, env *environment, refs []buil
 	if err != nil {
 		return nil, err
 	}
-	d := document.Document{tableOf(strings.Join(titles, "|"), rows)}
-	for i := range s.known {
-		k := &s.known[i]
+	d := document.Document{cli.TableOf(strings.Join(titles, "|"), rows)}
+	for i := range s.Known {
+		k := &s.Known[i]
 		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
 			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %[1]s:%[3]s has it", k.Name, key, k.Variants[key])})
 		}
@@ -331,7 +332,7 @@ func addedCostTable(known []build.Known) document.Document {
 			if lab.AddsTooMuch(p) {
 				mark = " *"
 				cause := c.Causes[p.Phase]
-				causes = with(causes, cause)
+				causes = cli.With(causes, cause)
 				of[cause] = append(of[cause], k.Name+" "+p.Phase)
 			}
 			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
@@ -355,7 +356,7 @@ func addedCostTable(known []build.Known) document.Document {
 	if not != nil {
 		lines = append(lines, "not measured: "+strings.Join(not, ", "))
 	}
-	d := document.Document{tableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
+	d := document.Document{cli.TableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
 	for _, line := range lines {
 		d = append(d, document.Paragraph{Text: line})
 	}

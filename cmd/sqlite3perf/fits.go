@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -27,12 +28,12 @@ const (
 // typed, or the shortest search into any --time. It judges by what is known before the first trial:
 // phases say how long they last, and fits tries the beginning of a long recording. If r.keepsTime is
 // set, it tries a trial of each workload.
-func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progress) error {
+func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
 	}
 	r.fitted = true
-	f := forecast{all: r.keepsTime, say: show.note, budget: r.schedule.Time / tryingShare, now: time.Now}
+	f := forecast{all: r.keepsTime, say: show.Note, budget: r.schedule.Time / tryingShare, now: time.Now}
 	if p.processes != nil {
 		f.try = func(ctx context.Context, c *lab.Case) (*result.Trial, error) {
 			return p.processes.Trial(ctx, c, r.matrix.Seed)
@@ -51,7 +52,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 		fewer: "fewer drivers or settings", more: fmt.Sprintf(" or --rounds %d", lab.MinRounds),
 		limit: r.schedule.Time, least: time.Duration(rounds)*f.round + f.once,
 	}
-	kept := r.schedule.Rounds > 0 || !typed(o.flags.Lookup("time"))
+	kept := r.schedule.Rounds > 0 || !cli.Typed(o.flags.Lookup("time"))
 	if r.called != "" {
 		l.what, l.takes, l.fewer = r.called, "takes", "fewer drivers (--drivers) or fewer choices (such as --set journal_mode=wal)"
 	}
@@ -60,11 +61,11 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *progre
 		l.least, l.limit, kept = tune.Least(f.round), o.time, false
 	}
 	if f.about != "" && !o.quiet {
-		show.say("%s; %s %s at least %s", f.about, l.what, l.takes, roughly(l.least))
+		show.Say("%s; %s %s at least %s", f.about, l.what, l.takes, cli.Roughly(l.least))
 		l.more += ", or replay only the first events: --events 500"
 	}
 	if r.search == nil {
-		show.least = l.least
+		show.Least = l.least
 	}
 	if kept || l.least <= l.limit {
 		return nil
@@ -80,7 +81,7 @@ type limited struct {
 }
 
 func (l limited) refusal() error {
-	return usagef("--time %v: %s %s at least %s: name %s, or give --time %s%s", l.limit, l.what, l.takes, roughly(l.least), l.fewer, enough(l.least), l.more)
+	return cli.Usagef("--time %v: %s %s at least %s: name %s, or give --time %s%s", l.limit, l.what, l.takes, cli.Roughly(l.least), l.fewer, enough(l.least), l.more)
 }
 
 // enough returns a round time that is a little longer than least, to type as a flag.
@@ -195,7 +196,7 @@ func (f *forecast) measure(ctx context.Context, c *lab.Case, key string) error {
 	f.above[key] = max(takes-c.Lasts(), 0)
 	f.known[c.Workload] = append(f.known[c.Workload], f.above[key])
 	if long && takes > f.longest {
-		f.longest, f.about = takes, "a trial of "+c.Workload+" on "+c.Driver+" takes about "+roughly(takes)
+		f.longest, f.about = takes, "a trial of "+c.Workload+" on "+c.Driver+" takes about "+cli.Roughly(takes)
 	}
 	return nil
 }

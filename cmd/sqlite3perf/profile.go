@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -37,7 +36,7 @@ type profileOptions struct {
 	force bool
 }
 
-func profileCommand(env *environment) *cobra.Command {
+func profileCommand(env *cli.Environment) *cobra.Command {
 	o := &profileOptions{}
 	return withFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
@@ -57,7 +56,7 @@ page with all of it.`,
 		Example: `  sqlite3perf profile --drivers mattn,modernc --workloads real --phase query
   sqlite3perf profile --drivers modernc@v1.46.0,modernc --workloads simple --phase insert --scale full
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return profileDrivers(cmd.Context(), env, o) },
 	})
 }
@@ -74,12 +73,12 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files; it is created if only its last part is missing (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
-	f.Lookup("format").DefValue = tableFormat
-	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
-	o.output.addFullFlag(f)
+	f.Lookup("format").DefValue = cli.TableFormat
+	o.output.Known, o.output.Asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
+	o.output.AddFullFlag(f)
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
-	grouped(f, groupWhat, "drivers", "phase")
-	grouped(f, groupOutput, "force")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "phase")
+	cli.Grouped(f, cli.GroupOutput, "force")
 }
 
 type profileRequest struct {
@@ -89,10 +88,10 @@ type profileRequest struct {
 	files []string
 }
 
-func (o *profileOptions) check(ctx context.Context, env *environment) (*profileRequest, error) {
-	o.computing = newProgress(env, o.quiet).Computing
+func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*profileRequest, error) {
+	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r := &profileRequest{}
-	return r, inOrder(
+	return r, cli.InOrder(
 		func() error { return o.checkFlags(r) },
 		func() error { return o.checkDrivers(ctx, &r.request) },
 		func() error { return o.checkPlaces(&r.request) },
@@ -104,17 +103,17 @@ func (o *profileOptions) check(ctx context.Context, env *environment) (*profileR
 }
 
 func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
-	if err := cmp.Or(o.output.checkFormat(), positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
+	if err := cmp.Or(o.output.CheckFormat(), cli.Positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
 		return err
 	}
 	if len(o.drivers) == 0 {
-		return usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
+		return cli.Usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
 	}
 	if len(o.workloads) != 1 {
-		return usagef("--workloads: profile takes one, such as --workloads real")
+		return cli.Usagef("--workloads: profile takes one, such as --workloads real")
 	}
 	r.schedule.Time = o.time
-	r.matrix.Seed, err = seed(o.seed)
+	r.matrix.Seed, err = cli.Seed(o.seed)
 	return err
 }
 
@@ -124,7 +123,7 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	}
 	for name, values := range r.matrix.Parameters {
 		if len(values) > 1 {
-			return usagef("--param %s has %d values: profile takes one", name, len(values))
+			return cli.Usagef("--param %s has %d values: profile takes one", name, len(values))
 		}
 	}
 	n := 0
@@ -134,16 +133,16 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 		}
 	}
 	if n != 1 {
-		return usagef("workload %s has %d cases, by its parameters: choose one with --param", r.matrix.Workloads[0].Name, n)
+		return cli.Usagef("workload %s has %d cases, by its parameters: choose one with --param", r.matrix.Workloads[0].Name, n)
 	}
 	phases := r.cases[0].Phases
 	switch {
 	case o.phase == "" && len(phases) == 1:
 		r.phase = phases[0]
 	case o.phase == "":
-		return usagef("workload %s has several timed phases: choose one with --phase: %s", r.cases[0].Workload, strings.Join(phases, ", "))
+		return cli.Usagef("workload %s has several timed phases: choose one with --phase: %s", r.cases[0].Workload, strings.Join(phases, ", "))
 	case !slices.Contains(phases, o.phase):
-		return usagef("workload %s has no timed phase %q: %s", r.cases[0].Workload, o.phase, driver.Suggest(o.phase, phases))
+		return cli.Usagef("workload %s has no timed phase %q: %s", r.cases[0].Workload, o.phase, driver.Suggest(o.phase, phases))
 	default:
 		r.phase = o.phase
 	}
@@ -164,7 +163,7 @@ const (
 
 // checkFiles returns an error if the files of the profile cannot be written.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
-	r.into = o.output.file
+	r.into = o.output.File
 	if r.into == "" {
 		r.into = fmt.Sprintf("profile-%s-%s", fileName(r.cases[0].Workload), fileName(r.phase))
 	}
@@ -177,25 +176,25 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 	fi, err := os.Stat(r.into)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(r.into) == filepath.Ext(pageFile):
-		return usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", r.into, pageFile)
+		return cli.Usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", r.into, pageFile)
 	case errors.Is(err, fs.ErrNotExist):
-		if dir := filepath.Dir(r.into); !isDirectory(dir) {
-			return noDirectory("-o "+r.into, dir)
+		if dir := filepath.Dir(r.into); !cli.IsDirectory(dir) {
+			return cli.NoDirectory("-o "+r.into, dir)
 		}
 	case err != nil:
-		return usagef("-o %w", err)
+		return cli.Usagef("-o %w", err)
 	case !fi.IsDir():
-		return usagef("-o %s is a file: profile writes several, so name a directory", r.into)
+		return cli.Usagef("-o %s is a file: profile writes several, so name a directory", r.into)
 	}
-	scratch, err := beside(filepath.Clean(r.into))
+	scratch, err := cli.Beside(filepath.Clean(r.into))
 	if err != nil {
-		return usagef("-o %s: cannot write there: %w: name another directory", r.into, reason(err))
+		return cli.Usagef("-o %s: cannot write there: %w: name another directory", r.into, cli.Reason(err))
 	}
 	scratch.Remove()
 	known := readManifest(r.into)
 	for _, name := range r.files {
 		if file := filepath.Join(r.into, name); !o.force && !known.wrote(file, name) {
-			return usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
+			return cli.Usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
 		}
 	}
 	return nil
@@ -228,7 +227,7 @@ type manifest map[string]string
 // that no file is replaced.
 func readManifest(dir string) manifest {
 	m := manifest{}
-	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), maxConfig)
+	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), cli.MaxConfig)
 	for line := range strings.Lines(string(data)) {
 		if sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
 			m[name] = sum
@@ -237,36 +236,28 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// maxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
-const maxOwn = 1 << 30
-
 // wrote reports whether file may be written: it does not exist, or profile wrote it. name is its
 // name in the manifest.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	data, err := directory.ReadRegular(file, maxOwn)
-	return err == nil && m[name] == sumOf(data)
+	data, err := directory.ReadRegular(file, cli.MaxOwn)
+	return err == nil && m[name] == cli.SumOf(data)
 }
 
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func profileDrivers(ctx context.Context, env *environment, o *profileOptions) error {
+func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	env.outliveReaders()
+	show := cli.NewProgress(env, o.quiet)
+	defer show.Finish()
+	env.OutliveReaders()
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
-	early := until(ctx, stop)
+	early := cli.Until(ctx, stop)
 	at, err := newSite(early, env, &o.runOptions, &r.request, show)
 	if err != nil {
 		return err
@@ -275,35 +266,35 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
-		sayNeeded(r.cases, show.note)
-		err = inOrder(
+		sayNeeded(r.cases, show.Note)
+		err = cli.InOrder(
 			func() error { return at.prepare(early, r.cases, show) },
 			func() error { return at.needs(early, r.cases) },
 		)
 	}
-	if err := unlessInterrupted(stop, err); err != nil {
+	if err := cli.UnlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	perf, noPerf := lab.FindPerf(ctx, at.processes.Dir)
 	p := &lab.Profiler{
-		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.Now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
 			return at.processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, at.machine, env.now())
+	profiled := newRun(&r.request, at.machine, env.Now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
-	show.finish()
+	show.Finish()
 	if err != nil {
 		return err
 	}
-	if interrupted(stop) && !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return d.Recording.Trials > 0 }) {
-		return statusError(exitInterrupted)
+	if cli.Interrupted(stop) && !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return d.Recording.Trials > 0 }) {
+		return cli.StatusError(cli.ExitInterrupted)
 	}
-	profiled.Ended, profiled.Rounds, profiled.Warnings = env.now().UTC(), p.Rounds, p.Warnings
-	profiled.Stopped, profiled.Profiles = profileEnd(done, interrupted(stop)), profilesOf(done, r.phase, noPerf)
+	profiled.Ended, profiled.Rounds, profiled.Warnings = env.Now().UTC(), p.Rounds, p.Warnings
+	profiled.Stopped, profiled.Profiles = profileEnd(done, cli.Interrupted(stop)), profilesOf(done, r.phase, noPerf)
 	if slices.ContainsFunc(profiled.Profiles.Cases, func(x result.Profile) bool { return x.Status == result.OK }) {
 		if err = st.Begin(ctx, profiled); err != nil {
 			err = fmt.Errorf("the profiles are not stored: %w", err)
@@ -313,19 +304,19 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	answer.Into = r.into
 	err = errors.Join(err, r.write(done, answer))
 	output := o.output
-	output.file = "" // -o is the directory of the files, so the answer goes to standard output
-	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = output.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
+	output.File = "" // -o is the directory of the files, so the answer goes to standard output
+	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines = output.Screen(env)
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
 		return profile.Formats.Write(w, format, answer, opts)
-	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
+	}, output.Again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {
 	case err != nil:
 		return err
-	case interrupted(stop):
-		return statusError(exitInterrupted)
+	case cli.Interrupted(stop):
+		return cli.StatusError(cli.ExitInterrupted)
 	case slices.ContainsFunc(answer.Drivers, func(d profile.ProfiledDriver) bool { return d.Status != result.OK }):
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
@@ -369,12 +360,12 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 		var data bytes.Buffer
 		err := write(&data)
 		if err == nil {
-			err = replace(filepath.Join(r.into, name), data.Bytes())
+			err = cli.Replace(filepath.Join(r.into, name), data.Bytes())
 		}
 		if err != nil {
-			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), reason(err))
+			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), cli.Reason(err))
 		}
-		known[name] = sumOf(data.Bytes())
+		known[name] = cli.SumOf(data.Bytes())
 		answer.Files = append(answer.Files, name)
 		return nil
 	}
@@ -411,8 +402,8 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		fmt.Fprintf(&list, "%s  %s\n", known[name], name)
 	}
-	if err := replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), reason(err))
+	if err := cli.Replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), cli.Reason(err))
 	}
 	return nil
 }

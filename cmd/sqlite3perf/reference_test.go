@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
@@ -24,7 +25,7 @@ const referenceFile = "../../docs/commands.md"
 // TestReference checks that docs/commands.md has the help texts of all commands. With -update it
 // writes the file.
 func TestReference(t *testing.T) {
-	root := rootCommand(processEnvironment())
+	root := rootCommand(cli.ProcessEnvironment())
 	want := reference(root)
 	if *update {
 		if err := os.WriteFile(referenceFile, []byte(want), 0o644); err != nil {
@@ -58,11 +59,11 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	}
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
 	fmt.Fprintf(&b, "## Exit status\n\n%s\n\n## Configuration\n\n%s\n", oneLine(status), configurationText)
-	names := map[reach][]string{}
-	for _, name := range slices.Sorted(slices.Values(flagNames(root))) {
-		names[reachOf(root, name)] = append(names[reachOf(root, name)], "`"+name+"`")
+	names := map[cli.Reach][]string{}
+	for _, name := range slices.Sorted(slices.Values(cli.FlagNames(root))) {
+		names[cli.ReachOf(root, name)] = append(names[cli.ReachOf(root, name)], "`"+name+"`")
 	}
-	delete(names, harmless)
+	delete(names, cli.Harmless)
 	for _, r := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[r], ", "), r)
 	}
@@ -73,10 +74,10 @@ These mean the same in every command that names them below. [drivers.md](drivers
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
-	for _, group := range append(flagGroups, "") {
+	for _, group := range append(cli.FlagGroups, "") {
 		fmt.Fprintf(&b, "\n### %s\n\n", groupTitle(group))
 		for _, name := range flags {
-			if groupOf(shared[name]) == group {
+			if cli.GroupOf(shared[name]) == group {
 				b.WriteString(describe(shared[name]))
 			}
 		}
@@ -129,7 +130,7 @@ func commandName(c *cobra.Command) string {
 func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	count := map[string]int{}
 	most := map[string]*pflag.Flag{}
-	for _, c := range subcommands(root) {
+	for _, c := range cli.Subcommands(root) {
 		if c.Hidden {
 			continue
 		}
@@ -160,7 +161,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		switch s := shared[f.Name]; {
 		case f.Name == "help" || f.Hidden:
 		case s != nil && describe(s) == text:
-			also[groupOf(s)] = append(also[groupOf(s)], f.Name)
+			also[cli.GroupOf(s)] = append(also[cli.GroupOf(s)], f.Name)
 		default:
 			own += text
 		}
@@ -169,7 +170,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	if own != "" {
 		own += "\n"
 	}
-	for _, group := range append(flagGroups, "") {
+	for _, group := range append(cli.FlagGroups, "") {
 		if names := also[group]; names != nil {
 			slices.Sort(names)
 			list = append(list, fmt.Sprintf("[%s](#%s): %s", groupTitle(group), document.Slug(groupTitle(group)), strings.Join(names, ", ")))

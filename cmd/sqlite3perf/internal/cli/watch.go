@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"github.com/schollz/progressbar/v3"
@@ -6,17 +6,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// watcher shows the progress of a job on standard error: as a bar if the number of rows is known
+// Watcher shows the progress of a job on standard error: as a bar if the number of rows is known
 // and the stream is a terminal, otherwise as plain lines.
-type watcher struct {
+type Watcher struct {
 	display
 	of   int64                           // expected number of rows; 0 if unknown
 	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
-func newWatcher(env *environment, quiet bool, of int64, line func(*protocol.Progress) string) *watcher {
-	w := &watcher{display: display{w: env.stderr, quiet: quiet}, of: of, line: line}
-	if env.stderrWidth > 0 && !quiet && of > 0 {
+func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Progress) string) *Watcher {
+	w := &Watcher{display: display{w: env.Stderr, quiet: quiet}, of: of, line: line}
+	if env.StderrWidth > 0 && !quiet && of > 0 {
 		w.bar = newBar(env, of,
 			progressbar.OptionSetWidth(30),
 			progressbar.OptionShowCount(),
@@ -27,9 +27,9 @@ func newWatcher(env *environment, quiet bool, of int64, line func(*protocol.Prog
 	return w
 }
 
-// every returns the interval in ms at which the worker should report. It is lines for plain lines,
+// Every returns the interval in ms at which the worker should report. It is lines for plain lines,
 // and shorter for a bar.
-func (w *watcher) every(lines int64) int64 {
+func (w *Watcher) Every(lines int64) int64 {
 	switch {
 	case w.quiet:
 		return 0
@@ -39,7 +39,7 @@ func (w *watcher) every(lines int64) int64 {
 	return lines
 }
 
-func (w *watcher) progress(p *protocol.Progress) {
+func (w *Watcher) Progress(p *protocol.Progress) {
 	if w.quiet {
 		return
 	}
@@ -54,6 +54,6 @@ func (w *watcher) progress(p *protocol.Progress) {
 		return
 	}
 	if s := w.line(p); s != "" {
-		w.say("%s", s)
+		w.Say("%s", s)
 	}
 }

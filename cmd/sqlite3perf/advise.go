@@ -29,7 +29,7 @@ import (
 
 func adviseCommand(env *cli.Environment) *cobra.Command {
 	o := &adviseOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
 		Long: `Advise measures drivers on workloads, as run does, and gathers what else matters for

@@ -26,7 +26,7 @@ import (
 
 func bisectCommand(env *cli.Environment) *cobra.Command {
 	o := &bisectOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "bisect DRIVER@FIRST..LAST",
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
 		Long: `Bisect compares releases of a driver with the first of a range, each time both in the

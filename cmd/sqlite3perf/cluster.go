@@ -31,7 +31,7 @@ import (
 
 func clusterCommand(env *cli.Environment) *cobra.Command {
 	o := &clusterOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows

@@ -24,7 +24,7 @@ import (
 
 func compareCommand(env *cli.Environment) *cobra.Command {
 	o := &compareOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver

@@ -30,7 +30,7 @@ import (
 
 func diffCommand(env *cli.Environment) *cobra.Command {
 	o := &diffOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the
@@ -372,7 +372,7 @@ func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered
 	case ctx.Err() == nil && limited.Err() != nil:
 		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
 	case isJob:
-		err = cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
+		err = cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(cli.Flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
 	}
 	if w.name == "" {
 		return nil, fmt.Errorf("%s: %w", ref.Name, err)

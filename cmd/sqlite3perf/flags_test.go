@@ -82,7 +82,7 @@ func TestJobFlags(t *testing.T) {
 		}
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			flag, ok := jobFlags[name]
+			flag, ok := cli.JobFlags[name]
 			seen[name] = true
 			switch long, isLong := strings.CutPrefix(flag, "--"); {
 			case without[name] != "" && !ok:
@@ -93,7 +93,7 @@ func TestJobFlags(t *testing.T) {
 			}
 		}
 	}
-	for name := range jobFlags {
+	for name := range cli.JobFlags {
 		if !seen[name] {
 			t.Errorf("no job has a field %s", name)
 		}
@@ -112,7 +112,7 @@ func TestFlagged(t *testing.T) {
 		"color red: want another (hue)":  {"want another", []protocol.Field{{Name: "color", Value: "red"}, {Name: "hue"}}},
 		"-d 0s: want a duration above 0": {"want a duration above 0", []protocol.Field{{Name: "duration_ms", Value: "0s"}}},
 	} {
-		if got := flagged(c.fields, c.problem); got != want {
+		if got := cli.Flagged(c.fields, c.problem); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 
 func gateCommand(env *cli.Environment) *cobra.Command {
 	o := &gateOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "gate --baseline BASELINE",
 		Short: "Fail if a driver has become slower, or wrong",
 		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for

@@ -21,7 +21,7 @@ import (
 
 func locksCommand(env *cli.Environment) *cobra.Command {
 	o := &lockOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of

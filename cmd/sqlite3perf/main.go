@@ -13,9 +13,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/database"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -100,7 +100,7 @@ var groups = []struct {
 	{"Decide", []func(*cli.Environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, clusterCommand}},
 	{"Look", []func(*cli.Environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
 	{learn, []func(*cli.Environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
-	{"One database of yours", []func(*cli.Environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},
+	{"One database of yours", []func(*cli.Environment) *cobra.Command{database.GenerateCommand, database.BenchCommand, database.PragmaCommand, database.ConcurrentCommand, database.PaginateCommand}},
 }
 
 func rootCommand(env *cli.Environment) *cobra.Command {
@@ -167,12 +167,6 @@ difference are called a tie.`,
 		return nil
 	}
 	return root
-}
-
-// withFlags returns the command with its flags.
-func withFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
-	add(c.Flags())
-	return c
 }
 
 // rootUsage is the template of the help of the tool itself. It is short, so that a terminal of 40

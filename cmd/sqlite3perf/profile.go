@@ -38,7 +38,7 @@ type profileOptions struct {
 
 func profileCommand(env *cli.Environment) *cobra.Command {
 	o := &profileOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
 		Short: "Show where the time of a phase goes",
 		Long: `Profile runs extra trials of one workload under profilers and says where the CPU time

@@ -19,7 +19,7 @@ import (
 
 func reproduceCommand(env *cli.Environment) *cobra.Command {
 	o := &reproduceOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "reproduce [STUDY]",
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's

@@ -28,7 +28,7 @@ import (
 
 func tuneCommand(env *cli.Environment) *cobra.Command {
 	o := &tuneOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
 		Long: `Tune searches for the settings that make a workload faster on a driver, and says what each

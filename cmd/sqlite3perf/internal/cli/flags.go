@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -197,4 +199,38 @@ func Words[V any](m map[string]V) string {
 func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
 	Reaching(f, ReachesOut, "allow-files")
+}
+
+// JobFlags has the flags that set the fields of jobs, by field.
+var JobFlags = map[string]string{
+	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
+	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
+	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
+	"files": "--allow-files",
+}
+
+// Flagged rewords a problem with fields of a job as a problem with the flags that set them.
+func Flagged(fields []protocol.Field, problem string) string {
+	var wrong, other []string
+	for _, f := range fields {
+		switch flag := cmp.Or(JobFlags[f.Name], f.Name); f.Value {
+		case "":
+			other = append(other, flag)
+		default:
+			wrong = append(wrong, flag+" "+f.Value)
+		}
+	}
+	if wrong != nil {
+		problem = strings.Join(wrong, " ") + ": " + problem
+	}
+	if other != nil {
+		problem += " (" + strings.Join(other, ", ") + ")"
+	}
+	return problem
+}
+
+// WithFlags returns the command with its flags.
+func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
+	add(c.Flags())
+	return c
 }

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func pragmaCommand(env *cli.Environment) *cobra.Command {
+func PragmaCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "pragma NAME[=VALUE]...",
 		Short: "Read pragmas, or set them and show the effect",
 		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ type concurrentOptions struct {
 	pool     string
 }
 
-func concurrentCommand(env *cli.Environment) *cobra.Command {
+func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{
 		Use:   "concurrent",

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -25,7 +25,7 @@ type benchOptions struct {
 	interval int
 }
 
-func benchCommand(env *cli.Environment) *cobra.Command {
+func BenchCommand(env *cli.Environment) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",

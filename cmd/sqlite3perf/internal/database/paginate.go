@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func paginateCommand(env *cli.Environment) *cobra.Command {
+func PaginateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	p := &protocol.Paginate{}
 	cmd := &cobra.Command{

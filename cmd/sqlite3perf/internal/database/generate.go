@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func generateCommand(env *cli.Environment) *cobra.Command {
+func GenerateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	g := &protocol.Generate{}
 	var interval int

@@ -1,7 +1,8 @@
-package main
+// Package database has the commands that work on one database of the user, which they keep. Each gives
+// the driver's worker one job, and prints its result.
+package database
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -66,34 +67,6 @@ type task struct {
 	proof *protocol.Proof // set after the database is opened
 }
 
-// jobFlags has the flags that set the fields of jobs, by field.
-var jobFlags = map[string]string{
-	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
-	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
-	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
-	"files": "--allow-files",
-}
-
-// flagged rewords a problem with fields of a job as a problem with the flags that set them.
-func flagged(fields []protocol.Field, problem string) string {
-	var wrong, other []string
-	for _, f := range fields {
-		switch flag := cmp.Or(jobFlags[f.Name], f.Name); f.Value {
-		case "":
-			other = append(other, flag)
-		default:
-			wrong = append(wrong, flag+" "+f.Value)
-		}
-	}
-	if wrong != nil {
-		problem = strings.Join(wrong, " ") + ": " + problem
-	}
-	if other != nil {
-		problem += " (" + strings.Join(other, ", ") + ")"
-	}
-	return problem
-}
-
 // use says what a job does with the database file.
 type use int
 
@@ -111,7 +84,7 @@ func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j pro
 	if err := t.request.Job.Check(); err != nil {
 		var wrong *protocol.FieldError
 		if errors.As(err, &wrong) {
-			err = errors.New(flagged(wrong.Fields, wrong.Problem))
+			err = errors.New(cli.Flagged(wrong.Fields, wrong.Problem))
 		}
 		return nil, cli.WrongUsage(err)
 	}
@@ -221,7 +194,7 @@ func (t *task) run(ctx context.Context, w *cli.Watcher) (*protocol.JobResult, er
 	case cli.Interrupted(stop) && ctx.Err() != nil:
 		return nil, cli.StatusError(cli.ExitInterrupted)
 	case errors.As(err, &told):
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(cli.Flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
 			return nil, cli.WrongUsage(err)
 		}

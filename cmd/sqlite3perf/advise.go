@@ -154,7 +154,7 @@ func (q inquiry) byName() map[string]build.Ref {
 // floor driver does not run them.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
-		floor := c.Ref.Known != nil && c.Ref.Known.Name == cli.Floor
+		floor := c.Ref.Known != nil && c.Ref.Known.Name == lab.Floor
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
@@ -248,7 +248,7 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment,
 	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			ref := refs[name]
-			if ref.Known != nil && ref.Known.Name == cli.Floor {
+			if ref.Known != nil && ref.Known.Name == lab.Floor {
 				continue
 			}
 			f, err := s.Builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
@@ -316,7 +316,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 // candidateNames lists the drivers of a run, except the floor driver.
 func candidateNames(run *result.Run) (names []string) {
 	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != cli.Floor {
+		if name := run.Cases[i].Driver; result.BaseDriver(name) != lab.Floor {
 			names = cli.With(names, name)
 		}
 	}

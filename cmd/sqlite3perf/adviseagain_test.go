@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -127,7 +128,7 @@ func TestMeasuredRefs(t *testing.T) {
 		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Proof: &protocol.Proof{ModuleVersion: c.measured}})
 	}
 	got := map[string]string{}
-	for name, ref := range (cli.Workshop{Known: known}).MeasuredRefs(t.Context(), stats.Analyze(run, cli.Floor)) {
+	for name, ref := range (cli.Workshop{Known: known}).MeasuredRefs(t.Context(), stats.Analyze(run, lab.Floor)) {
 		got[name] = ref.Version
 	}
 	want := map[string]string{"mattn": "v1.14.22", "modernc": "", "mattn@v1.14.30": "v1.14.30"}

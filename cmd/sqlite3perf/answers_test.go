@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -120,7 +121,7 @@ func TestAnswersShown(t *testing.T) {
 		for _, format := range c.formats {
 			env, out, _ := bufferedEnvironment()
 			o.Format = format
-			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, cli.Floor)), cli.ShowAgain(run.ID)); err != nil {
+			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, lab.Floor)), cli.ShowAgain(run.ID)); err != nil {
 				t.Fatal(err)
 			}
 			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
@@ -254,7 +255,7 @@ func TestHostileAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.Answer.Value = text
-			a := stats.Analyze(run, cli.Floor)
+			a := stats.Analyze(run, lab.Floor)
 			for _, format := range formats {
 				env, out, _ := bufferedEnvironment()
 				if err := q.show(t.Context(), env, &cli.OutputOptions{Format: format}, a); err == nil {

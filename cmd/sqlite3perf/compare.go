@@ -123,7 +123,7 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
 	}
-	return stats.CompareRun(stats.Analyze(run, cli.Floor)).Settled(), true
+	return stats.CompareRun(stats.Analyze(run, lab.Floor)).Settled(), true
 }
 
 func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysis) error {

@@ -85,10 +85,10 @@ func checkMachine(ctx context.Context, env *cli.Environment, o *doctorOptions) e
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	c.Version, c.Taken, c.Machine.Directory = cli.Version(), env.Now().UTC(), dir
-	err = examineTools(cli.Until(ctx, stop), shop, c)
+	err = examineTools(cli.Until(ctx, stop), shop.Builder, shop.Known, c)
 	if err == nil && !o.noNoise {
-		a := &besideItself{env: env, Workshop: shop, dir: scratch.Dir, show: show, stop: stop}
-		err = a.measure(ctx, c)
+		a := &besideItself{Builder: shop.Builder, Known: shop.Known, Dir: scratch.Dir, Show: show, Note: show.Note, Now: env.Now, CPUTime: env.CPUTime, Stop: stop}
+		err = a.measure(ctx, cli.Until(ctx, stop), c)
 	}
 	if err != nil {
 		return cli.UnlessInterrupted(stop, err)
@@ -104,17 +104,17 @@ func checkMachine(ctx context.Context, env *cli.Environment, o *doctorOptions) e
 }
 
 // examineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
-func examineTools(ctx context.Context, s cli.Workshop, c *result.Checkup) error {
+func examineTools(ctx context.Context, b *build.Builder, known []build.Known, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error
-	if c.Tools.Go, c.Tools.CC, err = s.Builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
+	if c.Tools.Go, c.Tools.CC, err = b.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
 		return err
 	}
 	c.Drivers = []result.DriverState{}
-	for i := range s.Known {
-		k := &s.Known[i]
+	for i := range known {
+		k := &known[i]
 		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := workerState(ctx, s, build.Ref{Name: k.Name, Known: k})
+		version, _, err := b.State(ctx, build.Ref{Name: k.Name, Known: k})
 		switch {
 		case errors.As(err, &unavailable):
 			d.Reason = &unavailable.Reason
@@ -130,11 +130,17 @@ func examineTools(ctx context.Context, s cli.Workshop, c *result.Checkup) error 
 
 // besideItself measures two equal cases of one driver side by side, to see how much they differ.
 type besideItself struct {
-	env *cli.Environment
-	cli.Workshop
-	dir  string
-	show *cli.Progress
-	stop <-chan struct{}
+	Builder *build.Builder
+	Known   []build.Known // drivers to choose from
+	Dir     string        // directory for databases
+	Show    interface {
+		lab.Building
+		lab.Progress
+	}
+	Note    func(format string, args ...any)
+	Now     func() time.Time
+	CPUTime func() (machine.CPUTime, bool)
+	Stop    <-chan struct{} // closed when no further trial is to begin
 }
 
 const (
@@ -144,12 +150,13 @@ const (
 	noiseScale    = "quick"
 )
 
-func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
-	ref, reason, err := a.driver(cli.Until(ctx, a.stop))
+// measure adds to c how much the cases differ. Workers are built until early ends.
+func (a *besideItself) measure(ctx, early context.Context, c *result.Checkup) error {
+	ref, reason, err := a.driver(early)
 	if c.NoNoise = reason; err != nil || reason != nil {
 		return err
 	}
-	w, err := readWorkload(noiseWorkload, false)
+	w, err := workload.Load(noiseWorkload)
 	if err != nil {
 		return err
 	}
@@ -161,10 +168,10 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	twin := *cases[0] // a matrix cannot contain the same driver twice
 	twin.ID = len(cases) + 1
 	cases = append(cases, &twin)
-	if err := lab.Prepare(cli.Until(ctx, a.stop), cases, a.Builder, a.show); err != nil {
+	if err := lab.Prepare(early, cases, a.Builder, a.Show); err != nil {
 		return err
 	}
-	observer, err := machine.Observe(a.dir)
+	observer, err := machine.Observe(a.Dir)
 	if err != nil {
 		return err
 	}
@@ -172,18 +179,18 @@ func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
 	for _, x := range cases {
 		run.Cases = append(run.Cases, x.Case)
 	}
-	a.show.Note("comparing %s with itself for %v", ref.Name, noiseTime)
+	a.Note("comparing %s with itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
-		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
-		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.CPUTime}, Noise: observer, Now: a.env.Now, Stop: a.stop,
+		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.Show,
+		Executor: &lab.Processes{Dir: a.Dir, Limit: time.Minute, CPUTime: a.CPUTime}, Noise: observer, Now: a.Now, Stop: a.Stop,
 	}
-	began := a.env.Now()
+	began := a.Now()
 	if err := l.Measure(ctx); err != nil || run.Stopped == result.StoppedInterrupted && run.Rounds < lab.MinRounds {
 		return err
 	}
-	took := a.env.Now().Sub(began)
+	took := a.Now().Sub(began)
 	c.Steal = run.Steal
-	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, cli.Floor), took)
+	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, lab.Floor), took)
 	if c.Noise != nil {
 		c.Noise.Speeds = observer.Speeds()
 	}
@@ -205,7 +212,7 @@ func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	var first *protocol.Reason
 	for _, k := range order {
 		ref := build.Ref{Name: k.Name, Known: k}
-		_, _, err := a.Builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
+		_, _, err := a.Builder.Worker(ctx, ref, func() { a.Show.Building(1, 1, k.Name) })
 		var unavailable *build.BuildError
 		switch {
 		case err == nil:

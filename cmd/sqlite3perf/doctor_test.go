@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -30,7 +30,7 @@ func equalCases(rounds int, value func(id, round int) int64) *result.Run {
 
 func TestNoiseOf(t *testing.T) {
 	jitter := func(id, round int) int64 { return 1e8 + int64((id*7+round*5)%11)*1e6 }
-	n, reason := noiseOf(stats.Analyze(equalCases(20, jitter), cli.Floor), 20*time.Second)
+	n, reason := noiseOf(stats.Analyze(equalCases(20, jitter), lab.Floor), 20*time.Second)
 	if reason != nil || n.Driver != "modernc" || n.Version != "v1" || n.Workload != "simple" || n.RoundNS != 1e9 || len(n.Phases) != 2 {
 		t.Fatalf("got %+v, %v", n, reason)
 	}
@@ -61,11 +61,11 @@ func TestLengths(t *testing.T) {
 func TestNoNoise(t *testing.T) {
 	run := equalCases(8, func(int, int) int64 { return 1e8 })
 	run.Trials[11].Status, run.Trials[11].Reason = result.Failed, &protocol.Reason{Code: protocol.CodeCrash, Message: "it crashed"}
-	if n, reason := noiseOf(stats.Analyze(run, cli.Floor), time.Second); n != nil || reason == nil || reason.Code != protocol.CodeCrash {
+	if n, reason := noiseOf(stats.Analyze(run, lab.Floor), time.Second); n != nil || reason == nil || reason.Code != protocol.CodeCrash {
 		t.Errorf("got %+v, %+v", n, reason)
 	}
 	run = equalCases(8, func(_, round int) int64 { return int64(round-1) * 1e8 })
-	if n, reason := noiseOf(stats.Analyze(run, cli.Floor), time.Second); n != nil || reason == nil || reason.Phase != "insert" {
+	if n, reason := noiseOf(stats.Analyze(run, lab.Floor), time.Second); n != nil || reason == nil || reason.Phase != "insert" {
 		t.Errorf("got %+v, %+v", n, reason)
 	}
 }

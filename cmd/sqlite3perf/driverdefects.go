@@ -118,7 +118,7 @@ func defectList(ctx context.Context, s cli.Workshop, env *cli.Environment, refs 
 		p := &prober{builder: s.Builder}
 		defer p.close()
 		for _, ref := range refs {
-			if ref.Name == cli.Floor {
+			if ref.Name == lab.Floor {
 				continue // no application uses the floor driver
 			}
 			l, err := p.worker(ctx, ref, func() { show.Say("building the worker for %s", ref.Name) })

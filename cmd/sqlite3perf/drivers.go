@@ -206,7 +206,7 @@ func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) 
 	if ref.Known != nil {
 		k = *ref.Known
 		k.Name = ref.Name
-		version, state, err = workerState(ctx, s, ref)
+		version, state, err = s.Builder.State(ctx, ref)
 	} else {
 		var proof protocol.Proof
 		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
@@ -223,7 +223,7 @@ func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) 
 	for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 		lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
 	}
-	if !unavailable && ref.Name != cli.Floor {
+	if !unavailable && ref.Name != lab.Floor {
 		lines = append(lines, defectLines(p.library(ctx, ref))...)
 	}
 	lines = append(lines, addedCostLines(k.AddedCost)...)
@@ -235,30 +235,6 @@ func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) 
 		notes = append(notes, indented("  "+line))
 	}
 	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
-}
-
-// workerState returns the version of a driver that would be measured, and the state of its worker.
-// The error is a [*build.BuildError] if the worker cannot be built.
-func workerState(ctx context.Context, s cli.Workshop, ref build.Ref) (version, state string, err error) {
-	version = cmp.Or(ref.Version, ref.Known.Version, "-")
-	if ref.Dir != "" {
-		version = "-"
-	}
-	if len(ref.Known.Command) > 0 {
-		_, with, err := s.Builder.Worker(ctx, ref, nil)
-		if err != nil {
-			return version, "unavailable", err
-		}
-		return with["module_version"], "found", nil
-	}
-	built, err := s.Builder.Built(ctx, ref)
-	switch {
-	case err != nil:
-		return version, "unavailable", err
-	case built:
-		return version, "built", nil
-	}
-	return version, "not built yet", nil
 }
 
 // featureTable returns a table with a row for each feature, and a column for each driver whose

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -230,7 +231,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, cli.Floor))...).Settled(), true
+			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, lab.Floor))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)

@@ -92,7 +92,7 @@ func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 // untilSettled lets the run end when its cases are settled, unless the user gave --rounds.
 func (o *runOptions) untilSettled(r *request) {
 	if !o.exact {
-		r.schedule.Settled = stats.UntilSettled(cli.Floor, r.precision)
+		r.schedule.Settled = stats.UntilSettled(lab.Floor, r.precision)
 	}
 }
 

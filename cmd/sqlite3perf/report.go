@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -67,7 +68,7 @@ show also has the other formats.`,
 			if err != nil {
 				return err
 			}
-			if a := stats.Analyze(run, cli.Floor); q != nil {
+			if a := stats.Analyze(run, lab.Floor); q != nil {
 				err = q.show(cmd.Context(), env, o, a)
 			} else {
 				err = write(env, o, a)

@@ -126,7 +126,7 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *cli.Environment, ru
 	case run.Compares != nil && run.Compares.Looks:
 		r.schedule.Settled = untilCompared
 	case run.Compares == nil && run.Schedule.Rounds == 0 && run.Precision > 0:
-		r.schedule.Settled = stats.UntilSettled(cli.Floor, run.Precision)
+		r.schedule.Settled = stats.UntilSettled(lab.Floor, run.Precision)
 	}
 	if run.Compares != nil {
 		r.print = o.comparisonPrinter(env)
@@ -237,7 +237,7 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 // resumeDrivers finds the drivers of a run in the versions that the run measured. They keep their
 // names in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
-	a := stats.Analyze(run, cli.Floor)
+	a := stats.Analyze(run, lab.Floor)
 	for _, name := range driversOf(run) {
 		ref, ok := r.retyped[name]
 		var err error

@@ -144,7 +144,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 	if failure == nil {
 		failure = cli.UnlessInterrupted(stop, nil) // also after a Ctrl-C during the last trial
 	}
-	return stats.Analyze(measured, cli.Floor), failure
+	return stats.Analyze(measured, lab.Floor), failure
 }
 
 // prepare does everything before the first trial. Its errors mean that there is nothing to measure.

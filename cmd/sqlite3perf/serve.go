@@ -163,7 +163,7 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 		}
 		return process.Users(m.Directory, cli.RunDirectory), true
 	}
-	return explorer.Options{Store: path, Users: users, Floor: cli.Floor, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+	return explorer.Options{Store: path, Users: users, Floor: lab.Floor, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
 		q := stored[a.Run.Answer.Question]

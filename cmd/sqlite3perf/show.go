@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -98,7 +99,7 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	if o.text != "" {
 		return writeWorkload(env, run, o.text)
 	}
-	a := stats.Analyze(run, cli.Floor)
+	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {
 		q, err := asksFor(&o.OutputOptions, run, o.figures)
 		if err != nil {
@@ -245,7 +246,7 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 	if run.Unsampled() != "" {
 		return nil, cli.Usagef("run %d has %s instead of samples, so it cannot be compared: name another run; runs lists them", run.ID, run.Unsampled())
 	}
-	return stats.Analyze(run, cli.Floor), nil
+	return stats.Analyze(run, lab.Floor), nil
 }
 
 // writeWorkload prints the text of a workload exactly as the run read it. The SQL files that the

@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -105,7 +106,7 @@ func Analyzed(ctx context.Context, storeFile string) Loader {
 		if err != nil {
 			return nil, err
 		}
-		return stats.Analyze(run, Floor), nil
+		return stats.Analyze(run, lab.Floor), nil
 	}
 }
 

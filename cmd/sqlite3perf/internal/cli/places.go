@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -216,9 +217,6 @@ func SumOf(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }
-
-// Floor is the driver with which all others are compared.
-const Floor = "native"
 
 const RunDirectory = "sqlite3perf-run-"
 

@@ -24,6 +24,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -110,10 +111,11 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.output.SetFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
-type clusterTrial struct {
+// plannedTrial is a trial that has not begun, or whose results are not summed up.
+type plannedTrial struct {
 	cluster.ClusterTrial
-	ref build.Ref
-	job protocol.Cluster
+	Ref build.Ref
+	Job protocol.Cluster
 }
 
 func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOptions) error {
@@ -143,18 +145,18 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 		if err != nil {
 			return err
 		}
-		if t.ref = refs[0]; t.ref.Known == nil {
+		if t.Ref = refs[0]; t.Ref.Known == nil {
 			continue
 		}
-		switch several := t.ref.Known.Kind == driver.Cluster; {
+		switch several := t.Ref.Known.Kind == driver.Cluster; {
 		case several && t.Nodes == 0:
 			return cli.Usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
 		case !several && t.Nodes > 0:
 			return cli.Usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
-	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
-		if err := t.ref.Ready(ctx); err != nil {
+	for _, t := range []plannedTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
+		if err := t.Ref.Ready(ctx); err != nil {
 			return cli.Incomplete(err)
 		}
 	}
@@ -275,7 +277,7 @@ func (o *clusterOptions) checkNumbers() error {
 }
 
 // trials checks the flags and returns the trials to run.
-func (o *clusterOptions) trials() ([]clusterTrial, error) {
+func (o *clusterOptions) trials() ([]plannedTrial, error) {
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
 	}
@@ -302,16 +304,16 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []clusterTrial
+	var list []plannedTrial
 	if o.local != noDriver {
-		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, build.Ref{}, job})
+		list = append(list, plannedTrial{ClusterTrial: cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, Job: job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
 				break // a cluster of one node has no network
 			}
-			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, build.Ref{}, job}
+			t := plannedTrial{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
@@ -348,49 +350,70 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	return s, nil
 }
 
-func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []clusterTrial, show *cli.Progress) (*cluster.Clusters, error) {
-	out := &cluster.Clusters{}
+func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []plannedTrial, show *cli.Progress) (*cluster.Clusters, error) {
 	scratch, observer, err := cli.Observed(dir) // before anything is built
 	if err != nil {
-		return out, err
+		return &cluster.Clusters{}, err
 	}
 	defer scratch.Remove()
-	executables := map[string]string{}
+	m := &measurementOfClusters{
+		Trials: trials, Executables: map[string]string{}, Rounds: o.rounds, Harms: o.kills + o.cuts, Limit: o.trialLimit + o.asked(),
+		Dir: scratch.Dir, Observer: observer, Note: show.Note,
+	}
 	for i := range trials {
 		t := &trials[i]
-		if executables[t.Driver] != "" {
+		if m.Executables[t.Driver] != "" {
 			continue
 		}
-		if executables[t.Driver], err = shop.Worker(ctx, t.ref, show.Note); err != nil {
-			return out, err
+		if m.Executables[t.Driver], err = shop.Worker(ctx, t.Ref, show.Note); err != nil {
+			return &cluster.Clusters{}, err
 		}
 	}
-	out.Machine = cli.MachineIn(observer.Machine, dir)
-	results := make([][]*protocol.Clustered, len(trials))
+	out, err := m.Run(ctx)
+	out.Machine.Directory = dir // the scratch directory will be gone when users read this
+	return out, err
+}
+
+// measurementOfClusters runs trials of clusters and of a local driver, in shuffled order.
+type measurementOfClusters struct {
+	Trials      []plannedTrial
+	Executables map[string]string // paths of the workers' executables, by driver
+	Rounds      int
+	Harms       int           // how many times a leader is killed or cut off in each trial
+	Limit       time.Duration // a trial that takes longer is ended
+	Dir         string        // directory for databases
+	Observer    *machine.Observer
+	Note        func(format string, args ...any)
+}
+
+// Run measures all rounds. If it returns an error, the results have what was measured before.
+func (m *measurementOfClusters) Run(ctx context.Context) (*cluster.Clusters, error) {
+	out := &cluster.Clusters{Machine: m.Observer.Machine}
+	results := make([][]*protocol.Clustered, len(m.Trials))
 	var failed error
 	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
-	for n := range o.rounds * len(trials) {
-		if n%len(trials) == 0 {
-			observer.BeforeRound(n / len(trials))
-			order = rand.Perm(len(trials))
+	for n := range m.Rounds * len(m.Trials) {
+		if n%len(m.Trials) == 0 {
+			m.Observer.BeforeRound(n / len(m.Trials))
+			order = rand.Perm(len(m.Trials))
 		}
-		i := order[n%len(trials)]
-		t := &trials[i]
-		show.Note("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
-		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, show)
+		i := order[n%len(m.Trials)]
+		t := &m.Trials[i]
+		m.Note("%d/%d %s", n+1, m.Rounds*len(m.Trials), t.Name())
+		res, err := m.one(ctx, filepath.Join(m.Dir, strconv.Itoa(n+1)), t)
 		if err != nil {
 			failed = err
 			break
 		}
 		results[i] = append(results[i], res)
 	}
-	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
-	out.Trials = sum(trials, results)
+	out.Warnings = append(m.Observer.BeforeRun(), m.Observer.AfterRun()...)
+	out.Trials = sum(m.Trials, results)
 	return out, failed
 }
 
 // sum merges the results of all rounds of each trial that have a result.
-func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
+func sum(trials []plannedTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial
 		if len(results[i]) == 0 {
@@ -402,7 +425,7 @@ func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster
 			if t.Result, err = lab.SumClustered(good); err != nil {
 				t.Reason = err.Error()
 			}
-			for k := range trials[i].job.Loads {
+			for k := range trials[i].Job.Loads {
 				rates := make([]float64, len(results[i]))
 				for n, r := range results[i] {
 					if rates[n] = math.NaN(); r != nil {
@@ -428,22 +451,22 @@ func (o *clusterOptions) asked() time.Duration {
 
 // one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
 // returns an error only if ctx has ended or the lab failed.
-func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *cli.Progress) (*protocol.Clustered, error) {
+func (m *measurementOfClusters) one(ctx context.Context, dir string, t *plannedTrial) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	harms := 0
-	res, err := lab.RunJob(ctx, executable, lab.JobRequest{
-		Job: protocol.Job{Cluster: &t.job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.ref, Mark: dir,
-		Limit: o.trialLimit + o.asked(),
+	res, err := lab.RunJob(ctx, m.Executables[t.Driver], lab.JobRequest{
+		Job: protocol.Job{Cluster: &t.Job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.Ref, Mark: dir,
+		Limit: m.Limit,
 		Ready: func(p *protocol.Proof) {
 			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
 		},
 		Progress: func(p *protocol.Progress) {
 			if h := p.Harm; h != nil {
 				harms++
-				show.Note("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
+				m.Note("%d/%d %s: node %s, no write was acknowledged for %v", harms, m.Harms, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
 			}
 		},
 	}, nil)

@@ -32,10 +32,10 @@ func TestClusterSum(t *testing.T) {
 	load := protocol.ClusterLoad{Clients: 1, Batch: 5}
 	good := &protocol.Clustered{Loads: []protocol.LoadResult{{ClusterLoad: load, WallNS: 1e9, Acknowledged: s, Visible: s}}}
 	job := protocol.Cluster{Loads: []protocol.ClusterLoad{load}}
-	trials := []clusterTrial{
-		{ClusterTrial: cluster.ClusterTrial{Driver: "some", Reason: "not leader"}, job: job},
-		{ClusterTrial: cluster.ClusterTrial{Driver: "none", Reason: "not leader"}, job: job},
-		{ClusterTrial: cluster.ClusterTrial{Driver: "not begun"}, job: job},
+	trials := []plannedTrial{
+		{ClusterTrial: cluster.ClusterTrial{Driver: "some", Reason: "not leader"}, Job: job},
+		{ClusterTrial: cluster.ClusterTrial{Driver: "none", Reason: "not leader"}, Job: job},
+		{ClusterTrial: cluster.ClusterTrial{Driver: "not begun"}, Job: job},
 	}
 	got := sum(trials, [][]*protocol.Clustered{{good, nil, good}, {nil, nil, nil}, nil})
 	if len(got) != 2 {

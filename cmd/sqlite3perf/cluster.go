@@ -1,15 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,11 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -111,13 +102,6 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.output.SetFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
-// plannedTrial is a trial that has not begun, or whose results are not summed up.
-type plannedTrial struct {
-	cluster.ClusterTrial
-	Ref build.Ref
-	Job protocol.Cluster
-}
-
 func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOptions) error {
 	if err := o.output.Check(); err != nil {
 		return err
@@ -155,7 +139,7 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 			return cli.Usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
-	for _, t := range []plannedTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
+	for _, t := range []cluster.Planned{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
 		if err := t.Ref.Ready(ctx); err != nil {
 			return cli.Incomplete(err)
 		}
@@ -277,7 +261,7 @@ func (o *clusterOptions) checkNumbers() error {
 }
 
 // trials checks the flags and returns the trials to run.
-func (o *clusterOptions) trials() ([]plannedTrial, error) {
+func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
 	}
@@ -304,16 +288,16 @@ func (o *clusterOptions) trials() ([]plannedTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []plannedTrial
+	var list []cluster.Planned
 	if o.local != noDriver {
-		list = append(list, plannedTrial{ClusterTrial: cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, Job: job})
+		list = append(list, cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, Job: job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
 				break // a cluster of one node has no network
 			}
-			t := plannedTrial{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
+			t := cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
@@ -350,13 +334,13 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	return s, nil
 }
 
-func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []plannedTrial, show *cli.Progress) (*cluster.Clusters, error) {
+func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []cluster.Planned, show *cli.Progress) (*cluster.Clusters, error) {
 	scratch, observer, err := cli.Observed(dir) // before anything is built
 	if err != nil {
 		return &cluster.Clusters{}, err
 	}
 	defer scratch.Remove()
-	m := &measurementOfClusters{
+	m := &cluster.Measurement{
 		Trials: trials, Executables: map[string]string{}, Rounds: o.rounds, Harms: o.kills + o.cuts, Limit: o.trialLimit + o.asked(),
 		Dir: scratch.Dir, Observer: observer, Note: show.Note,
 	}
@@ -374,72 +358,6 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// measurementOfClusters runs trials of clusters and of a local driver, in shuffled order.
-type measurementOfClusters struct {
-	Trials      []plannedTrial
-	Executables map[string]string // paths of the workers' executables, by driver
-	Rounds      int
-	Harms       int           // how many times a leader is killed or cut off in each trial
-	Limit       time.Duration // a trial that takes longer is ended
-	Dir         string        // directory for databases
-	Observer    *machine.Observer
-	Note        func(format string, args ...any)
-}
-
-// Run measures all rounds. If it returns an error, the results have what was measured before.
-func (m *measurementOfClusters) Run(ctx context.Context) (*cluster.Clusters, error) {
-	out := &cluster.Clusters{Machine: m.Observer.Machine}
-	results := make([][]*protocol.Clustered, len(m.Trials))
-	var failed error
-	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
-	for n := range m.Rounds * len(m.Trials) {
-		if n%len(m.Trials) == 0 {
-			m.Observer.BeforeRound(n / len(m.Trials))
-			order = rand.Perm(len(m.Trials))
-		}
-		i := order[n%len(m.Trials)]
-		t := &m.Trials[i]
-		m.Note("%d/%d %s", n+1, m.Rounds*len(m.Trials), t.Name())
-		res, err := m.one(ctx, filepath.Join(m.Dir, strconv.Itoa(n+1)), t)
-		if err != nil {
-			failed = err
-			break
-		}
-		results[i] = append(results[i], res)
-	}
-	out.Warnings = append(m.Observer.BeforeRun(), m.Observer.AfterRun()...)
-	out.Trials = sum(m.Trials, results)
-	return out, failed
-}
-
-// sum merges the results of all rounds of each trial that have a result.
-func sum(trials []plannedTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
-	for i := range trials {
-		t := &trials[i].ClusterTrial
-		if len(results[i]) == 0 {
-			continue // the command was interrupted before the trial
-		}
-		good := slices.DeleteFunc(slices.Clone(results[i]), func(r *protocol.Clustered) bool { return r == nil })
-		if len(good) > 0 {
-			var err error
-			if t.Result, err = lab.SumClustered(good); err != nil {
-				t.Reason = err.Error()
-			}
-			for k := range trials[i].Job.Loads {
-				rates := make([]float64, len(results[i]))
-				for n, r := range results[i] {
-					if rates[n] = math.NaN(); r != nil {
-						rates[n] = cluster.RowsPerSecond(&r.Loads[k])
-					}
-				}
-				t.Rates = append(t.Rates, rates)
-			}
-		}
-		list = append(list, *t)
-	}
-	return list
-}
-
 // asked returns the estimated time of a trial: two durations for each load or, if leaders are
 // killed or cut off, the duration of each harm with the time that the cluster may take to recover.
 func (o *clusterOptions) asked() time.Duration {
@@ -447,41 +365,4 @@ func (o *clusterOptions) asked() time.Duration {
 		return time.Duration(n) * (o.duration + 2*o.patience)
 	}
 	return time.Duration(2*len(o.clients)*len(o.batches)) * o.duration
-}
-
-// one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
-// returns an error only if ctx has ended or the lab failed.
-func (m *measurementOfClusters) one(ctx context.Context, dir string, t *plannedTrial) (*protocol.Clustered, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	harms := 0
-	res, err := lab.RunJob(ctx, m.Executables[t.Driver], lab.JobRequest{
-		Job: protocol.Job{Cluster: &t.Job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.Ref, Mark: dir,
-		Limit: m.Limit,
-		Ready: func(p *protocol.Proof) {
-			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
-		},
-		Progress: func(p *protocol.Progress) {
-			if h := p.Harm; h != nil {
-				harms++
-				m.Note("%d/%d %s: node %s, no write was acknowledged for %v", harms, m.Harms, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
-			}
-		},
-	}, nil)
-	var told *lab.JobError
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &told):
-		t.Reason = told.Reason.Message + conditions.Said(&told.Reason)
-	case err != nil:
-		return nil, err
-	case res.Interrupted:
-		t.Reason = "the worker stopped before it had done everything"
-	default:
-		return res.Cluster, nil
-	}
-	return nil, nil
 }

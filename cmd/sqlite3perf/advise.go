@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -158,7 +159,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
-		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
+		if slices.ContainsFunc(q.work, func(w questions) bool { return w.Name == c.Workload }) {
 			continue
 		}
 		q.work = append(q.work, askedOf(c, adviceExecutions))
@@ -317,7 +318,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 func candidateNames(run *result.Run) (names []string) {
 	for i := range run.Cases {
 		if name := run.Cases[i].Driver; result.BaseDriver(name) != lab.Floor {
-			names = cli.With(names, name)
+			names = distinct.Append(names, name)
 		}
 	}
 	return names

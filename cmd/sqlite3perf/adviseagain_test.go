@@ -102,7 +102,7 @@ func TestAskedAgain(t *testing.T) {
 			}
 			continue
 		}
-		if len(work) != 1 || silent != nil || work[0].name != c.kept.Name || work[0].job.Plan == nil || work[0].settings["pool_size"] != "1" || work[0].settings["journal_mode"] != "wal" {
+		if len(work) != 1 || silent != nil || work[0].Name != c.kept.Name || work[0].Job.Plan == nil || work[0].Settings["pool_size"] != "1" || work[0].Settings["journal_mode"] != "wal" {
 			t.Errorf("%s: %+v, %q", name, work, silent)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -28,7 +29,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	run := base.Run
 	var drivers, workloads []string
 	for _, c := range run.Cases {
-		drivers, workloads = cli.With(drivers, c.Driver), cli.With(workloads, c.Workload)
+		drivers, workloads = distinct.Append(drivers, c.Driver), distinct.Append(workloads, c.Workload)
 	}
 	if len(drivers) == 0 {
 		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
@@ -94,14 +95,14 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 				continue
 			}
 			if c.WorkloadSHA256 != w.SHA256() {
-				differences = cli.With(differences, w.Name+" has been changed")
+				differences = distinct.Append(differences, w.Name+" has been changed")
 			}
 			wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] = true
 			for name, v := range c.Parameters {
-				m.Parameters[name] = cli.With(m.Parameters[name], v)
+				m.Parameters[name] = distinct.Append(m.Parameters[name], v)
 			}
 			for name, v := range c.Settings {
-				m.Settings[name] = cli.With(m.Settings[name], v)
+				m.Settings[name] = distinct.Append(m.Settings[name], v)
 			}
 		}
 		maps.DeleteFunc(m.Parameters, func(name string, _ []int64) bool {

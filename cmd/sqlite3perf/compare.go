@@ -14,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -161,7 +162,7 @@ func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string 
 	var workloads []string
 	for _, x := range c.Cells {
 		if x.Rounds > 0 {
-			workloads = cli.With(workloads, x.Workload)
+			workloads = distinct.Append(workloads, x.Workload)
 		}
 	}
 	if workloads == nil || slices.ContainsFunc(workloads, func(w string) bool { return !slices.Contains(workload.Builtins(), w) }) {
@@ -365,7 +366,7 @@ func same(args []string) string {
 // driversOf lists the drivers of a run, in the order in which the user named them.
 func driversOf(run *result.Run) (names []string) {
 	for _, c := range run.Cases {
-		names = cli.With(names, c.Driver)
+		names = distinct.Append(names, c.Driver)
 	}
 	return names
 }

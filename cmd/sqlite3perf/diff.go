@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -91,10 +92,10 @@ const allWorkloads = "all"
 
 // questions are the statements that each driver runs on one database.
 type questions struct {
-	name     string // name of the workload; "" for statements without one
-	settings driver.Settings
-	job      protocol.Answers
-	begin    *lab.Case // case that fills the database first; nil if the database begins empty
+	Name     string // name of the workload; "" for statements without one
+	Settings driver.Settings
+	Job      protocol.Answers
+	Begin    *lab.Case // case that fills the database first; nil if the database begins empty
 }
 
 func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
@@ -148,11 +149,11 @@ func notKept(work []questions, d *diff.Diffed) string {
 	users := ofUsers(work)
 	for i := range work {
 		w := &work[i]
-		name := "the workload " + document.Line(w.name)
+		name := "the workload " + document.Line(w.Name)
 		// Recorded statements may contain values in their text.
-		replays := w.job.Plan != nil && slices.ContainsFunc(w.job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
+		replays := w.Job.Plan != nil && slices.ContainsFunc(w.Job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
 		switch {
-		case w.job.Files:
+		case w.Job.Files:
 			data = append(data, "files that --sql may have opened")
 		case replays || slices.Contains(users, name):
 			data = append(data, name+"'s data")
@@ -173,9 +174,9 @@ func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request
 	for _, side := range d.Sides {
 		for i := range work {
 			w := &work[i]
-			c := result.Case{Workload: cmp.Or(w.name, "statements"), Driver: side.Name, Settings: w.settings}
-			if w.begin != nil {
-				c.WorkloadSHA256, c.Scale, c.Parameters = w.begin.WorkloadSHA256, w.begin.Scale, w.begin.Parameters
+			c := result.Case{Workload: cmp.Or(w.Name, "statements"), Driver: side.Name, Settings: w.Settings}
+			if w.Begin != nil {
+				c.WorkloadSHA256, c.Scale, c.Parameters = w.Begin.WorkloadSHA256, w.Begin.Scale, w.Begin.Parameters
 			}
 			c.ID = len(run.Cases) + 1
 			run.Cases = append(run.Cases, c)
@@ -268,15 +269,15 @@ func ofUsers(work []questions) (names []string) {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
 	}
 	for i := range work {
-		p := work[i].job.Plan
+		p := work[i].Job.Plan
 		if p == nil {
 			continue
 		}
 		replayed := slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 			return ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, recorded)
 		})
-		if work[i].job.Loaded || replayed {
-			names = append(names, "the workload "+document.Line(work[i].name))
+		if work[i].Job.Loaded || replayed {
+			names = append(names, "the workload "+document.Line(work[i].Name))
 		}
 	}
 	return names
@@ -330,78 +331,96 @@ const rowsReported = 100
 // questionsOf returns a job of questions that uses one connection.
 func questionsOf(name string, s driver.Settings, job protocol.Answers) questions {
 	job.Rows = rowsReported
-	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: job}
+	return questions{Name: name, Settings: s.With(driver.Settings{"pool_size": "1"}), Job: job}
 }
 
 func askedOf(c *lab.Case, executions int) questions {
 	q := questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
-	q.begin = c
+	q.Begin = c
 	return q
-}
-
-type asker struct {
-	*request
-	limit       time.Duration // time limit for the answers to one set of questions
-	dir         string
-	refs        []build.Ref
-	executables []string // paths of the workers' executables, by index of the driver
-	databases   int      // number of databases created so far
-}
-
-func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
-	limited, cancel := context.WithTimeout(ctx, x.limit)
-	defer cancel()
-	x.databases++
-	path := filepath.Join(x.dir, fmt.Sprintf("%d.db", x.databases))
-	if w.begin != nil {
-		if err := w.begin.CopyTo(limited, path); err != nil {
-			return nil, err
-		}
-	}
-	settings, ref := w.settings, x.refs[i]
-	if ref.Known != nil && w.begin != nil {
-		settings = lab.Asked(ref.Known.Info, settings, w.begin.Given)
-	}
-	a, err := lab.Answers(limited, x.executables[i], lab.JobRequest{
-		Job: protocol.Job{Answers: &w.job}, Path: path, Settings: settings, Seed: x.matrix.Seed, Ref: ref,
-	}, nil)
-	failed, isJob := errors.AsType[*lab.JobError](err)
-	switch {
-	case err == nil:
-		return a, nil
-	case ctx.Err() == nil && limited.Err() != nil:
-		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
-	case isJob:
-		err = cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(cli.Flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code))
-	}
-	if w.name == "" {
-		return nil, fmt.Errorf("%s: %w", ref.Name, err)
-	}
-	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.name, err)
 }
 
 // diff runs the statements on each driver, and compares all answers with those of the first driver.
 func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *cli.Progress) (*diff.Diffed, error) {
-	x := &asker{request: r, limit: o.trialLimit, refs: refs}
+	x := &asker{
+		Refs: refs, Seed: r.matrix.Seed, Executions: o.executions, Limit: o.trialLimit, Note: show.Note,
+		TooLong: fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit),
+		Refused: func(e *lab.JobError) error {
+			return cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(cli.Flagged(e.Reason.Fields, e.Reason.Message)), conditions.Said(&e.Reason), e.Reason.Code))
+		},
+	}
 	for _, ref := range refs {
 		path, err := r.Worker(ctx, ref, show.Note)
 		if err != nil {
 			return nil, err
 		}
-		x.executables = append(x.executables, path)
+		x.Executables = append(x.Executables, path)
 	}
 	scratch, err := cli.NewScratch(r.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer scratch.Remove()
-	x.dir = scratch.Dir
-	d := &diff.Diffed{Seed: r.matrix.Seed, Most: o.executions}
+	x.Dir = scratch.Dir
+	return x.Compare(ctx, work)
+}
+
+// asker asks drivers for the answers to statements.
+type asker struct {
+	Refs        []build.Ref
+	Executables []string // paths of the workers' executables, by index of the driver
+	Dir         string   // directory for databases
+	Seed        uint64
+	Executions  int                         // number of executions of each statement that are compared
+	Limit       time.Duration               // time limit for the answers to one set of questions
+	TooLong     error                       // error if that is over
+	Refused     func(e *lab.JobError) error // returns the error to report if a worker refuses the job
+	Note        func(format string, args ...any)
+
+	databases int // number of databases created so far
+}
+
+func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
+	limited, cancel := context.WithTimeout(ctx, x.Limit)
+	defer cancel()
+	x.databases++
+	path := filepath.Join(x.Dir, fmt.Sprintf("%d.db", x.databases))
+	if w.Begin != nil {
+		if err := w.Begin.CopyTo(limited, path); err != nil {
+			return nil, err
+		}
+	}
+	settings, ref := w.Settings, x.Refs[i]
+	if ref.Known != nil && w.Begin != nil {
+		settings = lab.Asked(ref.Known.Info, settings, w.Begin.Given)
+	}
+	a, err := lab.Answers(limited, x.Executables[i], lab.JobRequest{
+		Job: protocol.Job{Answers: &w.Job}, Path: path, Settings: settings, Seed: x.Seed, Ref: ref,
+	}, nil)
+	failed, isJob := errors.AsType[*lab.JobError](err)
+	switch {
+	case err == nil:
+		return a, nil
+	case ctx.Err() == nil && limited.Err() != nil:
+		err = x.TooLong
+	case isJob:
+		err = x.Refused(failed)
+	}
+	if w.Name == "" {
+		return nil, fmt.Errorf("%s: %w", ref.Name, err)
+	}
+	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.Name, err)
+}
+
+// Compare runs the statements on each driver, and compares all answers with those of the first
+// driver.
+func (x *asker) Compare(ctx context.Context, work []questions) (*diff.Diffed, error) {
+	d := &diff.Diffed{Seed: x.Seed, Most: x.Executions}
 	var sides []*diff.Side
-	for i, ref := range refs {
+	for i, ref := range x.Refs {
 		s := &diff.Side{Name: ref.Name}
-		for j := range refs[:i] {
-			if refs[j].Name == ref.Name {
+		for j := range x.Refs[:i] {
+			if x.Refs[j].Name == ref.Name {
 				s.Name = ref.Name + " again"
 			}
 		}
@@ -409,19 +428,19 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")
 		}
 		for k := range work {
-			if name := work[k].name; name != "" {
-				show.Note("%s: %s", s.Name, name)
+			if name := work[k].Name; name != "" {
+				x.Note("%s: %s", s.Name, name)
 			}
 			a, err := x.answers(ctx, i, &work[k])
 			if err != nil {
 				return nil, err
 			}
-			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
+			s.Work = append(s.Work, diff.Work{Name: work[k].Name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
 			if a.TimesAsText {
-				d.TimesAsText = cli.With(d.TimesAsText, s.Name)
+				d.TimesAsText = distinct.Append(d.TimesAsText, s.Name)
 			}
 			for _, name := range a.Skipped {
-				d.Skipped = cli.With(d.Skipped, work[k].name+": "+name)
+				d.Skipped = distinct.Append(d.Skipped, work[k].Name+": "+name)
 			}
 		}
 		sides = append(sides, s)

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -308,7 +309,7 @@ func addedCostTable(known []build.Known) document.Document {
 			if lab.AddsTooMuch(p) {
 				mark = " *"
 				cause := c.Causes[p.Phase]
-				causes = cli.With(causes, cause)
+				causes = distinct.Append(causes, cause)
 				of[cause] = append(of[cause], k.Name+" "+p.Phase)
 			}
 			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -216,7 +217,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 	if out.Base != nil {
 		var names []string
 		for _, c := range r.cases {
-			names = cli.With(names, c.Driver)
+			names = distinct.Append(names, c.Driver)
 		}
 		out.Candidate = strings.Join(names, ", ")
 	}

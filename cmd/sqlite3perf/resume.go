@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -178,7 +179,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	for i := range run.Cases {
 		name := run.Cases[i].Driver
 		if _, ok := r.retyped[name]; !ok && !build.Released(name, r.Known) {
-			drivers = cli.With(drivers, name)
+			drivers = distinct.Append(drivers, name)
 		}
 	}
 	add("drivers", drivers...)

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -201,14 +200,6 @@ func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[strin
 
 // ErrRetype is the reason why a driver of a stored run is not run unless the user types it again.
 var ErrRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
-
-// With appends v to list unless the list contains it.
-func With[T comparable](list []T, v T) []T {
-	if slices.Contains(list, v) {
-		return list
-	}
-	return append(list, v)
-}
 
 // MaxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
 const MaxOwn = 1 << 30

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -138,7 +139,7 @@ const adviceExecutions = 20
 // inquiry has sets of statements and the drivers that run them.
 type inquiry struct {
 	refs []build.Ref
-	work []questions
+	work []diff.Questions
 }
 
 // byName returns the drivers by their names in the run. If a workload needs a variant of a driver,
@@ -159,10 +160,10 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
-		if slices.ContainsFunc(q.work, func(w questions) bool { return w.Name == c.Workload }) {
+		if slices.ContainsFunc(q.work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
 			continue
 		}
-		q.work = append(q.work, askedOf(c, adviceExecutions))
+		q.work = append(q.work, diff.AskedOf(c, adviceExecutions))
 	}
 	return q
 }
@@ -326,7 +327,7 @@ func candidateNames(run *result.Run) (names []string) {
 
 // askedAgain returns the statements of a run's workloads, each with the first combination of its
 // settings and parameters. silent has the reason for each workload that cannot be run again.
-func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
+func askedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []string) {
 	var seen []string
 	for i := range run.Cases {
 		c := &run.Cases[i]
@@ -343,7 +344,7 @@ func askedAgain(run *result.Run, foreign bool) (work []questions, silent []strin
 			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
 			continue
 		}
-		work = append(work, questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
+		work = append(work, diff.QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
 	}
 	return work, silent
 }

@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
-	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -90,14 +87,6 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 
 const allWorkloads = "all"
 
-// questions are the statements that each driver runs on one database.
-type questions struct {
-	Name     string // name of the workload; "" for statements without one
-	Settings driver.Settings
-	Job      protocol.Answers
-	Begin    *lab.Case // case that fills the database first; nil if the database begins empty
-}
-
 func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
 	if err := diff.Formats.Check(o.format); err != nil {
 		return cli.WrongUsage(err)
@@ -144,7 +133,7 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 
 // notKept says why a comparison must not be stored, or returns "". Stores never contain values of a
 // user's database or recording, so that users can pass stores on.
-func notKept(work []questions, d *diff.Diffed) string {
+func notKept(work []diff.Questions, d *diff.Diffed) string {
 	var data []string
 	users := ofUsers(work)
 	for i := range work {
@@ -168,7 +157,7 @@ func notKept(work []questions, d *diff.Diffed) string {
 
 // keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
 // failed.
-func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
+func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request, work []diff.Questions, d *diff.Diffed, started time.Time) int64 {
 	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
 	for _, side := range d.Sides {
@@ -192,7 +181,7 @@ func diffWriter(o *cli.OutputOptions, d *diff.Diffed) cli.AnswerWriter {
 	}
 }
 
-func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []questions, err error) {
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []diff.Questions, err error) {
 	for _, arg := range args {
 		if cli.IsWorkload(arg) {
 			return nil, nil, cli.Usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
@@ -235,19 +224,19 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
 // values, it uses the first.
-func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
+func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
 	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err
 	}
 	if err := r.oneValueEach("diff"); err != nil {
 		return nil, err
 	}
-	var work []questions
+	var work []diff.Questions
 	seen := map[string]bool{}
 	for _, c := range r.cases {
 		if !seen[c.Workload] {
 			seen[c.Workload] = true
-			work = append(work, askedOf(c, o.executions))
+			work = append(work, diff.AskedOf(c, o.executions))
 		}
 	}
 	return work, nil
@@ -264,7 +253,7 @@ func (r *request) oneValueEach(command string) error {
 
 // ofUsers returns the names of workloads whose answers contain a user's data: from a database, or
 // from a recording with the values of parameters.
-func ofUsers(work []questions) (names []string) {
+func ofUsers(work []diff.Questions) (names []string) {
 	recorded := func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
 	}
@@ -283,7 +272,7 @@ func ofUsers(work []questions) (names []string) {
 	return names
 }
 
-func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error) {
+func (o *diffOptions) askedOfStatements(alone bool) (work []diff.Questions, err error) {
 	settings := driver.Settings{}
 	if alone {
 		given, err := o.dsnSettings()
@@ -318,31 +307,17 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 		if list == nil {
 			return nil, cli.Usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
 		}
-		work = append(work, questionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
+		work = append(work, diff.QuestionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
 	}
 	if o.values || alone && len(o.sql) == 0 {
-		work = append(work, questionsOf("values", settings, protocol.Answers{Statements: diff.Probes(), Executions: o.executions, Files: o.allowFiles}))
+		work = append(work, diff.QuestionsOf("values", settings, protocol.Answers{Statements: diff.Probes(), Executions: o.executions, Files: o.allowFiles}))
 	}
 	return work, nil
 }
 
-const rowsReported = 100
-
-// questionsOf returns a job of questions that uses one connection.
-func questionsOf(name string, s driver.Settings, job protocol.Answers) questions {
-	job.Rows = rowsReported
-	return questions{Name: name, Settings: s.With(driver.Settings{"pool_size": "1"}), Job: job}
-}
-
-func askedOf(c *lab.Case, executions int) questions {
-	q := questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
-	q.Begin = c
-	return q
-}
-
 // diff runs the statements on each driver, and compares all answers with those of the first driver.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *cli.Progress) (*diff.Diffed, error) {
-	x := &asker{
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []diff.Questions, show *cli.Progress) (*diff.Diffed, error) {
+	x := &diff.Asker{
 		Refs: refs, Seed: r.matrix.Seed, Executions: o.executions, Limit: o.trialLimit, Note: show.Note,
 		TooLong: fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit),
 		Refused: func(e *lab.JobError) error {
@@ -363,107 +338,4 @@ func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, wo
 	defer scratch.Remove()
 	x.Dir = scratch.Dir
 	return x.Compare(ctx, work)
-}
-
-// asker asks drivers for the answers to statements.
-type asker struct {
-	Refs        []build.Ref
-	Executables []string // paths of the workers' executables, by index of the driver
-	Dir         string   // directory for databases
-	Seed        uint64
-	Executions  int                         // number of executions of each statement that are compared
-	Limit       time.Duration               // time limit for the answers to one set of questions
-	TooLong     error                       // error if that is over
-	Refused     func(e *lab.JobError) error // returns the error to report if a worker refuses the job
-	Note        func(format string, args ...any)
-
-	databases int // number of databases created so far
-}
-
-func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
-	limited, cancel := context.WithTimeout(ctx, x.Limit)
-	defer cancel()
-	x.databases++
-	path := filepath.Join(x.Dir, fmt.Sprintf("%d.db", x.databases))
-	if w.Begin != nil {
-		if err := w.Begin.CopyTo(limited, path); err != nil {
-			return nil, err
-		}
-	}
-	settings, ref := w.Settings, x.Refs[i]
-	if ref.Known != nil && w.Begin != nil {
-		settings = lab.Asked(ref.Known.Info, settings, w.Begin.Given)
-	}
-	a, err := lab.Answers(limited, x.Executables[i], lab.JobRequest{
-		Job: protocol.Job{Answers: &w.Job}, Path: path, Settings: settings, Seed: x.Seed, Ref: ref,
-	}, nil)
-	failed, isJob := errors.AsType[*lab.JobError](err)
-	switch {
-	case err == nil:
-		return a, nil
-	case ctx.Err() == nil && limited.Err() != nil:
-		err = x.TooLong
-	case isJob:
-		err = x.Refused(failed)
-	}
-	if w.Name == "" {
-		return nil, fmt.Errorf("%s: %w", ref.Name, err)
-	}
-	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.Name, err)
-}
-
-// Compare runs the statements on each driver, and compares all answers with those of the first
-// driver.
-func (x *asker) Compare(ctx context.Context, work []questions) (*diff.Diffed, error) {
-	d := &diff.Diffed{Seed: x.Seed, Most: x.Executions}
-	var sides []*diff.Side
-	for i, ref := range x.Refs {
-		s := &diff.Side{Name: ref.Name}
-		for j := range x.Refs[:i] {
-			if x.Refs[j].Name == ref.Name {
-				s.Name = ref.Name + " again"
-			}
-		}
-		if ref.Known != nil {
-			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")
-		}
-		for k := range work {
-			if name := work[k].Name; name != "" {
-				x.Note("%s: %s", s.Name, name)
-			}
-			a, err := x.answers(ctx, i, &work[k])
-			if err != nil {
-				return nil, err
-			}
-			s.Work = append(s.Work, diff.Work{Name: work[k].Name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
-			if a.TimesAsText {
-				d.TimesAsText = distinct.Append(d.TimesAsText, s.Name)
-			}
-			for _, name := range a.Skipped {
-				d.Skipped = distinct.Append(d.Skipped, work[k].Name+": "+name)
-			}
-		}
-		sides = append(sides, s)
-		d.Sides = append(d.Sides, diff.DiffSideOf(s.Name, s.Work[0].Proof))
-	}
-	compare := func() {
-		d.Results = nil
-		for _, s := range sides[1:] {
-			d.Results = append(d.Results, diff.Compare(sides[0], s))
-		}
-	}
-	if compare(); !d.Differ() {
-		return d, nil
-	}
-	// A driver whose answers differ may itself answer differently each time, so the first one runs
-	// again.
-	for k := range work {
-		a, err := x.answers(ctx, 0, &work[k])
-		if err != nil {
-			return nil, err
-		}
-		sides[0].Work[k].Again = a.Answers
-	}
-	compare()
-	return d, nil
 }

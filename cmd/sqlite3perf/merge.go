@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -156,7 +157,7 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 		return err, nil
 	}
 	show.Merging(name, 0, 0)
-	scratch, err := cli.Beside(d.path)
+	scratch, err := process.Beside(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("a copy of %s: %w", name, err)
 	}
@@ -217,7 +218,7 @@ func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: make it readable", cli.Reason(err))
+		return fmt.Errorf("%w: make it readable", directory.Reason(err))
 	case info.IsDir():
 		return errors.New("it is a directory" + aStore)
 	case !info.Mode().IsRegular():
@@ -227,7 +228,7 @@ func readable(name string) error {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("%w: make it readable", cli.Reason(err))
+		return fmt.Errorf("%w: make it readable", directory.Reason(err))
 	}
 	f.Close()
 	if err = snapshot.Check(name); err != nil {

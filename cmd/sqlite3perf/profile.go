@@ -23,6 +23,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
@@ -186,9 +187,9 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 	case !fi.IsDir():
 		return cli.Usagef("-o %s is a file: profile writes several, so name a directory", r.into)
 	}
-	scratch, err := cli.Beside(filepath.Clean(r.into))
+	scratch, err := process.Beside(filepath.Clean(r.into))
 	if err != nil {
-		return cli.Usagef("-o %s: cannot write there: %w: name another directory", r.into, cli.Reason(err))
+		return cli.Usagef("-o %s: cannot write there: %w: name another directory", r.into, directory.Reason(err))
 	}
 	scratch.Remove()
 	known := readManifest(r.into)
@@ -242,8 +243,8 @@ func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	data, err := directory.ReadRegular(file, cli.MaxOwn)
-	return err == nil && m[name] == cli.SumOf(data)
+	data, err := directory.ReadRegular(file, directory.MaxOwn)
+	return err == nil && m[name] == directory.Sum(data)
 }
 
 func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions) error {
@@ -360,12 +361,12 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 		var data bytes.Buffer
 		err := write(&data)
 		if err == nil {
-			err = cli.Replace(filepath.Join(r.into, name), data.Bytes())
+			err = process.Replace(filepath.Join(r.into, name), data.Bytes())
 		}
 		if err != nil {
-			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), cli.Reason(err))
+			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), directory.Reason(err))
 		}
-		known[name] = cli.SumOf(data.Bytes())
+		known[name] = directory.Sum(data.Bytes())
 		answer.Files = append(answer.Files, name)
 		return nil
 	}
@@ -402,8 +403,8 @@ func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) e
 	for _, name := range slices.Sorted(maps.Keys(known)) {
 		fmt.Fprintf(&list, "%s  %s\n", known[name], name)
 	}
-	if err := cli.Replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), cli.Reason(err))
+	if err := process.Replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
+		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), directory.Reason(err))
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func aPage(file string) error {
 		return nil
 	}
 	if err != nil {
-		return cli.Usagef("%s: %w: name a file with -o", file, cli.Reason(err))
+		return cli.Usagef("%s: %w: name a file with -o", file, directory.Reason(err))
 	}
 	defer f.Close()
 	head := make([]byte, 4096)

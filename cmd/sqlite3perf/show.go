@@ -221,7 +221,7 @@ func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side s
 			return nil, cli.Usagef("%w: %s", err, reportHint)
 		}
 		defer f.Close()
-		run, err := report.ReadJSON(io.LimitReader(f, cli.MaxOwn)) // the JSON of a larger report is cut off, so parsing it fails
+		run, err := report.ReadJSON(io.LimitReader(f, directory.MaxOwn)) // the JSON of a larger report is cut off, so parsing it fails
 		if err != nil {
 			return nil, cli.Usagef("%s: %w: %s", side, err, reportHint)
 		}

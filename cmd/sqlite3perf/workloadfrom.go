@@ -151,11 +151,11 @@ func (o *fromOptions) output() *cli.OutputOptions { return &cli.OutputOptions{Fi
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
 // sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
-func sealed(text string) string { return text + seal + cli.SumOf([]byte(text)) + "\n" }
+func sealed(text string) string { return text + seal + directory.Sum([]byte(text)) + "\n" }
 
 // replaceable reports whether a file does not exist, or is unchanged since workload from wrote it.
 func replaceable(file string) bool {
-	data, err := directory.ReadRegular(file, cli.MaxOwn)
+	data, err := directory.ReadRegular(file, directory.MaxOwn)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -219,7 +219,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 		}
 		out = env.Stderr
 	} else if err := o.output().Put([]byte(text)); err != nil {
-		return fmt.Errorf("-o %s: %w", o.file, cli.Reason(err))
+		return fmt.Errorf("-o %s: %w", o.file, directory.Reason(err))
 	}
 	if o.format == "json" {
 		return o.json(out, database, w, c, source)
@@ -233,9 +233,9 @@ func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)
 	}
-	scratch, err := cli.Beside(o.keep)
+	scratch, err := process.Beside(o.keep)
 	if err != nil {
-		return nil, fmt.Errorf("--keep %s: %w", o.keep, cli.Reason(err))
+		return nil, fmt.Errorf("--keep %s: %w", o.keep, directory.Reason(err))
 	}
 	defer scratch.Remove()
 	file := filepath.Join(scratch.Dir, filepath.Base(o.keep))

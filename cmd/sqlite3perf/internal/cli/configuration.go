@@ -187,7 +187,7 @@ func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("configuration file %s: %w", path, Reason(err))
+		return nil, fmt.Errorf("configuration file %s: %w", path, directory.Reason(err))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {

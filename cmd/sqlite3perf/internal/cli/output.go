@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -86,9 +87,9 @@ func (o *OutputOptions) CheckPlace() error {
 	if dir := filepath.Dir(file); !IsDirectory(dir) {
 		return NoDirectory(o.Named(), dir)
 	}
-	scratch, err := Beside(file)
+	scratch, err := process.Beside(file)
 	if err != nil {
-		return Usagef("%s: cannot write there: %w: name another file", o.Named(), Reason(err))
+		return Usagef("%s: cannot write there: %w: name another file", o.Named(), directory.Reason(err))
 	}
 	scratch.Remove()
 	return nil
@@ -140,19 +141,6 @@ func (o *OutputOptions) Target() (file string, whole bool) {
 	}
 	fi, err := os.Stat(file)
 	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
-}
-
-// Beside creates a temporary directory next to a file that is to be replaced. If the command is
-// killed, the next command that writes there removes the directory.
-func Beside(file string) (*process.Scratch, error) {
-	return process.NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
-}
-
-func Reason(err error) error {
-	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
-		return pe.Err
-	}
-	return err
 }
 
 func notADatabase(file string) error {
@@ -229,7 +217,7 @@ func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, do
 		return err
 	}
 	if err := o.Put(buf.Bytes()); err != nil {
-		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.File, Reason(err), again)
+		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.File, directory.Reason(err), again)
 	}
 	return nil
 }
@@ -239,7 +227,7 @@ func (o *OutputOptions) Put(data []byte) error {
 	if !whole {
 		return os.WriteFile(file, data, 0o644)
 	}
-	return Replace(file, data)
+	return process.Replace(file, data)
 }
 
 func (o *OutputOptions) Again(command string) string {
@@ -255,26 +243,6 @@ func InStore(store, command string) string {
 		command += " --store " + conditions.ShellWord(store)
 	}
 	return command
-}
-
-// Replace replaces a file. It first writes the data to a temporary file, so that the old file stays
-// intact if the disk is full.
-func Replace(file string, data []byte) error {
-	scratch, err := Beside(file)
-	if err != nil {
-		return err
-	}
-	defer scratch.Remove()
-	temp := filepath.Join(scratch.Dir, "output")
-	if err := os.WriteFile(temp, data, 0o666); err != nil {
-		return err
-	}
-	if old, err := os.Stat(file); err == nil {
-		if err := os.Chmod(temp, old.Mode().Perm()); err != nil {
-			return err
-		}
-	}
-	return os.Rename(temp, file)
 }
 
 // PrintTable prints a table. titles are the titles of the columns, separated by "|". A column whose

@@ -3,8 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -200,14 +198,6 @@ func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[strin
 
 // ErrRetype is the reason why a driver of a stored run is not run unless the user types it again.
 var ErrRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
-
-// MaxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
-const MaxOwn = 1 << 30
-
-func SumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
 
 const RunDirectory = "sqlite3perf-run-"
 

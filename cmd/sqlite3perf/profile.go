@@ -1,14 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,8 +83,7 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 type profileRequest struct {
 	request
 	phase string
-	into  string // the directory to which files are written
-	files []string
+	files *profile.Files
 }
 
 func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*profileRequest, error) {
@@ -150,101 +147,36 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	return nil
 }
 
-// Extensions and names of the files of a profile.
-const (
-	cpuFile        = ".cpu.pprof"
-	allocsFile     = ".allocs.pprof"
-	flameFile      = ".flame.svg"
-	pageFile       = "profile.html"
-	differenceFile = "difference.flame.svg"
-
-	// manifestFile lists the SHA-256 of each file that profile wrote, in the format of sha256sum.
-	manifestFile = "profile.sha256"
-)
-
 // checkFiles returns an error if the files of the profile cannot be written.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
-	r.into = o.output.File
-	if r.into == "" {
-		r.into = fmt.Sprintf("profile-%s-%s", fileName(r.cases[0].Workload), fileName(r.phase))
+	var drivers []string
+	for _, c := range r.cases {
+		drivers = append(drivers, c.Driver)
 	}
-	for i := range r.cases {
-		for _, suffix := range []string{cpuFile, allocsFile, flameFile} {
-			r.files = append(r.files, r.baseName(i)+suffix)
-		}
-	}
-	r.files = append(r.files, differenceFile, pageFile)
-	fi, err := os.Stat(r.into)
+	r.files = profile.FilesOf(o.output.File, r.cases[0].Workload, r.phase, drivers)
+	into := r.files.Dir
+	fi, err := os.Stat(into)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(r.into) == filepath.Ext(pageFile):
-		return cli.Usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", r.into, pageFile)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(into) == filepath.Ext(profile.PageFile):
+		return cli.Usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", into, profile.PageFile)
 	case errors.Is(err, fs.ErrNotExist):
-		if dir := filepath.Dir(r.into); !cli.IsDirectory(dir) {
-			return cli.NoDirectory("-o "+r.into, dir)
+		if dir := filepath.Dir(into); !cli.IsDirectory(dir) {
+			return cli.NoDirectory("-o "+into, dir)
 		}
 	case err != nil:
 		return cli.Usagef("-o %w", err)
 	case !fi.IsDir():
-		return cli.Usagef("-o %s is a file: profile writes several, so name a directory", r.into)
+		return cli.Usagef("-o %s is a file: profile writes several, so name a directory", into)
 	}
-	scratch, err := process.Beside(filepath.Clean(r.into))
+	scratch, err := process.Beside(filepath.Clean(into))
 	if err != nil {
-		return cli.Usagef("-o %s: cannot write there: %w: name another directory", r.into, directory.Reason(err))
+		return cli.Usagef("-o %s: cannot write there: %w: name another directory", into, directory.Reason(err))
 	}
 	scratch.Remove()
-	known := readManifest(r.into)
-	for _, name := range r.files {
-		if file := filepath.Join(r.into, name); !o.force && !known.wrote(file, name) {
-			return cli.Usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
-		}
+	if file := r.files.Foreign(); file != "" && !o.force {
+		return cli.Usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
 	}
 	return nil
-}
-
-func (r *profileRequest) baseName(i int) string {
-	name := fileName(r.cases[i].Driver)
-	for _, c := range r.cases[:i] {
-		if fileName(c.Driver) == name {
-			return fmt.Sprintf("%s-%d", name, i+1)
-		}
-	}
-	return name
-}
-
-func fileName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '.' || r == '-' || r == '_' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, s)
-	return strings.TrimLeft(s, ".-_")
-}
-
-// manifest has the SHA-256, in hex, of each file that profile wrote to a directory, by name.
-type manifest map[string]string
-
-// readManifest reads the manifest of a directory. It returns an empty one if it cannot be read, so
-// that no file is replaced.
-func readManifest(dir string) manifest {
-	m := manifest{}
-	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), cli.MaxConfig)
-	for line := range strings.Lines(string(data)) {
-		if sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
-			m[name] = sum
-		}
-	}
-	return m
-}
-
-// wrote reports whether file may be written: it does not exist, or profile wrote it. name is its
-// name in the manifest.
-func (m manifest) wrote(file, name string) bool {
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	data, err := directory.ReadRegular(file, directory.MaxOwn)
-	return err == nil && m[name] == directory.Sum(data)
 }
 
 func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions) error {
@@ -302,8 +234,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 		}
 	}
 	answer := profile.ProfileOf(profiled, document.Hints{Samples: moreSamples})
-	answer.Into = r.into
-	err = errors.Join(err, r.write(done, answer))
+	err = errors.Join(err, r.files.Write(done, answer))
 	output := o.output
 	output.File = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {
@@ -349,62 +280,4 @@ func profileEnd(done []*lab.Profiled, interrupted bool) string {
 		return result.StoppedSettled
 	}
 	return result.StoppedTime
-}
-
-// write writes the files of each driver that has a profile, and lists the files in answer.
-func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) error {
-	if err := os.Mkdir(r.into, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("creating the directory for the profiles: %w", err)
-	}
-	known := readManifest(r.into)
-	put := func(name string, write func(io.Writer) error) error {
-		var data bytes.Buffer
-		err := write(&data)
-		if err == nil {
-			err = process.Replace(filepath.Join(r.into, name), data.Bytes())
-		}
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), directory.Reason(err))
-		}
-		known[name] = directory.Sum(data.Bytes())
-		answer.Files = append(answer.Files, name)
-		return nil
-	}
-	for _, side := range answer.Flames {
-		i := slices.IndexFunc(done, func(d *lab.Profiled) bool { return d.Case.ID == side.Case })
-		base, d := r.baseName(i), done[i]
-		if cpu := d.Recording.CPU; cpu != nil {
-			if err := put(base+cpuFile, cpu.Write); err != nil {
-				return err
-			}
-		}
-		if allocs := d.Recording.Allocs; allocs != nil {
-			if err := put(base+allocsFile, allocs.Write); err != nil {
-				return err
-			}
-		}
-		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, stacks.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return profile.FlameGraph(w, title, side) })
-		if err != nil {
-			return err
-		}
-	}
-	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
-		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return profile.FlameDifference(w, title, sides[0], sides[1]) })
-		if err != nil {
-			return err
-		}
-	}
-	if err := put(pageFile, func(w io.Writer) error { return profile.Formats.Write(w, "html", answer, document.Options{}) }); err != nil {
-		return err
-	}
-	var list bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		fmt.Fprintf(&list, "%s  %s\n", known[name], name)
-	}
-	if err := process.Replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), directory.Reason(err))
-	}
-	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 )
 
+// Reason returns the cause of an error without the path, for messages that have the path already.
 func Reason(err error) error {
 	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
 		return pe.Err
@@ -16,6 +17,7 @@ func Reason(err error) error {
 // MaxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
 const MaxOwn = 1 << 30
 
+// Sum returns the SHA-256 of data in hex.
 func Sum(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])

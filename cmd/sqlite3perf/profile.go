@@ -24,7 +24,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -227,7 +226,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 		return cli.StatusError(cli.ExitInterrupted)
 	}
 	profiled.Ended, profiled.Rounds, profiled.Warnings = env.Now().UTC(), p.Rounds, p.Warnings
-	profiled.Stopped, profiled.Profiles = profileEnd(done, cli.Interrupted(stop)), profilesOf(done, r.phase, noPerf)
+	profiled.Stopped, profiled.Profiles = profile.End(done, cli.Interrupted(stop)), profile.Kept(done, r.phase, noPerf)
 	if slices.ContainsFunc(profiled.Profiles.Cases, func(x result.Profile) bool { return x.Status == result.OK }) {
 		if err = st.Begin(ctx, profiled); err != nil {
 			err = fmt.Errorf("the profiles are not stored: %w", err)
@@ -255,29 +254,3 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 
 // moreSamples names flags that give a profile more samples.
 const moreSamples = "--time 5m or --scale full"
-
-func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
-	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
-	for _, d := range done {
-		if d.Status == result.OK && d.Recording.Trials == 0 {
-			continue
-		}
-		x := d.Recording.Keep()
-		x.Case, x.Status, x.Reason, x.Perf = d.Case.ID, d.Status, d.Reason, d.Perf
-		p.Cases = append(p.Cases, x)
-	}
-	return p
-}
-
-func profileEnd(done []*lab.Profiled, interrupted bool) string {
-	enough := func(d *lab.Profiled) bool {
-		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
-	}
-	switch {
-	case interrupted:
-		return result.StoppedInterrupted
-	case !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return !enough(d) }):
-		return result.StoppedSettled
-	}
-	return result.StoppedTime
-}

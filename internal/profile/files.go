@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
@@ -172,4 +173,30 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 		return fmt.Errorf("writing %s: %w", filepath.Join(f.Dir, manifestFile), directory.Reason(err))
 	}
 	return nil
+}
+
+func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
+	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
+	for _, d := range done {
+		if d.Status == result.OK && d.Recording.Trials == 0 {
+			continue
+		}
+		x := d.Recording.Keep()
+		x.Case, x.Status, x.Reason, x.Perf = d.Case.ID, d.Status, d.Reason, d.Perf
+		p.Cases = append(p.Cases, x)
+	}
+	return p
+}
+
+func End(done []*lab.Profiled, interrupted bool) string {
+	enough := func(d *lab.Profiled) bool {
+		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
+	}
+	switch {
+	case interrupted:
+		return result.StoppedInterrupted
+	case !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return !enough(d) }):
+		return result.StoppedSettled
+	}
+	return result.StoppedTime
 }

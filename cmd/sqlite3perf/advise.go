@@ -335,7 +335,7 @@ func askedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []
 			continue
 		}
 		seen = append(seen, c.Workload)
-		w, err := workloadAgain(run, c, foreign)
+		w, err := lab.WorkloadAgain(run, c, foreign)
 		var p *plan.Plan
 		if err == nil {
 			p, err = w.Plan(c.Scale, c.Parameters)
@@ -347,38 +347,6 @@ func askedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []
 		work = append(work, diff.QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
 	}
 	return work, silent
-}
-
-var errDatabase = errors.New("of which a run keeps nothing")
-
-// workloadAgain parses the workload of a case from the text that the run has. If the run is
-// foreign, the text must be that of a built-in workload.
-func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
-	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
-	if i < 0 {
-		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
-	}
-	kept := &run.Workloads[i]
-	if foreign {
-		own, err := workload.Load(kept.Name)
-		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
-			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
-		}
-	}
-	var files []workload.File
-	for _, f := range kept.Includes {
-		files = append(files, workload.File(f))
-	}
-	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
-	switch {
-	case err != nil:
-		return nil, err
-	case w.Database != "":
-		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
-	case w.SHA256() != kept.SHA256:
-		return nil, errors.New("the run did not keep all of it")
-	}
-	return w, nil
 }
 
 // diffAgain returns the command that compares the answers of a run's candidates. It names workloads

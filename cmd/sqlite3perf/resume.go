@@ -22,7 +22,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // withResume lists the flags that are allowed with --resume. --time extends a run whose time is
@@ -273,7 +272,7 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 			continue
 		}
 		seen = append(seen, c.Workload)
-		w, err := workloadAgain(run, c, false, options...)
+		w, err := lab.WorkloadAgain(run, c, false, options...)
 		if err != nil {
 			if w, err = o.workloadFile(r, c, err); err != nil {
 				return cli.Usagef("run %d cannot be resumed: workload %s: %w", run.ID, document.Line(c.Workload), err)
@@ -326,7 +325,7 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	}
 	for i := range run.Cases {
 		c := &run.Cases[i]
-		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return samePlan(c, &p.Case) })
+		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return lab.SamePlan(c, &p.Case) })
 		if k < 0 {
 			return cli.Usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
 				document.Line(c.Workload), document.Line(c.Driver), document.Line(cli.Words(c.Settings)), startAgain)
@@ -335,13 +334,6 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 		r.cases = append(r.cases, planned[k])
 	}
 	return nil
-}
-
-// samePlan reports whether two cases have the same plan.
-func samePlan(a, b *result.Case) bool {
-	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
-		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
-		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
 }
 
 // goOn notes in the store that the run continues. It returns an error if the machine or a worker

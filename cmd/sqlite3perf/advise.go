@@ -17,7 +17,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
-	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -25,8 +24,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/plan"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 func adviseCommand(env *cli.Environment) *cobra.Command {
@@ -134,8 +131,6 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-const adviceExecutions = 20
-
 // inquiry has sets of statements and the drivers that run them.
 type inquiry struct {
 	refs []build.Ref
@@ -163,7 +158,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if slices.ContainsFunc(q.work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
 			continue
 		}
-		q.work = append(q.work, diff.AskedOf(c, adviceExecutions))
+		q.work = append(q.work, diff.AskedOf(c, advise.Executions))
 	}
 	return q
 }
@@ -280,8 +275,8 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 	}
 	q := inquiry{}
 	var silent []string // reasons why statements are not run, one for each workload
-	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
-	for _, name := range candidateNames(a.Run) {
+	q.work, silent = advise.AskedAgain(a.Run, foreign(a.Run, named))
+	for _, name := range advise.Candidates(a.Run) {
 		ref, err := r.MeasuredRef(ctx, name, a)
 		switch {
 		case errors.Is(err, cli.ErrRetype):
@@ -315,44 +310,10 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
-// candidateNames lists the drivers of a run, except the floor driver.
-func candidateNames(run *result.Run) (names []string) {
-	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != lab.Floor {
-			names = distinct.Append(names, name)
-		}
-	}
-	return names
-}
-
-// askedAgain returns the statements of a run's workloads, each with the first combination of its
-// settings and parameters. silent has the reason for each workload that cannot be run again.
-func askedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []string) {
-	var seen []string
-	for i := range run.Cases {
-		c := &run.Cases[i]
-		if slices.Contains(seen, c.Workload) {
-			continue
-		}
-		seen = append(seen, c.Workload)
-		w, err := lab.WorkloadAgain(run, c, foreign)
-		var p *plan.Plan
-		if err == nil {
-			p, err = w.Plan(c.Scale, c.Parameters)
-		}
-		if err != nil {
-			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
-			continue
-		}
-		work = append(work, diff.QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
-	}
-	return work, silent
-}
-
 // diffAgain returns the command that compares the answers of a run's candidates. It names workloads
 // as the run's command did, as far as that is known.
 func diffAgain(run *result.Run) string {
-	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
+	words := append([]string{"sqlite3perf", "diff"}, advise.Candidates(run)...)
 	var files []string
 	for i, arg := range run.Command {
 		value, ok := strings.CutPrefix(arg, "--workloads=")

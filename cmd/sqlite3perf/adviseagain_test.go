@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -95,7 +96,7 @@ func TestAskedAgain(t *testing.T) {
 		if c.kept.Text == "" {
 			run.Workloads = nil
 		}
-		work, silent := askedAgain(run, c.foreign)
+		work, silent := advise.AskedAgain(run, c.foreign)
 		if c.why != "" {
 			if len(work) != 0 || len(silent) != 1 || !strings.Contains(silent[0], c.why) {
 				t.Errorf("%s: %q, want %q", name, silent, c.why)

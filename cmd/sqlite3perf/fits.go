@@ -13,16 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-const (
-	// triedEvents is the number of events of a recording in the trial that estimates the time of
-	// all events. Recordings with fewer than longReplay events are tried only if all cases are.
-	triedEvents = 500
-	longReplay  = 4 * triedEvents
-
-	// tryingShare limits the time of these trials to one twentieth of the run's time. One case of
-	// each workload is tried in any case.
-	tryingShare = 20
-)
+// tryingShare limits the time of trials that do not count to one twentieth of the run's time. One case
+// of each workload is tried in any case.
+const tryingShare = 20
 
 // fits returns an error if the least number of rounds does not fit into the --time that the user
 // typed, or the shortest search into any --time. It judges by what is known before the first trial:
@@ -33,14 +26,20 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Pr
 		return nil
 	}
 	r.fitted = true
-	f := forecast{all: r.keepsTime, say: show.Note, budget: r.schedule.Time / tryingShare, now: time.Now}
+	f := forecast{All: r.keepsTime, Budget: r.schedule.Time / tryingShare, Now: time.Now, Begins: func(c *lab.Case, tried, events int) {
+		if tried < events {
+			show.Note("estimating how long a trial takes, from %d of the %s events of %s", tried, document.Thousands(int64(events)), c.Workload)
+		} else {
+			show.Note("estimating how long a trial takes, from two of each workload that do not count")
+		}
+	}}
 	if p.processes != nil {
-		f.try = func(ctx context.Context, c *lab.Case) (*result.Trial, error) {
+		f.Try = func(ctx context.Context, c *lab.Case) (*result.Trial, error) {
 			return p.processes.Trial(ctx, c, r.matrix.Seed)
 		}
 	}
-	err := f.of(ctx, r.cases)
-	if err != nil || f.round == 0 {
+	err := f.Of(ctx, r.cases)
+	if err != nil || f.Round == 0 {
 		return err
 	}
 	rounds := r.schedule.Rounds
@@ -50,7 +49,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Pr
 	l := limited{
 		what: fmt.Sprintf("%s of %s", document.Counted(rounds, "round"), document.Counted(len(r.cases), "case")), takes: "take",
 		fewer: "fewer drivers or settings", more: fmt.Sprintf(" or --rounds %d", lab.MinRounds),
-		limit: r.schedule.Time, least: time.Duration(rounds)*f.round + f.once,
+		limit: r.schedule.Time, least: time.Duration(rounds)*f.Round + f.Once,
 	}
 	kept := r.schedule.Rounds > 0 || !cli.Typed(o.flags.Lookup("time"))
 	if r.called != "" {
@@ -58,10 +57,10 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Pr
 	}
 	if r.search != nil {
 		l.what, l.takes, l.fewer, l.more = "a search that tries one value", "takes", "fewer workloads", ""
-		l.least, l.limit, kept = tune.Least(f.round), o.time, false
+		l.least, l.limit, kept = tune.Least(f.Round), o.time, false
 	}
-	if f.about != "" && !o.quiet {
-		show.Say("%s; %s %s at least %s", f.about, l.what, l.takes, cli.Roughly(l.least))
+	if f.Longest != nil && !o.quiet {
+		show.Say("a trial of %s on %s takes about %s; %s %s at least %s", f.Longest.Workload, f.Longest.Driver, cli.Roughly(f.Takes), l.what, l.takes, cli.Roughly(l.least))
 		l.more += ", or replay only the first events: --events 500"
 	}
 	if r.search == nil {
@@ -105,34 +104,45 @@ func enough(least time.Duration) string {
 	return text
 }
 
+// triedEvents is the number of events of a recording in the trial that estimates the time of all
+// events. Recordings with fewer than longReplay events are tried only if all cases are.
+const (
+	triedEvents = 500
+	longReplay  = 4 * triedEvents
+)
+
 // A forecast estimates how long cases take, before anything is measured.
 type forecast struct {
-	try    func(context.Context, *lab.Case) (*result.Trial, error) // runs a trial that does not count; nil if that is not possible
-	all    bool                                                    // try every workload, not only long recordings
-	budget time.Duration                                           // time for trials beyond the first of each workload
-	say    func(format string, args ...any)
-	now    func() time.Time
+	Try    func(context.Context, *lab.Case) (*result.Trial, error) // runs a trial that does not count; nil if that is not possible
+	All    bool                                                    // try every workload, not only long recordings
+	Budget time.Duration                                           // time for trials beyond the first of each workload
+	Now    func() time.Time
 
-	round time.Duration // estimated time of a round
-	once  time.Duration // time of trials that fail, so that later rounds leave them out
-	about string        // describes the trial of the longest recording; "" if none was tried
+	// Begins is called before the first trial, with its case and, for a long recording, with the
+	// number of events that are tried and of all.
+	Begins func(c *lab.Case, tried, events int)
 
-	longest time.Duration
-	above   map[string]time.Duration   // how much longer a trial takes than its phases of fixed duration, by workload and driver
-	known   map[string][]time.Duration // values of above, by workload
-	failed  map[*lab.Case]bool         // cases whose trial failed
-	begun   map[string]bool            // workloads of which a case was tried
+	Round time.Duration // estimated time of a round
+	Once  time.Duration // time of trials that fail, so that later rounds leave them out
+
+	Longest *lab.Case     // the longest recording that was tried; nil if none was
+	Takes   time.Duration // estimated time of its trial
+
+	above  map[string]time.Duration   // how much longer a trial takes than its phases of fixed duration, by workload and driver
+	known  map[string][]time.Duration // values of above, by workload
+	failed map[*lab.Case]bool         // cases whose trial failed
+	begun  map[string]bool            // workloads of which a case was tried
 }
 
-// of estimates the time of cases.
-func (f *forecast) of(ctx context.Context, cases []*lab.Case) error {
+// Of estimates the time of cases.
+func (f *forecast) Of(ctx context.Context, cases []*lab.Case) error {
 	f.above, f.known, f.failed = map[string]time.Duration{}, map[string][]time.Duration{}, map[*lab.Case]bool{}
 	f.begun = map[string]bool{}
-	began := f.now()
+	began := f.Now()
 	for _, c := range cases {
 		key := c.Workload + "\x00" + c.Ref.Name
 		_, tried := f.above[key]
-		if !f.tries(c) || tried || f.begun[c.Workload] && f.now().Sub(began) > f.budget {
+		if !f.tries(c) || tried || f.begun[c.Workload] && f.Now().Sub(began) > f.Budget {
 			continue
 		}
 		if err := f.measure(ctx, c, key); err != nil {
@@ -143,7 +153,7 @@ func (f *forecast) of(ctx context.Context, cases []*lab.Case) error {
 		if c.Unavailable != nil || f.failed[c] {
 			continue
 		}
-		f.round += c.Lasts()
+		f.Round += c.Lasts()
 		if !f.tries(c) {
 			continue
 		}
@@ -151,7 +161,7 @@ func (f *forecast) of(ctx context.Context, cases []*lab.Case) error {
 		if !tried {
 			above = f.typical(c.Workload)
 		}
-		f.round += above
+		f.Round += above
 	}
 	return nil
 }
@@ -159,7 +169,7 @@ func (f *forecast) of(ctx context.Context, cases []*lab.Case) error {
 // tries reports whether a trial of the case says more about its time than its phases do.
 func (f *forecast) tries(c *lab.Case) bool {
 	_, events := c.Beginning(triedEvents)
-	return c.Unavailable == nil && f.try != nil && (f.all || events >= longReplay)
+	return c.Unavailable == nil && f.Try != nil && (f.All || events >= longReplay)
 }
 
 // measure tries a case. Unless it replays a long recording, it is tried twice, because the first
@@ -167,21 +177,21 @@ func (f *forecast) tries(c *lab.Case) bool {
 func (f *forecast) measure(ctx context.Context, c *lab.Case, key string) error {
 	cut, events := c.Beginning(triedEvents)
 	long := events >= longReplay
-	switch {
-	case len(f.begun) > 0:
-	case long:
-		f.say("estimating how long a trial takes, from %d of the %s events of %s", triedEvents, document.Thousands(int64(events)), c.Workload)
-	default:
-		f.say("estimating how long a trial takes, from two of each workload that do not count")
+	if len(f.begun) == 0 {
+		tried, of := 0, 0
+		if long {
+			tried, of = triedEvents, events
+		}
+		f.Begins(c, tried, of)
 	}
 	f.begun[c.Workload] = true
-	t, err := f.try(ctx, cut)
+	t, err := f.Try(ctx, cut)
 	if err != nil {
 		return err
 	}
 	takes := lab.TakesWhole(t, cut, c)
 	if takes > 0 && !long {
-		if t, err = f.try(ctx, cut); err != nil {
+		if t, err = f.Try(ctx, cut); err != nil {
 			return err
 		}
 		if again := lab.TakesWhole(t, cut, c); again > 0 {
@@ -190,13 +200,13 @@ func (f *forecast) measure(ctx context.Context, c *lab.Case, key string) error {
 	}
 	if t.Status != result.OK && !long {
 		f.failed[c] = true
-		f.once += time.Duration(t.TookNS)
+		f.Once += time.Duration(t.TookNS)
 		return nil
 	}
 	f.above[key] = max(takes-c.Lasts(), 0)
 	f.known[c.Workload] = append(f.known[c.Workload], f.above[key])
-	if long && takes > f.longest {
-		f.longest, f.about = takes, "a trial of "+c.Workload+" on "+c.Driver+" takes about "+cli.Roughly(takes)
+	if long && takes > f.Takes {
+		f.Takes, f.Longest = takes, c
 	}
 	return nil
 }

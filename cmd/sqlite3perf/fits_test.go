@@ -43,8 +43,8 @@ func TestForecast(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 			loaded, trials, hangs := map[string]bool{}, 0, c.hangs
-			f := forecast{all: c.all, budget: c.budget, now: func() time.Time { return now }, say: func(string, ...any) {}}
-			f.try = func(_ context.Context, x *lab.Case) (*result.Trial, error) {
+			f := forecast{All: c.all, Budget: c.budget, Now: func() time.Time { return now }, Begins: func(*lab.Case, int, int) {}}
+			f.Try = func(_ context.Context, x *lab.Case) (*result.Trial, error) {
 				trials++
 				key := x.Workload + " " + x.Driver
 				out := &result.Trial{Status: result.OK, TookNS: int64(later[key])}
@@ -59,11 +59,11 @@ func TestForecast(t *testing.T) {
 				now = now.Add(time.Duration(out.TookNS))
 				return out, nil
 			}
-			if err := f.of(t.Context(), c.cases); err != nil {
+			if err := f.Of(t.Context(), c.cases); err != nil {
 				t.Fatal(err)
 			}
-			if f.round != c.round || f.once != c.once || trials != c.trials {
-				t.Errorf("a round takes %v, and once %v, by %d trials; want %v, %v and %d", f.round, f.once, trials, c.round, c.once, c.trials)
+			if f.Round != c.round || f.Once != c.once || trials != c.trials {
+				t.Errorf("a round takes %v, and once %v, by %d trials; want %v, %v and %d", f.Round, f.Once, trials, c.round, c.once, c.trials)
 			}
 		})
 	}

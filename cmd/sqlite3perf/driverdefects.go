@@ -143,7 +143,7 @@ func defectList(ctx context.Context, s cli.Workshop, env *cli.Environment, refs 
 	if err != nil {
 		return nil, err
 	}
-	list := document.Document{cli.TableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
+	list := document.Document{document.TableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
 	for _, d := range all {
 		list = append(list, describeDefect(d)...)
 	}

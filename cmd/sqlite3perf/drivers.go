@@ -177,9 +177,9 @@ func driverList(ctx context.Context, s cli.Workshop, _ *cli.Environment, refs []
 	}
 	table := func(rows [][]string, notes document.Document) document.Document {
 		if notes == nil {
-			return document.Document{cli.TableOf(titles, rows)}
+			return document.Document{document.TableOf(titles, rows)}
 		}
-		return append(document.Document{cli.TableOf(titles, rows), document.Space{}}, notes...)
+		return append(document.Document{document.TableOf(titles, rows), document.Space{}}, notes...)
 	}
 	const missing = "what each cannot do or does differently, its known defects, and what sqlite3perf adds to its time"
 	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
@@ -280,7 +280,7 @@ func featureTable(ctx context.Context, s cli.Workshop, env *cli.Environment, ref
 	if err != nil {
 		return nil, err
 	}
-	d := document.Document{cli.TableOf(strings.Join(titles, "|"), rows)}
+	d := document.Document{document.TableOf(strings.Join(titles, "|"), rows)}
 	for i := range s.Known {
 		k := &s.Known[i]
 		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
@@ -333,7 +333,7 @@ func addedCostTable(known []build.Known) document.Document {
 	if not != nil {
 		lines = append(lines, "not measured: "+strings.Join(not, ", "))
 	}
-	d := document.Document{cli.TableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
+	d := document.Document{document.TableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
 	for _, line := range lines {
 		d = append(d, document.Paragraph{Text: line})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -85,7 +86,7 @@ func listStudies(env *cli.Environment) error {
 	for _, s := range study.All() {
 		rows = append(rows, []string{s.Name, s.Asks})
 	}
-	return cli.PrintTable(env.Stdout, "STUDY|ASKS", rows)
+	return document.PrintTable(env.Stdout, "STUDY|ASKS", rows)
 }
 
 func reproduce(ctx context.Context, env *cli.Environment, o *reproduceOptions, s *study.Study) error {

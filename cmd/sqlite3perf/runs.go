@@ -230,6 +230,6 @@ func aligned(rows [][]string, n int) []string {
 	for _, row := range rows[1:] {
 		first = append(first, slices.Clone(row[:n])) // a copy, because rendering changes the row
 	}
-	_ = cli.PrintTable(&b, strings.Join(rows[0][:n], "|"), first) // writing to memory does not fail
+	_ = document.PrintTable(&b, strings.Join(rows[0][:n], "|"), first) // writing to memory does not fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }

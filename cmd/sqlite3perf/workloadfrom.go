@@ -349,7 +349,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 				rows = append(rows, []string{"", "", "", "", "", "imitation: " + abridged(q.Plan[1], 60)})
 			}
 		}
-		if err := cli.PrintTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
+		if err := document.PrintTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
 			return err
 		}
 	}

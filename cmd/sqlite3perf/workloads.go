@@ -143,7 +143,7 @@ func listWorkloads(out io.Writer) error {
 		first, _, _ := strings.Cut(strings.Join(strings.Fields(l.About), " "), ". ")
 		rows = append(rows, []string{name, strings.TrimSuffix(first, ".") + "."})
 	}
-	return cli.PrintTable(out, "|", rows)
+	return document.PrintTable(out, "|", rows)
 }
 
 // schemaFile matches the line of a workload that names a file with the schema.
@@ -227,7 +227,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 			statements = append(statements, []string{"does:", quick.Phases[i].Name, abridged(what, 120)})
 		}
 	}
-	return cmp.Or(cli.PrintTable(out, "|||", phases), cli.PrintTable(out, "||", statements))
+	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements))
 }
 
 // ownDefaults returns a warning about settings that the workload does not set. It is the

@@ -245,25 +245,6 @@ func InStore(store, command string) string {
 	return command
 }
 
-// PrintTable prints a table. titles are the titles of the columns, separated by "|". A column whose
-// title begins with ">" is aligned to the right. Without titles, only the rows are printed.
-func PrintTable(w io.Writer, titles string, rows [][]string) error {
-	if len(rows) == 0 && strings.Trim(titles, "|") == "" {
-		return nil
-	}
-	return document.RenderText(w, document.Document{TableOf(titles, rows)}, document.Options{Width: document.Unlimited})
-}
-
-// TableOf returns the table that [PrintTable] prints.
-func TableOf(titles string, rows [][]string) document.Grid {
-	g := document.Grid{Rows: rows}
-	for t := range strings.SplitSeq(titles, "|") {
-		title, right := strings.CutPrefix(t, ">")
-		g.Columns = append(g.Columns, document.Column{Title: title, Right: right})
-	}
-	return g
-}
-
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(document.PrintableJSON(w))
 	enc.SetIndent("", "  ")

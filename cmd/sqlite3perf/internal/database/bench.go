@@ -173,7 +173,7 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 			rows = slices.Insert(rows, 1, []string{"time to first row", time.Duration(r.FirstRowNS).String()})
 			rows = append(rows, []string{"average", fmt.Sprintf("%s per record, %.2f records/s", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))})
 		}
-		if err := cli.PrintTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
+		if err := document.PrintTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
 			return err
 		}
 		if r.Mismatches > 0 {

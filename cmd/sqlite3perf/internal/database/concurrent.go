@@ -190,7 +190,7 @@ func (t *task) printConcurred(out io.Writer, c *protocol.Concurrent, r *protocol
 		fmt.Fprintf(&after, "IDs from %d to %d were tried\n", c.From, r.LastID)
 	}
 	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
-	err := cli.PrintTable(out, "|>clients|>operations|>per second|>mean|>p50|>p90|>p99|>p99.9|>max|>ok", rows)
+	err := document.PrintTable(out, "|>clients|>operations|>per second|>mean|>p50|>p90|>p99|>p99.9|>max|>ok", rows)
 	if err == nil {
 		_, err = io.WriteString(out, after.String())
 	}

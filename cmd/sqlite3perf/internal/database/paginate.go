@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -100,7 +101,7 @@ func printPaginated(out io.Writer, pages []protocol.Page) error {
 		rows = append(rows, []string{fmt.Sprint(d.rows), seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
 			tenths(d.ratio.Median), interval(d.ratio, tenths)})
 	}
-	if err := cli.PrintTable(out, ">depth|>OFFSET|>[95% interval]|>keyset|>[95% interval]|>OFFSET ÷ keyset|>[95% interval]", rows); err != nil {
+	if err := document.PrintTable(out, ">depth|>OFFSET|>[95% interval]|>keyset|>[95% interval]|>OFFSET ÷ keyset|>[95% interval]", rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "n = %d each, interleaved in one process; closed loop\n\n", list[0].offset.N)

@@ -63,7 +63,7 @@ func pragma(ctx context.Context, env *cli.Environment, o *databaseOptions, args 
 			rows = append(rows, row)
 		}
 		fmt.Fprintln(out, t.where())
-		return cli.PrintTable(out, "||", rows)
+		return document.PrintTable(out, "||", rows)
 	})
 	if err == nil && slices.ContainsFunc(res.Pragma, func(r protocol.PragmaRead) bool { return r.Set != nil && !r.Took }) {
 		return cli.StatusError(cli.ExitFailed)

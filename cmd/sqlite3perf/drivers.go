@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -104,18 +105,40 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err != nil {
 		return err
 	}
-	list, fits := driverList, len(refs) > len(args)
-	switch {
-	case o.features:
-		list, fits = featureTable, false
-	case o.defects:
-		list, fits = defectList, false
+	fits := len(refs) > len(args)
+	if o.features || o.defects {
+		fits = false
 	}
-	d, err := list(cmd.Context(), shop, env, refs)
+	d, err := o.list(cmd.Context(), env, shop, refs)
 	if err != nil {
 		return err
 	}
 	return printDrivers(env, &o.output, d, fits)
+}
+
+// list returns what the flags ask for.
+func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cli.Workshop, refs []build.Ref) (d document.Document, err error) {
+	c := &driverCatalog{Builder: shop.Builder, Known: shop.Known, Naming: "--drivers", Scratch: func() (*process.Scratch, error) {
+		parent, err := cli.DatabasesDirectory("")
+		if err != nil {
+			return nil, err
+		}
+		return cli.NewScratch(parent)
+	}}
+	defer c.Close()
+	if !o.features && !o.defects {
+		return c.Drivers(ctx, refs)
+	}
+	err = env.Orderly(ctx, false, func(ctx context.Context, show *cli.Progress) (err error) {
+		c.Note = show.Say
+		if o.features {
+			d, err = c.Features(ctx, refs)
+		} else {
+			d, err = c.Defects(ctx, refs)
+		}
+		return err
+	})
+	return d, err
 }
 
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a
@@ -154,16 +177,14 @@ func indented(text string) document.Paragraph {
 	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
 }
 
-// driverList returns the table of drivers, followed by notes about each. Its shorter forms
+// Drivers returns the table of drivers, followed by notes about each. Its shorter forms
 // have notes only about what is not in the list without being named.
-func driverList(ctx context.Context, s cli.Workshop, _ *cli.Environment, refs []build.Ref) (document.Document, error) {
-	p := &prober{builder: s.Builder}
-	defer p.close()
+func (p *driverCatalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
 	var about, named document.Document // notes about all, and about the variants and workers that are named
 	for _, ref := range refs {
-		row, notes, err := aboutDriver(ctx, s, p, ref)
+		row, notes, err := p.about(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -200,14 +221,14 @@ func shortVersion(v string) string {
 
 var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
-// aboutDriver returns a driver's row in the table of drivers, and notes about it.
-func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) (row []string, notes document.Document, err error) {
+// about returns a driver's row in the table of drivers, and notes about it.
+func (p *driverCatalog) about(ctx context.Context, ref build.Ref) (row []string, notes document.Document, err error) {
 	var k build.Known
 	var version, state string
 	if ref.Known != nil {
 		k = *ref.Known
 		k.Name = ref.Name
-		version, state, err = s.Builder.State(ctx, ref)
+		version, state, err = p.Builder.State(ctx, ref)
 	} else {
 		var proof protocol.Proof
 		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
@@ -229,7 +250,7 @@ func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) 
 	}
 	lines = append(lines, addedCostLines(k.AddedCost)...)
 	if k.Optional {
-		lines = append(lines, "optional: measured only where it is named, as in --drivers mattn,"+k.Name)
+		lines = append(lines, "optional: measured only where it is named, as in "+p.Naming+" mattn,"+k.Name)
 	}
 	notes = append(notes, document.Paragraph{Text: fmt.Sprintf("%s (%s): %s", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))})
 	for _, line := range lines {
@@ -238,51 +259,43 @@ func aboutDriver(ctx context.Context, s cli.Workshop, p *prober, ref build.Ref) 
 	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
 }
 
-// featureTable returns a table with a row for each feature, and a column for each driver whose
+// Features returns a table with a row for each feature, and a column for each driver whose
 // worker is available.
-func featureTable(ctx context.Context, s cli.Workshop, env *cli.Environment, refs []build.Ref) (document.Document, error) {
+func (p *driverCatalog) Features(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))
 	for i, f := range driver.Features {
 		rows[i] = []string{f.Name}
 	}
-	err := env.Orderly(ctx, false, func(ctx context.Context, show *cli.Progress) error {
-		p := &prober{builder: s.Builder}
-		defer p.close()
-		for _, ref := range refs {
-			path, _, err := s.Builder.Worker(ctx, ref, func() { show.Say("building the worker for %s", ref.Name) })
-			if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
-				show.Say("%s is left out: %v", ref.Name, unavailable)
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			processes, err := p.processes()
-			if err != nil {
-				return err
-			}
-			has, err := processes.Features(ctx, ref, path)
-			if err != nil {
-				return err
-			}
-			titles = append(titles, ref.Name)
-			for i := range rows {
-				word := "-"
-				if has[i] {
-					word = "yes"
-				}
-				rows[i] = append(rows[i], word)
-			}
+	for _, ref := range refs {
+		path, _, err := p.Builder.Worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
+		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
+			p.Note("%s is left out: %v", ref.Name, unavailable)
+			continue
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		if err != nil {
+			return nil, err
+		}
+		processes, err := p.processes()
+		if err != nil {
+			return nil, err
+		}
+		has, err := processes.Features(ctx, ref, path)
+		if err != nil {
+			return nil, err
+		}
+		titles = append(titles, ref.Name)
+		for i := range rows {
+			word := "-"
+			if has[i] {
+				word = "yes"
+			}
+			rows[i] = append(rows[i], word)
+		}
 	}
 	d := document.Document{document.TableOf(strings.Join(titles, "|"), rows)}
-	for i := range s.Known {
-		k := &s.Known[i]
+	for i := range p.Known {
+		k := &p.Known[i]
 		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
 			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %[1]s:%[3]s has it", k.Name, key, k.Variants[key])})
 		}

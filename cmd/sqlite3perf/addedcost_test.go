@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/catalog"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -17,7 +18,7 @@ import (
 
 // TestAddedCostLines checks that an added cost whose interval contains 0 is not reported as a cost.
 func TestAddedCostLines(t *testing.T) {
-	got := addedCostLines(&driver.AddedCost{Phases: []driver.AddedPhase{
+	got := catalog.AddedCostLines(&driver.AddedCost{Phases: []driver.AddedPhase{
 		{Phase: "insert", WallRatio: estimate.Estimate{Median: 0.876}, WallAdded: estimate.Estimate{Median: -768, Low: -1100, High: 562}},
 		{Phase: "query", WallRatio: estimate.Estimate{Median: 1.05}, WallAdded: estimate.Estimate{Median: 12, Low: 9, High: 15}},
 	}})
@@ -39,7 +40,7 @@ func TestAddedCostTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := driversFormats.Write(&out, cli.TableFormat, addedCostTable(known), document.Options{Width: document.Unlimited}); err != nil {
+	if err := driversFormats.Write(&out, cli.TableFormat, catalog.AddedCost(known), document.Options{Width: document.Unlimited}); err != nil {
 		t.Fatal(err)
 	}
 	doc, err := os.ReadFile("../../docs/proofs.md")

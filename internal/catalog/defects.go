@@ -1,4 +1,4 @@
-package main
+package catalog
 
 import (
 	"cmp"
@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// driverCatalog finds out about drivers, by asking their workers where that is needed.
-type driverCatalog struct {
+// Catalog finds out about drivers, by asking their workers where that is needed.
+type Catalog struct {
 	Builder *build.Builder
 	Known   []build.Known                    // all drivers of the source tree
 	Scratch func() (*process.Scratch, error) // creates a directory for workers
@@ -29,14 +29,14 @@ type driverCatalog struct {
 }
 
 // Close removes the directory for workers.
-func (p *driverCatalog) Close() {
+func (p *Catalog) Close() {
 	if p.scratch != nil {
 		p.scratch.Remove()
 	}
 }
 
 // processes returns a runner of workers. Their directory is removed by Close.
-func (p *driverCatalog) processes() (*lab.Processes, error) {
+func (p *Catalog) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
 		var err error
 		if p.scratch, err = p.Scratch(); err != nil {
@@ -48,7 +48,7 @@ func (p *driverCatalog) processes() (*lab.Processes, error) {
 
 // library returns the versions of a driver's library without building anything. unknown is the
 // reason why the version of SQLite is not known, or "".
-func (p *driverCatalog) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
+func (p *Catalog) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.Builder.Built(ctx, ref); err != nil || !built {
 			return pinnedLibrary(ref), "its worker is not built yet"
@@ -61,7 +61,7 @@ func (p *driverCatalog) library(ctx context.Context, ref build.Ref) (l defects.L
 	return l, ""
 }
 
-func (p *driverCatalog) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
+func (p *Catalog) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
 	l := pinnedLibrary(ref)
 	path, with, err := p.Builder.Worker(ctx, ref, building)
 	if err != nil {
@@ -114,7 +114,7 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 
 // Defects returns a table of the known defects of each driver, followed by all that is said of
 // each defect.
-func (p *driverCatalog) Defects(ctx context.Context, refs []build.Ref) (document.Document, error) {
+func (p *Catalog) Defects(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	var rows [][]string
 	var all []defects.Defect
 	for _, ref := range refs {

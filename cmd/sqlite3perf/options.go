@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -294,9 +295,7 @@ func (o *runOptions) checkMatrix(r *request) error {
 		if _, twice := settings[name]; twice {
 			return fmt.Errorf("setting %s is given by --set and by --dsn: leave one out", name)
 		}
-		if !slices.Contains(r.matrix.Settings[name], v) {
-			r.matrix.Settings[name] = append(r.matrix.Settings[name], v)
-		}
+		r.matrix.Settings[name] = distinct.Append(r.matrix.Settings[name], v)
 		return nil
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -187,9 +188,7 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 			if !slices.Contains(tune.Names, name) {
 				return fmt.Errorf("tune does not search %s: give it one value; several can be given to %s", name, strings.Join(tune.Names, ", "))
 			}
-			if !slices.Contains(tried[name], v) {
-				tried[name] = append(tried[name], v)
-			}
+			tried[name] = distinct.Append(tried[name], v)
 			return nil
 		})
 		if err != nil {

@@ -44,9 +44,7 @@ func AddedCost(known []build.Known) document.Document {
 		switch {
 		case c != nil:
 			how := fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime)
-			if !slices.Contains(lines, how) {
-				lines = append(lines, how)
-			}
+			lines = distinct.Append(lines, how)
 		case len(k.Command) == 0:
 			not = append(not, k.Name)
 		}

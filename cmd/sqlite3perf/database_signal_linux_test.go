@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"database/sql"
 	"fmt"
-	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // value returns the single value that a query on a database of the place returns.

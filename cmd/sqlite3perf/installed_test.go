@@ -2,12 +2,13 @@ package main
 
 import (
 	"bytes"
-	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // TestSoakInstalled uses the command like a user who has only the executable and a home

@@ -2,12 +2,13 @@ package main
 
 import (
 	"database/sql"
-	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // TestMeasureScript runs the script that the pods of deploy/job.yaml run. The script must measure,

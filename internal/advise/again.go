@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// Executions is how many executions of each statement are compared.
 const Executions = 20
 
 // Candidates lists the drivers of a run, except the floor driver.

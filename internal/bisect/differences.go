@@ -8,6 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// Differences lists how two releases differ in what their workers proved and in the modules that are linked.
 func Differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []Difference {
 	var list []Difference
 	add := func(what, a, b string) {

@@ -67,8 +67,8 @@ func nanoseconds(e estimate.Estimate) string {
 	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// AddedCostLines describes a driver's added cost, as lines for the list of drivers.
-func AddedCostLines(c *driver.AddedCost) []string {
+// addedCostLines describes a driver's added cost, as lines for the list of drivers.
+func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil
 	}

@@ -96,7 +96,7 @@ func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes
 	if !unavailable && ref.Name != lab.Floor {
 		lines = append(lines, defectLines(p.library(ctx, ref))...)
 	}
-	lines = append(lines, AddedCostLines(k.AddedCost)...)
+	lines = append(lines, addedCostLines(k.AddedCost)...)
 	if k.Optional {
 		lines = append(lines, "optional: measured only where it is named, as in "+p.Naming+" mattn,"+k.Name)
 	}

@@ -175,6 +175,7 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 	return nil
 }
 
+// Kept returns what a run keeps of profiles. noPerf says why perf was not used.
 func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
 	for _, d := range done {
@@ -188,6 +189,7 @@ func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	return p
 }
 
+// End says why profiling ended, as [result.Run.Stopped].
 func End(done []*lab.Profiled, interrupted bool) string {
 	enough := func(d *lab.Profiled) bool {
 		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples

@@ -21,11 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-
 	"golang.org/x/mod/modfile"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"

@@ -15,8 +15,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
+// AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
+// PrintAnswer prints an answer where the options ask. again is the command that prints it once more; ""
+// is the same command.
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.Screen(env), AllOfIt
@@ -95,6 +98,7 @@ func MachineHere(dir string) result.Machine {
 	return MachineIn(m, dir)
 }
 
+// Analyzed returns a loader of runs of the store that the user named.
 func Analyzed(ctx context.Context, storeFile string) Loader {
 	return func(id int64) (*stats.Analysis, error) {
 		st, err := openStore(ctx, storeFile, store.OpenReadOnly)

@@ -51,6 +51,7 @@ func Reaching(f *pflag.FlagSet, r Reach, names ...string) {
 	}
 }
 
+// ReachOf returns the reach of the flags with this name.
 func ReachOf(root *cobra.Command, name string) (r Reach) {
 	for _, c := range Subcommands(root) {
 		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
@@ -251,6 +252,7 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	return nil
 }
 
+// FlagNames lists the names of the flags of all commands.
 func FlagNames(root *cobra.Command) []string {
 	var names []string
 	for _, c := range Subcommands(root) {

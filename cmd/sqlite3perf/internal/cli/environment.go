@@ -55,6 +55,7 @@ type Environment struct {
 	outlives    *atomic.Bool // true after [Environment.outliveReaders]
 }
 
+// ProcessEnvironment returns the environment of this process.
 func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
@@ -211,6 +212,7 @@ func Arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
+// DatabaseHere returns the error for a database that is given as an argument.
 func DatabaseHere(cmd *cobra.Command, file string) error {
 	if cmd.Flags().Lookup("db") != nil {
 		return Usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
@@ -218,6 +220,7 @@ func DatabaseHere(cmd *cobra.Command, file string) error {
 	return Usagef("%s is a database: %s", file, FromDatabase(file))
 }
 
+// FromDatabase says how a workload is made from a database.
 func FromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
 }

@@ -3,9 +3,6 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -13,7 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"time"
-) // The groups of flags in the help of a command, in their order.
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// The groups of flags in the help of a command, in their order.
 const (
 	GroupWhat   = "What is measured"
 	GroupLong   = "How long"
@@ -21,8 +25,13 @@ const (
 	GroupOutput = "Output"
 )
 
-var FlagGroups = []string{GroupWhat, GroupLong, GroupWhere, GroupOutput} // groupKey is the annotation in which a flag stores its group.
-const groupKey = "sqlite3perf_group"                                     // Grouped sets the group of flags. It is called where the flags are declared.
+// FlagGroups are the groups of flags in the order of the help.
+var FlagGroups = []string{GroupWhat, GroupLong, GroupWhere, GroupOutput}
+
+// groupKey is the annotation in which a flag stores its group.
+const groupKey = "sqlite3perf_group"
+
+// Grouped sets the group of flags. It is called where the flags are declared.
 func Grouped(f *pflag.FlagSet, group string, names ...string) {
 	for _, name := range names {
 		if err := f.SetAnnotation(name, groupKey, []string{group}); err != nil {
@@ -133,18 +142,21 @@ func Subcommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
+// AddStoreFlag adds --store.
 func AddStoreFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "store", "", "`file` in which results are stored (default: results.db in the user's data directory)")
 	Reaching(f, Writes, "store")
 	Grouped(f, GroupOutput, "store")
 }
 
+// AddDirFlag adds --dir.
 func AddDirFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "dir", "", "`directory` on the file system to measure; databases are created in it and removed, and so are those that killed runs left there (default: in the user's cache directory)")
 	Reaching(f, Writes, "dir")
 	Grouped(f, GroupWhere, "dir")
 }
 
+// AddQuietFlag adds --quiet.
 func AddQuietFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "quiet", false, "no progress")
 	Grouped(f, GroupOutput, "quiet")
@@ -196,6 +208,7 @@ func Words[V any](m map[string]V) string {
 	return strings.Join(list, " ")
 }
 
+// AddAllowFilesFlag adds --allow-files.
 func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let the SQL of workload files reach files other than its own database: ATTACH, VACUUM INTO, …")
 	Reaching(f, ReachesOut, "allow-files")

@@ -33,6 +33,7 @@ type OutputOptions struct {
 	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }
 
+// AddFlags adds the flags of all commands that print a result.
 func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Format, "format", TableFormat, "")
 	o.Asked = f.Lookup("format")
@@ -54,6 +55,7 @@ func (o *OutputOptions) SetFormats(what string, formats []string, known func(str
 	o.Asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), TableFormat)
 }
 
+// AddFullFlag adds --full.
 func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 	f.BoolVar(&o.Full, "full", false, "every table, also on a terminal, where otherwise only the answer is printed")
 	Grouped(f, GroupOutput, "full")
@@ -123,6 +125,7 @@ func (o *OutputOptions) CheckFormat() error {
 	return Usagef("%s: the extension %s is of no format here: want one of %s, or name the format with --format", o.Named(), extension, strings.Join(possible, ", "))
 }
 
+// FormatOf returns the format that the extension of a file stands for, or "".
 func FormatOf(file string) string {
 	for _, e := range document.Extensions {
 		if strings.EqualFold(e.Extension, filepath.Ext(file)) {
@@ -157,6 +160,7 @@ func notADatabase(file string) error {
 	return nil
 }
 
+// IsDatabase reports whether a file is an SQLite database.
 func IsDatabase(file string) bool {
 	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
 		return false
@@ -171,6 +175,7 @@ func IsDatabase(file string) bool {
 	return string(head[:n]) == "SQLite format 3"
 }
 
+// SameFile reports whether two paths name the same file, which need not exist.
 func SameFile(a, b string) bool {
 	fa, aerr := os.Stat(a)
 	fb, berr := os.Stat(b)
@@ -200,6 +205,7 @@ func screenLines(height int) int {
 	return max(1, min(most, height-prompt))
 }
 
+// ScaleHint is the flag that gives more work.
 const ScaleHint = "--scale"
 
 // Print calls write to print something where the options ask. again is the command that prints the
@@ -222,6 +228,7 @@ func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, do
 	return nil
 }
 
+// Put writes data to the file of the options.
 func (o *OutputOptions) Put(data []byte) error {
 	file, whole := o.Target()
 	if !whole {
@@ -230,6 +237,7 @@ func (o *OutputOptions) Put(data []byte) error {
 	return process.Replace(file, data)
 }
 
+// Again adds to a command the format and the store of the options.
 func (o *OutputOptions) Again(command string) string {
 	if o.Format != TableFormat {
 		command += " --format " + o.Format
@@ -245,6 +253,7 @@ func InStore(store, command string) string {
 	return command
 }
 
+// WriteJSON writes v as indented JSON that a terminal can show.
 func WriteJSON(w io.Writer, v any) error {
 	enc := json.NewEncoder(document.PrintableJSON(w))
 	enc.SetIndent("", "  ")

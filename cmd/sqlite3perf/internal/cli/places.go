@@ -23,6 +23,7 @@ import (
 ) // WorkerOptions are the flags of the commands that need workers.
 type WorkerOptions struct{ Source, Cache string }
 
+// AddFlags adds the flags that say from what workers are built, and where they are kept.
 func (o *WorkerOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Source, "source", "", "`directory` of a source tree of sqlite3perf to build workers from (default: the sources that it was built from)")
 	f.StringVar(&o.Cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
@@ -85,6 +86,7 @@ func (s Workshop) Refs(ctx context.Context, names ...string) ([]build.Ref, error
 	return refs, nil
 }
 
+// Worker finds or builds the worker of a driver, and returns the path of its executable.
 func (s Workshop) Worker(ctx context.Context, ref build.Ref, note func(string, ...any)) (string, error) {
 	path, _, err := s.Builder.Worker(ctx, ref, func() { note("building the worker for %s", ref.Name) })
 	if e, ok := errors.AsType[*build.BuildError](err); ok {
@@ -117,10 +119,12 @@ func DatabasesDirectory(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
+// NoDirectory returns the error for a directory that does not exist.
 func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
 
+// StorePath returns the path of the store that the user named; "" is the usual one.
 func StorePath(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -142,6 +146,7 @@ func (s Workshop) UsualDrivers() (names []string) {
 // database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
+// IsDirectory reports whether path is a directory.
 func IsDirectory(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
@@ -199,8 +204,10 @@ func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[strin
 // ErrRetype is the reason why a driver of a stored run is not run unless the user types it again.
 var ErrRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
 
+// RunDirectory is the beginning of the names of directories in which databases are measured.
 const RunDirectory = "sqlite3perf-run-"
 
+// NewScratch creates a directory for databases in dir.
 func NewScratch(dir string) (*process.Scratch, error) {
 	scratch, err := process.NewScratch(dir, RunDirectory)
 	if err != nil {

@@ -34,6 +34,7 @@ func newBar(env *Environment, most int64, options ...progressbar.Option) *progre
 	)...)
 }
 
+// NewDisplay returns a display without a bar.
 func NewDisplay(env *Environment, quiet bool) *display {
 	return &display{w: env.Stderr, quiet: quiet}
 }
@@ -55,6 +56,7 @@ func (d *display) Note(format string, args ...any) {
 	}
 }
 
+// Finish removes the bar.
 func (d *display) Finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,6 +86,7 @@ const (
 	between  = 5 * time.Second // least time between two plain lines
 )
 
+// NewProgress returns the progress of a run, as a bar if standard error is a terminal.
 func NewProgress(env *Environment, quiet bool) *Progress {
 	p := &Progress{display: display{w: env.Stderr, quiet: quiet}, now: env.Now}
 	if env.StderrWidth > 0 && !quiet {
@@ -259,6 +262,7 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	p.draw(words, share)
 }
 
+// Roughly formats a duration with the digits that matter.
 func Roughly(d time.Duration) string {
 	if d < time.Second {
 		return max(d.Round(time.Millisecond), time.Millisecond).String()

@@ -165,6 +165,7 @@ func UnlessInterrupted(stop <-chan struct{}, err error) error {
 	return err
 }
 
+// Interrupted reports whether there was a Ctrl-C.
 func Interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

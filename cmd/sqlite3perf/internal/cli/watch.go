@@ -14,6 +14,7 @@ type Watcher struct {
 	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
+// NewWatcher returns the progress of a job with of rows; 0 if that is not known.
 func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Progress) string) *Watcher {
 	w := &Watcher{display: display{w: env.Stderr, quiet: quiet}, of: of, line: line}
 	if env.StderrWidth > 0 && !quiet && of > 0 {
@@ -39,6 +40,7 @@ func (w *Watcher) Every(lines int64) int64 {
 	return lines
 }
 
+// Progress shows what a worker reports.
 func (w *Watcher) Progress(p *protocol.Progress) {
 	if w.quiet {
 		return

@@ -27,6 +27,7 @@ type concurrentOptions struct {
 	pool     string
 }
 
+// ConcurrentCommand returns the command concurrent.
 func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -84,11 +82,9 @@ func (o *gateOptions) checkStored(drivers []string) error {
 }
 
 func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
-	r.matrix.Scale = o.scale
+	r.matrix.Scale, r.matrix.Computing = o.scale, o.computing
 	for _, w := range r.matrix.Workloads {
-		m := r.matrix
-		m.Workloads, m.Computing = []*workload.Workload{w}, o.computing
-		m.Parameters, m.Settings = map[string][]int64{}, map[string][]string{}
+		parameters, settings := map[string][]int64{}, map[string][]string{}
 		wanted := map[string]bool{}
 		for _, c := range run.Cases {
 			if c.Workload != w.Name {
@@ -99,16 +95,13 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			}
 			wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] = true
 			for name, v := range c.Parameters {
-				m.Parameters[name] = distinct.Append(m.Parameters[name], v)
+				parameters[name] = distinct.Append(parameters[name], v)
 			}
 			for name, v := range c.Settings {
-				m.Settings[name] = distinct.Append(m.Settings[name], v)
+				settings[name] = distinct.Append(settings[name], v)
 			}
 		}
-		maps.DeleteFunc(m.Parameters, func(name string, _ []int64) bool {
-			return !slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
-		})
-		cases, err := m.Cases()
+		cases, err := r.matrix.CasesOf(w, settings, parameters)
 		if err != nil {
 			return nil, cli.WrongUsage(err)
 		}
@@ -193,9 +186,9 @@ func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *requ
 		case err != nil:
 			out.Apart = err.Error()
 			apart.add(c)
-		case sameBuild(ref, c.Ref):
+		case ref.Same(c.Ref):
 			for _, d := range cells {
-				why, same := whySame(out.Base.Run, before, d.Second.Case, ref)
+				why, same := whySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
 				out.Dismiss(d, why, same)
 			}
 		default:
@@ -251,7 +244,7 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, 
 			return build.Ref{}, err
 		}
 	}
-	if sameBuild(ref, now.Ref) {
+	if ref.Same(now.Ref) {
 		return ref, nil
 	}
 	if ref, err = r.Builder.Resolve(ctx, ref); err != nil {
@@ -265,14 +258,10 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, 
 	return ref, err
 }
 
-func sameBuild(a, b build.Ref) bool {
-	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
-		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
-}
-
-// whySame is for a baseline and a candidate of the same version of a driver. why says what may have
+// whySame is for a baseline and a candidate of the same version of a driver. version is that of this
+// sqlite3perf. why says what may have
 // changed anyway. same is true if both are the same build.
-func whySame(base *result.Run, before, now *result.Case, ref build.Ref) (why string, same bool) {
+func whySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {
 		if before.Build[name] != v {
@@ -280,11 +269,11 @@ func whySame(base *result.Run, before, now *result.Case, ref build.Ref) (why str
 		}
 	}
 	slices.Sort(other)
-	if base.Version != cli.Version() {
+	if base.Version != version {
 		other = append(other, "sqlite3perf")
 	}
 	if other == nil {
-		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name), true
+		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", driver), true
 	}
-	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", ")), false
+	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", driver, strings.Join(other, ", ")), false
 }

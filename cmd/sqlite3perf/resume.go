@@ -306,18 +306,9 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 // resumeCases plans the cases of a run again, exactly as they were planned first.
 func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	var planned []*lab.Case
+	asked := cmp.Or(run.Asked, &result.Asked{})
 	for _, w := range r.matrix.Workloads {
-		m := r.matrix
-		m.Workloads, m.Parameters, m.Settings = []*workload.Workload{w}, map[string][]int64{}, map[string][]string{}
-		if run.Asked != nil {
-			m.Settings = maps.Clone(run.Asked.Settings)
-			for name, values := range run.Asked.Parameters {
-				if slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name }) {
-					m.Parameters[name] = values
-				}
-			}
-		}
-		cases, err := m.Cases()
+		cases, err := r.matrix.CasesOf(w, asked.Settings, asked.Parameters)
 		if err != nil {
 			return cli.Usagef("run %d cannot be resumed: %w", run.ID, err)
 		}

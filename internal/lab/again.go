@@ -49,3 +49,16 @@ func SamePlan(a, b *result.Case) bool {
 		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
 		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
 }
+
+// CasesOf plans the cases of one workload with these settings, and with those of the parameters that
+// the workload has.
+func (m *Matrix) CasesOf(w *workload.Workload, settings map[string][]string, parameters map[string][]int64) ([]*Case, error) {
+	one := *m
+	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, map[string][]int64{}
+	for _, p := range w.Parameters {
+		if values, ok := parameters[p.Name]; ok {
+			one.Parameters[p.Name] = values
+		}
+	}
+	return one.Cases()
+}

@@ -188,7 +188,7 @@ func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *requ
 			apart.add(c)
 		case ref.Same(c.Ref):
 			for _, d := range cells {
-				why, same := whySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
+				why, same := gate.WhySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
 				out.Dismiss(d, why, same)
 			}
 		default:
@@ -256,24 +256,4 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, 
 		}
 	})
 	return ref, err
-}
-
-// whySame is for a baseline and a candidate of the same version of a driver. version is that of this
-// sqlite3perf. why says what may have
-// changed anyway. same is true if both are the same build.
-func whySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
-	var other []string
-	for name, v := range now.Build {
-		if before.Build[name] != v {
-			other = append(other, name)
-		}
-	}
-	slices.Sort(other)
-	if base.Version != version {
-		other = append(other, "sqlite3perf")
-	}
-	if other == nil {
-		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", driver), true
-	}
-	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", driver, strings.Join(other, ", ")), false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -28,7 +29,7 @@ func BenchmarkAlternate(b *testing.B) {
 		b.Fatal(err)
 	}
 	o.drivers, o.sided = []string{filepath.Join(p.dir, "good"), filepath.Join(p.dir, "better")}, true
-	r, err := o.check(b.Context(), &environment{})
+	r, err := o.check(b.Context(), &cli.Environment{})
 	if err != nil {
 		b.Fatal(err)
 	}

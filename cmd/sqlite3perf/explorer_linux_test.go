@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -206,7 +207,7 @@ func TestSoakRunPictures(t *testing.T) {
 	t.Cleanup(b.Close)
 	place := newPlace(t)
 	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--store", "results.db", "--quiet")
-	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != exitIncomplete {
+	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := place.serve("--store", "results.db")

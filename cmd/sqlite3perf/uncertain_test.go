@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -13,7 +15,7 @@ import (
 func TestFurtherRounds(t *testing.T) {
 	measured := func(stopped string, precision float64) *stats.Analysis {
 		start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-		r := &result.Run{ID: 3, Version: version(), Started: start, Ended: start.Add(90 * time.Second), Rounds: 9, Stopped: stopped, Precision: precision,
+		r := &result.Run{ID: 3, Version: cli.Version(), Started: start, Ended: start.Add(90 * time.Second), Rounds: 9, Stopped: stopped, Precision: precision,
 			Schedule: &result.Schedule{}, Workloads: []result.Workload{{Name: "simple"}}}
 		for i, d := range []string{"mattn", "modernc"} {
 			r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "simple", Driver: d, Phases: []string{"insert"}})
@@ -25,7 +27,7 @@ func TestFurtherRounds(t *testing.T) {
 					Samples: []result.Sample{{Phase: "insert", Metric: result.MetricTime, WallNS: ns, Operations: 10, Rows: 10}}})
 			}
 		}
-		return stats.Analyze(r, floorDriver)
+		return stats.Analyze(r, lab.Floor)
 	}
 	other := measured(result.StoppedTime, 0.05)
 	other.Run.Version = "another"
@@ -42,7 +44,7 @@ func TestFurtherRounds(t *testing.T) {
 		{"interrupted", measured(result.StoppedInterrupted, 0.05), ""}, // resuming it comes first
 		{"of another version", other, ""},
 	} {
-		if got := (&outputOptions{}).furtherRounds(tc.a); !regexp.MustCompile("^(" + tc.want + ")$").MatchString(got) {
+		if got := furtherRounds(&cli.OutputOptions{}, tc.a); !regexp.MustCompile("^(" + tc.want + ")$").MatchString(got) {
 			t.Errorf("%s: %q, want %s", tc.name, got, tc.want)
 		}
 	}

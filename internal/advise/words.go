@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -134,9 +135,7 @@ func adviceOrigin(a *stats.Analysis) document.List {
 	l = append(l, conditions.MachineItems(of.Machine)...)
 	for _, g := range a.Groups {
 		for _, it := range conditions.GroupWarnings(g) {
-			if !slices.Contains(l, it) {
-				l = append(l, it)
-			}
+			l = distinct.Append(l, it)
 		}
 	}
 	return append(l, conditions.RunWarnings(a)...)

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -422,9 +423,7 @@ func (r *textRenderer) fit(g Grid) []int {
 		if c.Drop == 0 {
 			break
 		}
-		if !slices.Contains(r.dropped, c.Title) {
-			r.dropped = append(r.dropped, c.Title)
-		}
+		r.dropped = distinct.Append(r.dropped, c.Title)
 		total -= widths[least] + gap
 		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
 	}

@@ -16,6 +16,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -251,9 +252,7 @@ func (p *parts) warn() {
 	if lacking > 0 {
 		w := result.Warning{Code: result.WarningStore,
 			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))}
-		if !slices.Contains(p.run.Warnings, w) { // a merge may have stored the same warning
-			p.run.Warnings = append(p.run.Warnings, w)
-		}
+		p.run.Warnings = distinct.Append(p.run.Warnings, w) // a merge may have stored the same warning
 	}
 }
 

@@ -287,7 +287,7 @@ func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, option
 			{Shows: "pictures", Command: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
 			{Shows: "explore", Command: cli.InStore(o.Store, "sqlite3perf serve")},
 		}}
-	opts.Hints.Full = opts.Hints.Rest[0].Command
+	opts.Hints.Full, opts.Hints.FullFlag = opts.Hints.Rest[0].Command, "--full"
 	opts.Hints.Further = furtherRounds(o, a)
 	if resumable(a.Run, false) == nil {
 		opts.Hints.Resume = cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))

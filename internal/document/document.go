@@ -362,6 +362,7 @@ type Hints struct {
 	Compare   string // the command that compares the sides of this run
 	Further   string // the command that measures the further rounds that a comparison, or an uncertain figure, needs; "" if there is none
 	Full      string // the command that prints the whole report
+	FullFlag  string // the flag of that command which makes it whole
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger

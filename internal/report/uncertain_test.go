@@ -56,7 +56,7 @@ func listOf(text, heading string) string {
 // which marks rows without a clear difference and names the command that measures what is missing.
 func TestUncertainFigures(t *testing.T) {
 	run := uncertainRun()
-	hints := document.Hints{Full: "sqlite3perf show 12 --full", Further: "sqlite3perf run --resume 12 --time 9m"}
+	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
 	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), report.UncertainHeading)
 	want := `3 of 4 ratios of cells are uncertain: the interval \(97%\) reaches more than ±5\.0% from the ratio\. The widest come first\. ` +
 		`Not clear: .+ to be sure +about \d+ more rounds, fewer if cases settle earlier: sqlite3perf run --resume 12 --time 9m ` +

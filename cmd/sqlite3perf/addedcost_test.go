@@ -10,21 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
-
-// TestAddedCostLines checks that an added cost whose interval contains 0 is not reported as a cost.
-func TestAddedCostLines(t *testing.T) {
-	got := addedCostLines(&driver.AddedCost{Phases: []driver.AddedPhase{
-		{Phase: "insert", WallRatio: estimate.Estimate{Median: 0.876}, WallAdded: estimate.Estimate{Median: -768, Low: -1100, High: 562}},
-		{Phase: "query", WallRatio: estimate.Estimate{Median: 1.05}, WallAdded: estimate.Estimate{Median: 12, Low: 9, High: 15}},
-	}})
-	want := []string{"sqlite3perf adds, per row or operation: insert -768 ns [-1100, 562] (not told from 0), query 12 ns [9, 15] (+5.0%)"}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
-}
 
 // TestAddedCostTable checks that the table in docs/proofs.md has the figures of the drivers. With
 // -update it writes the table.

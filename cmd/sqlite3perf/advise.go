@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -23,13 +24,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/plan"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func adviseCommand(env *environment) *cobra.Command {
+func adviseCommand(env *cli.Environment) *cobra.Command {
 	o := &adviseOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "advise [RUN]",
 		Short: "Say which driver to take for a workload, and what would overturn that",
 		Long: `Advise measures drivers on workloads, as run does, and collects other facts about each:
@@ -49,7 +48,7 @@ of them favor the same driver.`,
   sqlite3perf advise last
   sqlite3perf advise last -o advice.html
   sqlite3perf advise last --targets linux/arm64,windows/amd64 --cold-build`,
-		Args: arguments(0, 1, "the run"),
+		Args: cli.Arguments(0, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return o.measured(cmd.Context(), env)
@@ -71,50 +70,50 @@ func (o *adviseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.targets, "targets", nil, "also build each candidate for these `platforms`, such as linux/arm64,windows/amd64, without a C compiler; takes minutes")
 	f.BoolVar(&o.diff, "diff", true, "compare the answers of all candidates, as sqlite3perf diff does")
 	f.BoolVar(&o.cold, "cold-build", false, "also build each candidate with an empty build cache; takes minutes")
-	grouped(f, groupWhat, "drivers", "targets", "diff", "cold-build")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "targets", "diff", "cold-build")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the advice is printed", advise.Formats.Names(), advise.Formats.Check)
 }
 
-func (o *adviseOptions) checkTargets(ctx context.Context, s workshop) error {
+func (o *adviseOptions) checkTargets(ctx context.Context, s cli.Workshop) error {
 	if o.targets == nil {
 		return nil
 	}
-	known, err := s.builder.Platforms(ctx)
+	known, err := s.Builder.Platforms(ctx)
 	if err != nil {
 		return err
 	}
 	for i, t := range o.targets {
 		o.targets[i] = strings.TrimSpace(t)
 		if !slices.Contains(known, o.targets[i]) {
-			return usagef("--targets %s: want GOOS/GOARCH: %s", t, driver.Suggest(o.targets[i], known))
+			return cli.Usagef("--targets %s: want GOOS/GOARCH: %s", t, driver.Suggest(o.targets[i], known))
 		}
 	}
 	return nil
 }
 
-func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
+func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
-	if err := o.checkTargets(ctx, r.workshop); err != nil {
+	if err := o.checkTargets(ctx, r.Workshop); err != nil {
 		return err
 	}
 	o.untilSettled(r)
 	q := o.questions(r) // before the measurement, because measure frees the workloads
 	if len(q.refs) < 2 {
-		return usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
+		return cli.Usagef("--drivers %s: advise chooses between candidates: name two or more, such as mattn,modernc; sqlite3perf run measures one", strings.Join(o.drivers, ","))
 	}
 	r.print = func(a *stats.Analysis) error {
 		l := o.looked()
 		if a.Run.Stopped != result.StoppedInterrupted {
-			err := inOrder(
+			err := cli.InOrder(
 				func() error { return o.compareAnswers(ctx, env, r, q, &l) },
-				func() error { return o.addFootprints(ctx, env, r.workshop, q.byName(), &l) },
+				func() error { return o.addFootprints(ctx, env, r.Workshop, q.byName(), &l) },
 			)
 			if err != nil {
 				return err
@@ -126,18 +125,16 @@ func (o *adviseOptions) measured(ctx context.Context, env *environment) error {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		keepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
-		return o.output.printAnswer(env, adviceWriter(a, l, nil), showAgain(a.Run.ID))
+		cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
+		return o.output.PrintAnswer(env, adviceWriter(a, l, nil), cli.ShowAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-const adviceExecutions = 20
-
 // inquiry has sets of statements and the drivers that run them.
 type inquiry struct {
 	refs []build.Ref
-	work []questions
+	work []diff.Questions
 }
 
 // byName returns the drivers by their names in the run. If a workload needs a variant of a driver,
@@ -154,14 +151,14 @@ func (q inquiry) byName() map[string]build.Ref {
 // floor driver does not run them.
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
-		floor := c.Ref.Known != nil && c.Ref.Known.Name == floorDriver
+		floor := c.Ref.Known != nil && c.Ref.Known.Name == lab.Floor
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
-		if slices.ContainsFunc(q.work, func(w questions) bool { return w.name == c.Workload }) {
+		if slices.ContainsFunc(q.work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
 			continue
 		}
-		q.work = append(q.work, askedOf(c, adviceExecutions))
+		q.work = append(q.work, diff.AskedOf(c, advise.Executions))
 	}
 	return q
 }
@@ -172,14 +169,14 @@ func (o *adviseOptions) looked() advise.Looked {
 
 // compareAnswers runs the statements on the candidates that have a worker. It notes their answers
 // in l, or why it could not get them.
-func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r *request, q inquiry, l *advise.Looked) error {
+func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
 	})
 	if !o.diff || len(refs) < 2 {
 		return nil
 	}
-	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
 		answers, err := (&diffOptions{runOptions: o.runOptions}).diff(ctx, r, refs, q.work, show)
 		if l.Answers = answers; err != nil {
 			l.Answers, l.NotDiff = nil, document.Line(err.Error())
@@ -188,33 +185,33 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *environment, r 
 	})
 }
 
-func (o *adviseOptions) stored(ctx context.Context, env *environment, ref string) error {
-	o.output.store = o.store
+func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref string) error {
+	o.output.Store = o.store
 	r, l := &request{}, o.looked()
 	var a *stats.Analysis
 	var unasked []string
-	err := inOrder(
+	err := cli.InOrder(
 		func() error {
 			return o.onlyOfStored(ref+" is stored", "targets", "cold-build", "diff", "dir", "trial-limit", "source", "worker-cache", "quiet")
 		},
-		o.output.check,
-		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
-		func() error { return o.checkTargets(ctx, r.workshop) },
+		o.output.Check,
+		func() (err error) { r.Workshop, err = o.workers.Workshop(); return err },
+		func() error { return o.checkTargets(ctx, r.Workshop) },
 		func() (err error) { a, err = sampled(ctx, env, o.store, ref); return err },
 		func() (err error) { unasked, err = o.answerAgain(ctx, env, r, ref, a, &l); return err },
 	)
 	if err == nil && a.Run.Stopped != result.StoppedInterrupted {
-		err = o.addFootprints(ctx, env, r.workshop, r.measuredRefs(ctx, a), &l)
+		err = o.addFootprints(ctx, env, r.Workshop, r.MeasuredRefs(ctx, a), &l)
 	}
 	if err != nil {
 		return err
 	}
-	return o.output.printAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
+	return o.output.PrintAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
 // adviceWriter returns a function that writes the advice of a run. unasked lists the questions that
 // were not put to the candidates.
-func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) answerWriter {
+func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		advice := advise.Of(a, l)
 		advice.NotIn = append(unasked, notLookedAt(l)...)
@@ -243,21 +240,21 @@ func notLookedAt(l advise.Looked) (list []string) {
 // addFootprints adds the footprints of the drivers' workers to l, by the drivers' names in the run.
 // It skips the floor driver, which is not a candidate, and workers that are not built here. If a
 // build fails, it prints the reason and leaves the driver out.
-func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s workshop, refs map[string]build.Ref, l *advise.Looked) error {
+func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
-	return env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) error {
+	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
 		for _, name := range slices.Sorted(maps.Keys(refs)) {
 			ref := refs[name]
-			if ref.Known != nil && ref.Known.Name == floorDriver {
+			if ref.Known != nil && ref.Known.Name == lab.Floor {
 				continue
 			}
-			f, err := s.builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
-				show.say("building %s %s", ref.Name, what)
+			f, err := s.Builder.Footprint(ctx, ref, build.FootprintOptions{Cold: o.cold, Targets: o.targets}, func(what string) {
+				show.Say("building %s %s", ref.Name, what)
 			})
 			unavailable, ok := errors.AsType[*build.BuildError](err)
 			switch {
 			case ok:
-				show.say("%s: its size and license are left out: %v", ref.Name, unavailable)
+				show.Say("%s: its size and license are left out: %v", ref.Name, unavailable)
 			case err != nil:
 				return err
 			case f != nil:
@@ -271,19 +268,19 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *environment, s w
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
 // workloads' texts are from the run, and the candidates have the versions that the run measured.
 // unasked lists the questions that could not be asked, each with the command that asks it.
-func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
+func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
 	}
 	q := inquiry{}
 	var silent []string // reasons why statements are not run, one for each workload
-	q.work, silent = askedAgain(a.Run, foreign(a.Run, named))
-	for _, name := range candidateNames(a.Run) {
-		ref, err := r.measuredRef(ctx, name, a)
+	q.work, silent = advise.AskedAgain(a.Run, foreign(a.Run, named))
+	for _, name := range advise.Candidates(a.Run) {
+		ref, err := r.MeasuredRef(ctx, name, a)
 		switch {
-		case errors.Is(err, errRetype):
-			note("how %s answers, which %v", document.Line(name), errRetype)
+		case errors.Is(err, cli.ErrRetype):
+			note("how %s answers, which %v", document.Line(name), cli.ErrRetype)
 		case err != nil:
 			note("how %s answers, because %s", document.Line(name), document.Line(err.Error()))
 		default:
@@ -297,11 +294,11 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 		return unasked, nil
 	}
 	r.matrix.Seed = a.Run.Seed
-	if r.dir, err = databasesDirectory(o.dir); err != nil {
+	if r.dir, err = cli.DatabasesDirectory(o.dir); err != nil {
 		return nil, err
 	}
 	for i, ref := range q.refs {
-		q.refs[i], err = r.builder.Resolve(ctx, ref)
+		q.refs[i], err = r.Builder.Resolve(ctx, ref)
 		if gone, ok := errors.AsType[*build.VersionError](err); ok {
 			note("whether the candidates answer alike, because %s", document.Line(gone.Error()))
 			return unasked, nil
@@ -313,119 +310,10 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *environment, r *re
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
 }
 
-// candidateNames lists the drivers of a run, except the floor driver.
-func candidateNames(run *result.Run) (names []string) {
-	for i := range run.Cases {
-		if name := run.Cases[i].Driver; result.BaseDriver(name) != floorDriver {
-			names = with(names, name)
-		}
-	}
-	return names
-}
-
-// errRetype is the reason why a driver of a stored run is not run unless the user types it again.
-var errRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
-
-// measuredRef returns a released driver in the version that a run measured, even if another version
-// is pinned now. The user has to type the names of other drivers.
-func (s workshop) measuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
-	if !build.Released(name, s.known) {
-		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), errRetype)
-	}
-	ref, err := build.ParseRef(ctx, name, s.known)
-	if err != nil {
-		return ref, err
-	}
-	return s.inMeasuredVersion(ctx, ref, name, a)
-}
-
-// inMeasuredVersion returns a driver in the version that its trials in the run reported.
-func (s workshop) inMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
-	p := a.Proof(name)
-	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
-		return ref, nil
-	}
-	plain := result.BaseDriver(name)
-	versioned := plain + "@" + p.ModuleVersion
-	if !build.Released(versioned, s.known) {
-		return ref, fmt.Errorf("%s %w", document.Line(versioned), errRetype)
-	}
-	return build.ParseRef(ctx, versioned+strings.TrimPrefix(name, plain), s.known)
-}
-
-// measuredRefs returns the drivers of a run in the versions that it measured, by their names in the
-// run. It leaves out drivers that no longer exist.
-func (s workshop) measuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
-	refs := map[string]build.Ref{}
-	for i := range a.Run.Cases {
-		name := a.Run.Cases[i].Driver
-		if ref, err := s.measuredRef(ctx, name, a); err == nil {
-			refs[name] = ref
-		}
-	}
-	return refs
-}
-
-// askedAgain returns the statements of a run's workloads, each with the first combination of its
-// settings and parameters. silent has the reason for each workload that cannot be run again.
-func askedAgain(run *result.Run, foreign bool) (work []questions, silent []string) {
-	var seen []string
-	for i := range run.Cases {
-		c := &run.Cases[i]
-		if slices.Contains(seen, c.Workload) {
-			continue
-		}
-		seen = append(seen, c.Workload)
-		w, err := workloadAgain(run, c, foreign)
-		var p *plan.Plan
-		if err == nil {
-			p, err = w.Plan(c.Scale, c.Parameters)
-		}
-		if err != nil {
-			silent = append(silent, fmt.Sprintf("%s, because %s", document.Line(c.Workload), document.Line(err.Error())))
-			continue
-		}
-		work = append(work, questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: adviceExecutions}))
-	}
-	return work, silent
-}
-
-var errDatabase = errors.New("of which a run keeps nothing")
-
-// workloadAgain parses the workload of a case from the text that the run has. If the run is
-// foreign, the text must be that of a built-in workload.
-func workloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
-	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
-	if i < 0 {
-		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
-	}
-	kept := &run.Workloads[i]
-	if foreign {
-		own, err := workload.Load(kept.Name)
-		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
-			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
-		}
-	}
-	var files []workload.File
-	for _, f := range kept.Includes {
-		files = append(files, workload.File(f))
-	}
-	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
-	switch {
-	case err != nil:
-		return nil, err
-	case w.Database != "":
-		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
-	case w.SHA256() != kept.SHA256:
-		return nil, errors.New("the run did not keep all of it")
-	}
-	return w, nil
-}
-
 // diffAgain returns the command that compares the answers of a run's candidates. It names workloads
 // as the run's command did, as far as that is known.
 func diffAgain(run *result.Run) string {
-	words := append([]string{"sqlite3perf", "diff"}, candidateNames(run)...)
+	words := append([]string{"sqlite3perf", "diff"}, advise.Candidates(run)...)
 	var files []string
 	for i, arg := range run.Command {
 		value, ok := strings.CutPrefix(arg, "--workloads=")

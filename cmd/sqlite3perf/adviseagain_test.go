@@ -7,6 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -93,14 +96,14 @@ func TestAskedAgain(t *testing.T) {
 		if c.kept.Text == "" {
 			run.Workloads = nil
 		}
-		work, silent := askedAgain(run, c.foreign)
+		work, silent := advise.AskedAgain(run, c.foreign)
 		if c.why != "" {
 			if len(work) != 0 || len(silent) != 1 || !strings.Contains(silent[0], c.why) {
 				t.Errorf("%s: %q, want %q", name, silent, c.why)
 			}
 			continue
 		}
-		if len(work) != 1 || silent != nil || work[0].name != c.kept.Name || work[0].job.Plan == nil || work[0].settings["pool_size"] != "1" || work[0].settings["journal_mode"] != "wal" {
+		if len(work) != 1 || silent != nil || work[0].Name != c.kept.Name || work[0].Job.Plan == nil || work[0].Settings["pool_size"] != "1" || work[0].Settings["journal_mode"] != "wal" {
 			t.Errorf("%s: %+v, %q", name, work, silent)
 		}
 	}
@@ -126,7 +129,7 @@ func TestMeasuredRefs(t *testing.T) {
 		run.Trials = append(run.Trials, result.Trial{Case: i + 1, Round: 1, Status: result.OK, Proof: &protocol.Proof{ModuleVersion: c.measured}})
 	}
 	got := map[string]string{}
-	for name, ref := range (workshop{known: known}).measuredRefs(t.Context(), stats.Analyze(run, floorDriver)) {
+	for name, ref := range (cli.Workshop{Known: known}).MeasuredRefs(t.Context(), stats.Analyze(run, lab.Floor)) {
 		got[name] = ref.Version
 	}
 	want := map[string]string{"mattn": "v1.14.22", "modernc": "", "mattn@v1.14.30": "v1.14.30"}

@@ -12,9 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -24,9 +26,9 @@ import (
 )
 
 // bufferedEnvironment returns an environment that writes to the returned buffers.
-func bufferedEnvironment() (env *environment, out, messages *bytes.Buffer) {
+func bufferedEnvironment() (env *cli.Environment, out, messages *bytes.Buffer) {
 	out, messages = &bytes.Buffer{}, &bytes.Buffer{}
-	env = &environment{stdout: out, stderr: messages, rawOut: out, rawErr: messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
+	env = &cli.Environment{Stdout: out, Stderr: messages, RawOut: out, RawErr: messages, Now: time.Now, Catch: func() <-chan os.Signal { return nil }}
 	return env, out, messages
 }
 
@@ -74,13 +76,13 @@ func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
 		env, out, messages := bufferedEnvironment()
-		o := &clusterOptions{store: path, output: outputOptions{format: format, store: path}}
+		o := &clusterOptions{store: path, output: cli.OutputOptions{Format: format, Store: path}}
 		c := someClusters()
 		id := o.keep(t.Context(), env, c, time.Now(), false)
-		if err := o.output.printAnswer(env, clustersWriter(c), showAgain(id)); err != nil || id == 0 {
+		if err := o.output.PrintAnswer(env, clustersWriter(c), cli.ShowAgain(id)); err != nil || id == 0 {
 			t.Fatalf("%s: run %d, %v: %s", format, id, err, messages)
 		}
-		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != exitOK || again != out.String() {
+		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
 			t.Errorf("%s: exit status %d: it was\n%s\nand is\n%s", format, code, out, again)
 		}
 	}
@@ -97,14 +99,14 @@ func TestAnswersShown(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &outputOptions{store: path}
+	o := &cli.OutputOptions{Store: path}
 	for question, c := range map[string]struct {
 		keep    func() (*result.Answer, error)
-		writer  func(a *stats.Analysis) answerWriter
+		writer  func(a *stats.Analysis) cli.AnswerWriter
 		formats []string
 	}{
-		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) answerWriter { return adviceWriter(a, someLooked(), nil) }, advise.Formats.Names()},
-		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) answerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
+		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) cli.AnswerWriter { return adviceWriter(a, someLooked(), nil) }, advise.Formats.Names()},
+		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) cli.AnswerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
 	} {
 		run := storedRunOf(t, question)
 		run.Started = run.Started.UTC()
@@ -118,11 +120,11 @@ func TestAnswersShown(t *testing.T) {
 		}
 		for _, format := range c.formats {
 			env, out, _ := bufferedEnvironment()
-			o.format = format
-			if err := o.printAnswer(env, c.writer(stats.Analyze(run, floorDriver)), showAgain(run.ID)); err != nil {
+			o.Format = format
+			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, lab.Floor)), cli.ShowAgain(run.ID)); err != nil {
 				t.Fatal(err)
 			}
-			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != exitOK || again != out.String() {
+			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
 				t.Errorf("%s as %s: exit status %d: it was\n%s\nand is\n%s", question, format, code, out, again)
 			}
 		}
@@ -154,11 +156,11 @@ func TestBadAnswer(t *testing.T) {
 	}
 	for id, want := range []string{"run 1: its answer: it has 0 races, and names 0 runs: --figures prints what was measured", "run 2: its answer: it compares 0 drivers in 0 results"} {
 		env, _, messages := bufferedEnvironment()
-		if code := execute(t.Context(), env, []string{"show", fmt.Sprint(id + 1), "--store", path}); code != exitFailed || !strings.Contains(messages.String(), want) {
+		if code := execute(t.Context(), env, []string{"show", fmt.Sprint(id + 1), "--store", path}); code != cli.ExitFailed || !strings.Contains(messages.String(), want) {
 			t.Errorf("exit status %d: %s, want %s", code, messages, want)
 		}
 	}
-	if _, code := run1(t, 0, "show", "1", "--figures", "--store", path); code != exitOK {
+	if _, code := run1(t, 0, "show", "1", "--figures", "--store", path); code != cli.ExitOK {
 		t.Errorf("--figures: exit status %d", code)
 	}
 }
@@ -182,7 +184,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 		t.Fatal(err)
 	}
 	path := filepath.Join(here, "results.db")
-	if _, code := run1(t, 0, "tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s", "--store", path, "--dir", here); code != exitOK {
+	if _, code := run1(t, 0, "tune", "--drivers", filepath.Join(here, "good"), "--workloads", "testdata/tiny.yaml", "--settings", "temp_store", "--time", "60s", "--store", path, "--dir", here); code != cli.ExitOK {
 		t.Fatalf("tune: exit status %d", code)
 	}
 	st, err := store.OpenReadOnly(t.Context(), path)
@@ -254,10 +256,10 @@ func TestHostileAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.Answer.Value = text
-			a := stats.Analyze(run, floorDriver)
+			a := stats.Analyze(run, lab.Floor)
 			for _, format := range formats {
 				env, out, _ := bufferedEnvironment()
-				if err := q.show(t.Context(), env, &outputOptions{format: format}, a); err == nil {
+				if err := q.show(t.Context(), env, &cli.OutputOptions{Format: format}, a); err == nil {
 					shown++
 					mustBePrintable(t, question+" with "+what+" as "+format, out.String())
 				}

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -20,38 +20,38 @@ import (
 
 // stored prepares a run of the cases of a stored baseline. differences lists how the conditions of
 // that run differ from those of the baseline.
-func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats.Analysis, r *request, differences []string, err error) {
+func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
 	}
 	run := base.Run
 	var drivers, workloads []string
 	for _, c := range run.Cases {
-		drivers, workloads = with(drivers, c.Driver), with(workloads, c.Workload)
+		drivers, workloads = distinct.Append(drivers, c.Driver), distinct.Append(workloads, c.Workload)
 	}
 	if len(drivers) == 0 {
-		return nil, nil, nil, usagef("the baseline %s has no case", o.baseline)
+		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
 	}
 	if err := o.checkStored(drivers); err != nil {
 		return nil, nil, nil, err
 	}
 	for _, name := range []string{"set", "dsn", "param", "events", "scale", "seed"} {
-		if typed(o.flags.Lookup(name)) {
-			return nil, nil, nil, usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
+		if cli.Typed(o.flags.Lookup(name)) {
+			return nil, nil, nil, cli.Usagef("--%s: the baseline %s says what is measured: leave it out, or make a driver the baseline", name, o.baseline)
 		}
 	}
 	if len(o.workloads) == 0 {
 		o.workloads = workloads
 		for _, name := range workloads {
 			if !slices.Contains(workload.Builtins(), name) {
-				return nil, nil, nil, usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
+				return nil, nil, nil, cli.Usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
 			}
 		}
 	}
 	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
 	r = &request{}
-	err = inOrder(
-		o.output.check,
+	err = cli.InOrder(
+		o.output.Check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
@@ -68,13 +68,13 @@ func (o *gateOptions) stored(ctx context.Context, env *environment) (base *stats
 // checkStored returns an error if the drivers of a stored baseline are to be measured and one of
 // them is not a released driver, because the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil || len(o.drivers) > 0 {
 		return err
 	}
 	for _, name := range drivers {
-		if !build.Released(name, shop.known) {
-			return usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), errRetype)
+		if !build.Released(name, shop.Known) {
+			return cli.Usagef("the baseline %s has the driver %s, which %w: name what is to be run with --drivers", o.baseline, document.Line(name), cli.ErrRetype)
 		}
 	}
 	o.drivers = drivers
@@ -82,58 +82,45 @@ func (o *gateOptions) checkStored(drivers []string) error {
 }
 
 func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []string, err error) {
-	r.matrix.Scale = o.scale
+	r.matrix.Scale, r.matrix.Computing = o.scale, o.computing
 	for _, w := range r.matrix.Workloads {
-		m := r.matrix
-		m.Workloads, m.Computing = []*workload.Workload{w}, o.computing
-		m.Parameters, m.Settings = map[string][]int64{}, map[string][]string{}
+		parameters, settings := map[string][]int64{}, map[string][]string{}
 		wanted := map[string]bool{}
 		for _, c := range run.Cases {
 			if c.Workload != w.Name {
 				continue
 			}
 			if c.WorkloadSHA256 != w.SHA256() {
-				differences = with(differences, w.Name+" has been changed")
+				differences = distinct.Append(differences, w.Name+" has been changed")
 			}
-			wanted[words(c.Parameters)+"|"+words(c.Settings)] = true
+			wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] = true
 			for name, v := range c.Parameters {
-				m.Parameters[name] = with(m.Parameters[name], v)
+				parameters[name] = distinct.Append(parameters[name], v)
 			}
 			for name, v := range c.Settings {
-				m.Settings[name] = with(m.Settings[name], v)
+				settings[name] = distinct.Append(settings[name], v)
 			}
 		}
-		maps.DeleteFunc(m.Parameters, func(name string, _ []int64) bool {
-			return !slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name })
-		})
-		cases, err := m.Cases()
+		cases, err := r.matrix.CasesOf(w, settings, parameters)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, cli.WrongUsage(err)
 		}
 		for _, c := range cases {
-			if wanted[words(c.Parameters)+"|"+words(c.Settings)] {
+			if wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] {
 				c.ID = len(r.cases) + 1
 				r.cases = append(r.cases, c)
 			}
 		}
 	}
 	if len(r.cases) == 0 {
-		return nil, usagef("the baseline %s has none of the workloads %s", o.baseline, strings.Join(o.workloads, ", "))
+		return nil, cli.Usagef("the baseline %s has none of the workloads %s", o.baseline, strings.Join(o.workloads, ", "))
 	}
 	return differences, nil
 }
 
-// with appends v to list unless the list contains it.
-func with[T comparable](list []T, v T) []T {
-	if slices.Contains(list, v) {
-		return list
-	}
-	return append(list, v)
-}
-
 // surroundings lists how this machine and the versions of SQLite differ from those of the baseline.
 func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.Analysis) ([]string, error) {
-	scratch, observer, err := observed(r.dir)
+	scratch, observer, err := cli.Observed(r.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +131,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	}
 	for _, ref := range r.matrix.Drivers {
 		before := base.Proof(ref.Name)
-		path, _, err := r.builder.Worker(ctx, ref, nil)
+		path, _, err := r.Builder.Worker(ctx, ref, nil)
 		if err != nil || before == nil {
 			continue // the cells will show the reason
 		}
@@ -173,7 +160,7 @@ func (r *repeat) add(c *lab.Case) {
 // one of the candidate. Each pair of drivers gets its own run. repeats dismisses a cell whose two
 // sides are the same build. If the baseline's driver cannot be built, the stored figures are used
 // again.
-func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request, out *gate.Gated) ([]*repeat, error) {
+func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {
 		both := &repeat{compares: r.compares}
@@ -199,9 +186,9 @@ func (o *gateOptions) repeats(ctx context.Context, env *environment, r *request,
 		case err != nil:
 			out.Apart = err.Error()
 			apart.add(c)
-		case sameBuild(ref, c.Ref):
+		case ref.Same(c.Ref):
 			for _, d := range cells {
-				why, same := whySame(out.Base.Run, before, d.Second.Case, ref)
+				why, same := gate.WhySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
 				out.Dismiss(d, why, same)
 			}
 		default:
@@ -224,7 +211,7 @@ func nonEmpty(list ...*repeat) []*repeat {
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds
 // its worker. The error says why that is impossible. A driver that the user has not named is built
 // only if it is released, because the baseline may be somebody else's.
-func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
+func (o *gateOptions) baselineDriver(ctx context.Context, env *cli.Environment, r *request, base *stats.Analysis, before *result.Case, now *lab.Case) (build.Ref, error) {
 	name := before.Driver
 	fail := func(format string, args ...any) (build.Ref, error) {
 		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), fmt.Errorf(format, args...))
@@ -232,10 +219,10 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 	switch {
 	case build.NamesExecutable(name):
 		return fail("is a program, which may have changed")
-	case name != now.Driver && !build.Released(name, r.known):
-		return fail("%w", errRetype)
+	case name != now.Driver && !build.Released(name, r.Known):
+		return fail("%w", cli.ErrRetype)
 	}
-	ref, err := build.ParseRef(ctx, name, r.known)
+	ref, err := build.ParseRef(ctx, name, r.Known)
 	switch {
 	case err != nil:
 		return build.Ref{}, err
@@ -250,47 +237,23 @@ func (o *gateOptions) baselineDriver(ctx context.Context, env *environment, r *r
 		switch {
 		case proof == nil:
 			return fail("has proven no version")
-		case !build.Released(plain+"@"+proof.ModuleVersion, r.known):
-			return fail("has proven the version %s, which %w", document.Line(proof.ModuleVersion), errRetype)
+		case !build.Released(plain+"@"+proof.ModuleVersion, r.Known):
+			return fail("has proven the version %s, which %w", document.Line(proof.ModuleVersion), cli.ErrRetype)
 		}
-		if ref, err = build.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.known); err != nil {
+		if ref, err = build.ParseRef(ctx, plain+"@"+proof.ModuleVersion+strings.TrimPrefix(name, plain), r.Known); err != nil {
 			return build.Ref{}, err
 		}
 	}
-	if sameBuild(ref, now.Ref) {
+	if ref.Same(now.Ref) {
 		return ref, nil
 	}
-	if ref, err = r.builder.Resolve(ctx, ref); err != nil {
+	if ref, err = r.Builder.Resolve(ctx, ref); err != nil {
 		return build.Ref{}, err
 	}
-	_, _, err = r.builder.Worker(ctx, ref, func() {
+	_, _, err = r.Builder.Worker(ctx, ref, func() {
 		if !o.quiet {
-			fmt.Fprintf(env.stderr, "building %s, to measure it beside %s\n", ref.Name, now.Driver)
+			fmt.Fprintf(env.Stderr, "building %s, to measure it beside %s\n", ref.Name, now.Driver)
 		}
 	})
 	return ref, err
-}
-
-func sameBuild(a, b build.Ref) bool {
-	return a.Known != nil && a.Known == b.Known && a.Dir == b.Dir && maps.Equal(a.Options, b.Options) &&
-		cmp.Or(a.Version, a.Known.Version) == cmp.Or(b.Version, b.Known.Version)
-}
-
-// whySame is for a baseline and a candidate of the same version of a driver. why says what may have
-// changed anyway. same is true if both are the same build.
-func whySame(base *result.Run, before, now *result.Case, ref build.Ref) (why string, same bool) {
-	var other []string
-	for name, v := range now.Build {
-		if before.Build[name] != v {
-			other = append(other, name)
-		}
-	}
-	slices.Sort(other)
-	if base.Version != version() {
-		other = append(other, "sqlite3perf")
-	}
-	if other == nil {
-		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", ref.Name), true
-	}
-	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", ref.Name, strings.Join(other, ", ")), false
 }

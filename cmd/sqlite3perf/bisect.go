@@ -6,13 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -23,9 +23,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func bisectCommand(env *environment) *cobra.Command {
+func bisectCommand(env *cli.Environment) *cobra.Command {
 	o := &bisectOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "bisect DRIVER@FIRST..LAST",
 		Short: "Find the release of a driver that made a workload slower, faster, wrong or failed",
 		Long: `Bisect finds the first release of a driver in which a cell (a phase of a workload with
@@ -43,7 +43,7 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
 		Example: `  sqlite3perf bisect mattn@v1.14.22..v1.14.52 --workloads simple
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --phase query
   sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
-		Args: arguments(1, 1, "a range of releases"),
+		Args: cli.Arguments(1, 1, "a range of releases"),
 		RunE: func(cmd *cobra.Command, args []string) error { return bisectReleases(cmd.Context(), env, o, args[0]) },
 	})
 }
@@ -57,35 +57,35 @@ type bisectOptions struct {
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the first that changes)")
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
-	grouped(f, groupWhat, "phase", "until-fixed")
+	cli.Grouped(f, cli.GroupWhat, "phase", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	o.addMarginFlag(f, "5%", "differences up to this `share` of the time are no change; a smaller share takes longer")
 	f.Lookup("rounds").Usage = "exactly this many rounds in each step, at least 6 (default: until its verdict is clear, or --time is over)"
 	f.Lookup("time").Usage = "a step stops before a round that would end later; six rounds always run"
 	o.addPlaceFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the answer is printed", bisect.Formats.Names(), bisect.Formats.Check)
 }
 
-func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, text string) error {
-	if err := o.output.checkFormat(); err != nil {
+func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions, text string) error {
+	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	among, err := build.ParseReleases(ctx, text, shop.known)
+	among, err := build.ParseReleases(ctx, text, shop.Known)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	pinned, err := among.Ref(ctx, "")
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	o.drivers, o.sided = []string{pinned.Name}, true // a stand-in: releases are listed only after all other checks
-	show := newProgress(env, o.quiet)
+	show := cli.NewProgress(env, o.quiet)
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
@@ -93,31 +93,31 @@ func bisectReleases(ctx context.Context, env *environment, o *bisectOptions, tex
 	if err := checkPhase(o.phase, r.cases); err != nil {
 		return err
 	}
-	releases, err := r.builder.Releases(ctx, among.Known, among.First, among.Last)
+	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
 	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
-		return usagef("%s: %w: listed beside it: %s", text, err, strings.Join(none.Nearest, ", "))
+		return cli.Usagef("%s: %w: listed beside it: %s", text, err, strings.Join(none.Nearest, ", "))
 	} else if err != nil {
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
 	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
-	show.note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
+	show.Note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
 	s.Begin = func(k, n int, first, second string) {
-		show.note("step %d of about %d: %s, compared with %s", k, n, second, first)
+		show.Note("step %d of about %d: %s, compared with %s", k, n, second, first)
 	}
-	s.End = func(step *bisect.Step) { show.note("%s", bisect.StepWords(step)) }
+	s.End = func(step *bisect.Step) { show.Note("%s", bisect.StepWords(step)) }
 	found, failure := s.Run(ctx)
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
 }
 
-func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
+func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *measurement, driver string, found *bisect.Finding, failure error) error {
 	missing, _ := errors.AsType[*bisect.Missing](failure)
 	start, _ := errors.AsType[*bisect.StartError](failure)
 	switch {
 	case start != nil && !o.untilFixed:
-		return incompleteError{fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure)}
+		return cli.Incomplete(fmt.Errorf("%w: begin with another release, or find the one that fixed it with --until-fixed", failure))
 	case missing != nil:
-		return incompleteError{fmt.Errorf("nothing can be compared: %w", failure)}
+		return cli.Incomplete(fmt.Errorf("nothing can be compared: %w", failure))
 	case len(found.Steps) == 0:
 		return failure
 	}
@@ -129,15 +129,15 @@ func (o *bisectOptions) answer(ctx context.Context, env *environment, m *measure
 		}
 		b.Also = also
 	}
-	err := o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
+	err := o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.Screen(env), cli.AllOfIt
 		return bisect.Formats.Write(w, format, b, opts)
 	}, fmt.Sprintf("sqlite3perf compare %d", lastRun(found)))
 	if failure = cmp.Or(failure, err); failure != nil {
 		return failure
 	}
 	if !found.Certain() {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
@@ -161,11 +161,11 @@ func checkPhase(phase string, cases []*lab.Case) error {
 		return nil
 	}
 	slices.Sort(phases)
-	return usagef("--phase %s: no chosen workload has it: %s", phase, driver.Suggest(phase, slices.Compact(phases)))
+	return cli.Usagef("--phase %s: no chosen workload has it: %s", phase, driver.Suggest(phase, slices.Compact(phases)))
 }
 
 type measurement struct {
-	env    *environment
+	env    *cli.Environment
 	o      *bisectOptions
 	r      *request
 	ref    func(ctx context.Context, release string) (build.Ref, error)
@@ -221,7 +221,7 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 // first release has no figures at all, so that no other release is built for nothing.
 func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Building, cases []*lab.Case, first string) error {
 	cases = slices.DeleteFunc(slices.Clone(cases), func(c *lab.Case) bool { return c.Driver != cases[0].Driver })
-	if err := lab.Prepare(ctx, cases, m.r.builder, show); err != nil {
+	if err := lab.Prepare(ctx, cases, m.r.Builder, show); err != nil {
 		return err
 	}
 	var start *bisect.StartError
@@ -254,51 +254,11 @@ func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]bis
 			return nil, err
 		}
 		ref = m.r.matrix.Side(ref)
-		if linked[i], err = m.r.builder.Linked(ctx, ref); err != nil {
+		if linked[i], err = m.r.Builder.Linked(ctx, ref); err != nil {
 			return nil, err
 		}
 		delete(linked[i], m.module)
 		proofs[i] = step.Analysis.Proof(ref.Name)
 	}
-	return differences(proofs[0], proofs[1], linked[0], linked[1]), nil
-}
-
-func differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []bisect.Difference {
-	var list []bisect.Difference
-	add := func(what, a, b string) {
-		if a != b {
-			list = append(list, bisect.Difference{What: what, Before: a, After: b})
-		}
-	}
-	if before != nil && after != nil {
-		add("SQLite", before.SQLiteVersion, after.SQLiteVersion)
-		if before.SQLiteVersion == after.SQLiteVersion {
-			add("SQLite source", before.SQLiteSourceID, after.SQLiteSourceID)
-		}
-		a, b := optionValues(before.CompileOptions), optionValues(after.CompileOptions)
-		for _, name := range names(a, b) {
-			add("compile option", a[name], b[name])
-		}
-	}
-	for _, path := range names(linkedBefore, linkedAfter) {
-		add(path, linkedBefore[path], linkedAfter[path])
-	}
-	return list
-}
-
-// optionValues returns compile options by name. The name of THREADSAFE=1 is THREADSAFE.
-func optionValues(options []string) map[string]string {
-	m := map[string]string{}
-	for _, o := range options {
-		name, _, _ := strings.Cut(o, "=")
-		m[name] = o
-	}
-	return m
-}
-
-// names returns the sorted keys of both maps.
-func names(a, b map[string]string) []string {
-	list := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
-	slices.Sort(list)
-	return slices.Compact(list)
+	return bisect.Differences(proofs[0], proofs[1], linked[0], linked[1]), nil
 }

@@ -1,15 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
-	"maps"
-	"math"
-	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,19 +13,17 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func clusterCommand(env *environment) *cobra.Command {
+func clusterCommand(env *cli.Environment) *cobra.Command {
 	o := &clusterOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "cluster",
 		Short: "What a cluster costs, and what is lost when its leader fails",
 		Long: `Cluster measures what it costs to keep a database on several nodes. Clients write rows
@@ -54,7 +47,7 @@ something could not be measured.`,
   sqlite3perf cluster --nodes 3 --delay 0,1ms,10ms --clients 8 --batch 1,100 -o cluster.html
   sqlite3perf cluster --kill 3 --isolate 3
   sqlite3perf cluster --kill 10 --set queued_writes=on`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return measureClusters(cmd.Context(), env, o) },
 	})
 }
@@ -74,9 +67,9 @@ type clusterOptions struct {
 	set, localSet    []string
 	dir              string
 	quiet            bool
-	workers          workerOptions
+	workers          cli.WorkerOptions
 	store            string
-	output           outputOptions
+	output           cli.OutputOptions
 	flags            *pflag.FlagSet
 }
 
@@ -84,7 +77,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringVar(&o.driver, "cluster", clusterDriver, "driver of the clusters")
 	f.StringVar(&o.local, "local", "mattn", "local driver for comparison, or none")
-	reaching(f, executes, "cluster", "local")
+	cli.Reaching(f, cli.Executes, "cluster", "local")
 	f.IntSliceVar(&o.nodes, "nodes", []int{1, 3}, "numbers of nodes (default with --kill or --isolate: 3)")
 	f.DurationSliceVar(&o.delays, "delay", []time.Duration{0}, "delays of every byte between two nodes, such as 0,1ms,10ms")
 	f.IntSliceVar(&o.clients, "clients", []int{1, 8}, "numbers of clients (default with --kill or --isolate: 4)")
@@ -98,94 +91,88 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial fails if it takes this much longer than the time that you asked for")
 	f.StringArrayVar(&o.set, "set", nil, "a `setting=value` of the clusters, such as queued_writes=on (repeatable)")
 	f.StringArrayVar(&o.localSet, "local-set", []string{"journal_mode=wal", "synchronous=full", "busy_timeout=10s"}, "a `setting=value` of the local driver (repeatable)")
-	grouped(f, groupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")
-	grouped(f, groupLong, "duration", "rounds", "timeout", "patience", "trial-limit")
-	addDirFlag(f, &o.dir)
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	addStoreFlag(f, &o.store)
-	o.output.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
+	cli.Grouped(f, cli.GroupWhat, "cluster", "local", "nodes", "delay", "clients", "batch", "kill", "isolate", "set", "local-set")
+	cli.Grouped(f, cli.GroupLong, "duration", "rounds", "timeout", "patience", "trial-limit")
+	cli.AddDirFlag(f, &o.dir)
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
 }
 
-type clusterTrial struct {
-	cluster.ClusterTrial
-	ref build.Ref
-	job protocol.Cluster
-}
-
-func measureClusters(ctx context.Context, env *environment, o *clusterOptions) error {
-	if err := o.output.check(); err != nil {
+func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOptions) error {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	trials, err := o.trials()
 	if err != nil {
 		return err
 	}
-	dir, err := databasesDirectory(o.dir)
+	dir, err := cli.DatabasesDirectory(o.dir)
 	if err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	for _, k := range shop.known {
+	for _, k := range shop.Known {
 		if k.Kind == driver.Cluster && k.Needs != nil && k.Needs.Unless != "" && os.Getenv(k.Needs.Unless) != "" {
-			return usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
+			return cli.Usagef("cluster starts its own nodes: unset %s", k.Needs.Unless)
 		}
 	}
 	for i := range trials {
 		t := &trials[i]
-		refs, err := shop.refs(ctx, t.Driver)
+		refs, err := shop.Refs(ctx, t.Driver)
 		if err != nil {
 			return err
 		}
-		if t.ref = refs[0]; t.ref.Known == nil {
+		if t.Ref = refs[0]; t.Ref.Known == nil {
 			continue
 		}
-		switch several := t.ref.Known.Kind == driver.Cluster; {
+		switch several := t.Ref.Known.Kind == driver.Cluster; {
 		case several && t.Nodes == 0:
-			return usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
+			return cli.Usagef("--local %s is a cluster: want a local driver, such as mattn, or %s", t.Driver, noDriver)
 		case !several && t.Nodes > 0:
-			return usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
+			return cli.Usagef("--cluster %s is not a driver of a cluster: want %s", t.Driver, clusterDriver)
 		}
 	}
-	for _, t := range []clusterTrial{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
-		if err := t.ref.Ready(ctx); err != nil {
-			return incompleteError{err}
+	for _, t := range []cluster.Planned{trials[len(trials)-1], trials[0]} { // the cluster's driver is checked before the local one
+		if err := t.Ref.Ready(ctx); err != nil {
+			return cli.Incomplete(err)
 		}
 	}
-	started := env.now()
+	started := env.Now()
 	var out *cluster.Clusters
-	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
 		out, err = o.measure(ctx, shop, dir, trials, show)
 		return err
 	})
-	_, stopped := errors.AsType[statusError](err)
+	_, stopped := errors.AsType[cli.StatusError](err)
 	if err != nil && !stopped {
 		return err
 	}
 	if len(out.Trials) > 0 {
-		o.output.store = o.store
+		o.output.Store = o.store
 		id := o.keep(ctx, env, out, started, stopped)
-		if err := o.output.printAnswer(env, clustersWriter(out), showAgain(id)); err != nil {
+		if err := o.output.PrintAnswer(env, clustersWriter(out), cli.ShowAgain(id)); err != nil {
 			return err
 		}
 	}
 	if stopped {
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	}
 	if slices.ContainsFunc(out.Trials, func(t cluster.ClusterTrial) bool { return t.Reason != "" || t.Lost() > 0 && !t.Queued() }) {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
 
 // keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
 // failed.
-func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
+func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
 	if stopped {
@@ -195,10 +182,10 @@ func (o *clusterOptions) keep(ctx context.Context, env *environment, out *cluste
 		t := &out.Trials[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
-	return keepRun(ctx, env, o.store, run, out)
+	return cli.KeepRun(ctx, env, o.store, run, out)
 }
 
-func clustersWriter(c *cluster.Clusters) answerWriter {
+func clustersWriter(c *cluster.Clusters) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		return cluster.Formats.Write(w, format, c, opts)
 	}
@@ -211,21 +198,21 @@ func (o *clusterOptions) checkHarm() error {
 		"nodes": func() { o.nodes = []int{3} }, "clients": func() { o.clients = []int{4} },
 		"duration": func() { o.duration = 500 * time.Millisecond }, "local": func() { o.local = noDriver }, "rounds": func() { o.rounds = 1 },
 	} {
-		if !typed(o.flags.Lookup(name)) {
+		if !cli.Typed(o.flags.Lookup(name)) {
 			set()
 		}
 	}
 	switch {
-	case o.output.format == "svg":
-		return usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
+	case o.output.Format == "svg":
+		return cli.Usagef("there is no picture of what --kill and --isolate do: want another format, such as html")
 	case o.rounds > 1:
-		return usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
-	case typed(o.flags.Lookup("batch")):
-		return usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
+		return cli.Usagef("--rounds %d: with --kill or --isolate there is one round: give these a larger number instead", o.rounds)
+	case cli.Typed(o.flags.Lookup("batch")):
+		return cli.Usagef("--batch: with --kill or --isolate clients write single rows: leave it out")
 	case o.local != noDriver:
-		return usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
+		return cli.Usagef("--local %s: a local driver has no leader that could be killed or isolated: leave it out", o.local)
 	case len(o.clients) != 1:
-		return usagef("--clients: want one number with --kill or --isolate, such as 4")
+		return cli.Usagef("--clients: want one number with --kill or --isolate, such as 4")
 	}
 	return nil
 }
@@ -233,17 +220,17 @@ func (o *clusterOptions) checkHarm() error {
 func (o *clusterOptions) checkNumbers() error {
 	switch {
 	case o.rounds < 1:
-		return usagef("--rounds %d: want at least 1", o.rounds)
+		return cli.Usagef("--rounds %d: want at least 1", o.rounds)
 	case o.kills < 0:
-		return usagef("--kill %d: want 0 or more", o.kills)
+		return cli.Usagef("--kill %d: want 0 or more", o.kills)
 	case o.cuts < 0:
-		return usagef("--isolate %d: want 0 or more", o.cuts)
+		return cli.Usagef("--isolate %d: want 0 or more", o.cuts)
 	case o.limit < time.Millisecond:
-		return usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
+		return cli.Usagef("--timeout %v: want a time above 0, such as 1s", o.limit)
 	case o.duration < time.Millisecond:
-		return usagef("--duration %v: want a time above 0, such as 2s", o.duration)
+		return cli.Usagef("--duration %v: want a time above 0, such as 2s", o.duration)
 	}
-	err := positive("--patience", o.patience, "1m")
+	err := cli.Positive("--patience", o.patience, "1m")
 	if err == nil && o.harms() {
 		err = o.checkHarm()
 	}
@@ -255,26 +242,26 @@ func (o *clusterOptions) checkNumbers() error {
 		values []int
 	}{{"nodes", o.nodes}, {"clients", o.clients}, {"batch", o.batches}} {
 		if len(list.values) == 0 {
-			return usagef("--%s is empty: want at least one number", list.flag)
+			return cli.Usagef("--%s is empty: want at least one number", list.flag)
 		}
 		if n := slices.Min(list.values); n < 1 {
-			return usagef("--%s %d: want at least 1", list.flag, n)
+			return cli.Usagef("--%s %d: want at least 1", list.flag, n)
 		}
 	}
 	if o.cuts > 0 && slices.Min(o.nodes) < 3 {
-		return usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
+		return cli.Usagef("--isolate needs 3 nodes or more: otherwise there is no majority left that could go on")
 	}
 	if len(o.delays) == 0 {
-		return usagef("--delay is empty: want at least one, such as 0")
+		return cli.Usagef("--delay is empty: want at least one, such as 0")
 	}
 	if d := slices.Min(o.delays); d < 0 {
-		return usagef("--delay %v: want 0 or more", d)
+		return cli.Usagef("--delay %v: want 0 or more", d)
 	}
-	return positive("--trial-limit", o.trialLimit, "10m")
+	return cli.Positive("--trial-limit", o.trialLimit, "10m")
 }
 
 // trials checks the flags and returns the trials to run.
-func (o *clusterOptions) trials() ([]clusterTrial, error) {
+func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 	if err := o.checkNumbers(); err != nil {
 		return nil, err
 	}
@@ -290,7 +277,7 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 		}
 	}
 	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
 	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and one that checks which rows are visible
 	settings, err := parseSettings("--set", o.set)
@@ -301,16 +288,16 @@ func (o *clusterOptions) trials() ([]clusterTrial, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []clusterTrial
+	var list []cluster.Planned
 	if o.local != noDriver {
-		list = append(list, clusterTrial{cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, build.Ref{}, job})
+		list = append(list, cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.local, Settings: pool.With(local)}, Job: job})
 	}
 	for _, nodes := range o.nodes {
 		for i, delay := range o.delays {
 			if nodes == 1 && i > 0 {
 				break // a cluster of one node has no network
 			}
-			t := clusterTrial{cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, build.Ref{}, job}
+			t := cluster.Planned{ClusterTrial: cluster.ClusterTrial{Driver: o.driver, Nodes: nodes, Delay: delay}, Job: job}
 			if nodes == 1 {
 				t.Delay = 0
 			}
@@ -336,84 +323,39 @@ func parseSettings(flag string, list []string) (driver.Settings, error) {
 	for _, def := range list {
 		name, value, ok := strings.Cut(def, "=")
 		if name = strings.TrimSpace(name); !ok {
-			return nil, usagef("%s %s: want setting=value", flag, def)
+			return nil, cli.Usagef("%s %s: want setting=value", flag, def)
 		}
 		v, err := driver.ParseSetting(name, value)
 		if err != nil {
-			return nil, usagef("%s: %w", flag, err)
+			return nil, cli.Usagef("%s: %w", flag, err)
 		}
 		s[name] = v
 	}
 	return s, nil
 }
 
-func (o *clusterOptions) measure(ctx context.Context, shop workshop, dir string, trials []clusterTrial, show *progress) (*cluster.Clusters, error) {
-	out := &cluster.Clusters{}
-	scratch, observer, err := observed(dir) // before anything is built
+func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir string, trials []cluster.Planned, show *cli.Progress) (*cluster.Clusters, error) {
+	scratch, observer, err := cli.Observed(dir) // before anything is built
 	if err != nil {
-		return out, err
+		return &cluster.Clusters{}, err
 	}
 	defer scratch.Remove()
-	executables := map[string]string{}
+	m := &cluster.Measurement{
+		Trials: trials, Executables: map[string]string{}, Rounds: o.rounds, Harms: o.kills + o.cuts, Limit: o.trialLimit + o.asked(),
+		Dir: scratch.Dir, Observer: observer, Note: show.Note,
+	}
 	for i := range trials {
 		t := &trials[i]
-		if executables[t.Driver] != "" {
+		if m.Executables[t.Driver] != "" {
 			continue
 		}
-		if executables[t.Driver], err = shop.worker(ctx, t.ref, show.note); err != nil {
-			return out, err
+		if m.Executables[t.Driver], err = shop.Worker(ctx, t.Ref, show.Note); err != nil {
+			return &cluster.Clusters{}, err
 		}
 	}
-	out.Machine = machineIn(observer.Machine, dir)
-	results := make([][]*protocol.Clustered, len(trials))
-	var failed error
-	var order []int // order of the trials in a round; shuffled because the machine may drift within the round
-	for n := range o.rounds * len(trials) {
-		if n%len(trials) == 0 {
-			observer.BeforeRound(n / len(trials))
-			order = rand.Perm(len(trials))
-		}
-		i := order[n%len(trials)]
-		t := &trials[i]
-		show.note("%d/%d %s", n+1, o.rounds*len(trials), t.Name())
-		res, err := o.one(ctx, executables[t.Driver], filepath.Join(scratch.Dir, strconv.Itoa(n+1)), t, show)
-		if err != nil {
-			failed = err
-			break
-		}
-		results[i] = append(results[i], res)
-	}
-	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
-	out.Trials = sum(trials, results)
-	return out, failed
-}
-
-// sum merges the results of all rounds of each trial that have a result.
-func sum(trials []clusterTrial, results [][]*protocol.Clustered) (list []cluster.ClusterTrial) {
-	for i := range trials {
-		t := &trials[i].ClusterTrial
-		if len(results[i]) == 0 {
-			continue // the command was interrupted before the trial
-		}
-		good := slices.DeleteFunc(slices.Clone(results[i]), func(r *protocol.Clustered) bool { return r == nil })
-		if len(good) > 0 {
-			var err error
-			if t.Result, err = lab.SumClustered(good); err != nil {
-				t.Reason = err.Error()
-			}
-			for k := range trials[i].job.Loads {
-				rates := make([]float64, len(results[i]))
-				for n, r := range results[i] {
-					if rates[n] = math.NaN(); r != nil {
-						rates[n] = cluster.RowsPerSecond(&r.Loads[k])
-					}
-				}
-				t.Rates = append(t.Rates, rates)
-			}
-		}
-		list = append(list, *t)
-	}
-	return list
+	out, err := m.Run(ctx)
+	out.Machine.Directory = dir // the scratch directory will be gone when users read this
+	return out, err
 }
 
 // asked returns the estimated time of a trial: two durations for each load or, if leaders are
@@ -423,41 +365,4 @@ func (o *clusterOptions) asked() time.Duration {
 		return time.Duration(n) * (o.duration + 2*o.patience)
 	}
 	return time.Duration(2*len(o.clients)*len(o.batches)) * o.duration
-}
-
-// one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
-// returns an error only if ctx has ended or the lab failed.
-func (o *clusterOptions) one(ctx context.Context, executable, dir string, t *clusterTrial, show *progress) (*protocol.Clustered, error) {
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	harms := 0
-	res, err := lab.RunJob(ctx, executable, lab.JobRequest{
-		Job: protocol.Job{Cluster: &t.job}, Path: filepath.Join(dir, "test.db"), Settings: maps.Clone(t.Settings), Seed: 1, Ref: t.ref, Mark: dir,
-		Limit: o.trialLimit + o.asked(),
-		Ready: func(p *protocol.Proof) {
-			t.Version = strings.TrimSpace(p.Module + " " + cmp.Or(p.ModuleVersion, p.Runtime))
-		},
-		Progress: func(p *protocol.Progress) {
-			if h := p.Harm; h != nil {
-				harms++
-				show.note("%d/%d %s: node %s, no write was acknowledged for %v", harms, o.kills+o.cuts, document.Line(h.Kind), document.Line(h.Member), time.Duration(h.SilentNS).Round(time.Millisecond))
-			}
-		},
-	}, nil)
-	var told *lab.JobError
-	switch {
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case errors.As(err, &told):
-		t.Reason = told.Reason.Message + conditions.Said(&told.Reason)
-	case err != nil:
-		return nil, err
-	case res.Interrupted:
-		t.Reason = "the worker stopped before it had done everything"
-	default:
-		return res.Cluster, nil
-	}
-	return nil, nil
 }

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
@@ -117,15 +118,15 @@ func TestBadCluster(t *testing.T) {
 		code           int
 		want           string
 	}{
-		{"RQLITE_ADDRESSES=ftp://secret@x", run, exitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
-		{"RQLITE_ADDRESSES=" + host, run, exitIncomplete, "at " + host + " another program answers than rqlited: correct RQLITE_ADDRESSES"},
-		{"RQLITE_ADDRESSES=http//u:secret@127.0.0.1:1", run, exitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
-		{"RQLITE_ADDRESSES=" + host, cluster, exitUsage, own},
-		{"RQLITE_ADDRESSES=ftp://secret@x", cluster + " --kill 1", exitUsage, own},
-		{"RQLITED_PATH=/bin/true", cluster, exitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
-		{"RQLITE_ADDRESSES=127.0.0.1:1", run, exitIncomplete, "nothing listens at 127.0.0.1:1: start rqlited there, or correct RQLITE_ADDRESSES"},
-		{"RQLITED_PATH=/bin/true", run, exitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
-		{"RQLITED_PATH=/tmp", cluster, exitIncomplete, "RQLITED_PATH=/tmp is a directory: want the path of rqlited itself, or type make rqlited"},
+		{"RQLITE_ADDRESSES=ftp://secret@x", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
+		{"RQLITE_ADDRESSES=" + host, run, cli.ExitIncomplete, "at " + host + " another program answers than rqlited: correct RQLITE_ADDRESSES"},
+		{"RQLITE_ADDRESSES=http//u:secret@127.0.0.1:1", run, cli.ExitUsage, "driver rqlite: RQLITE_ADDRESSES has what is no address: want such as http://"},
+		{"RQLITE_ADDRESSES=" + host, cluster, cli.ExitUsage, own},
+		{"RQLITE_ADDRESSES=ftp://secret@x", cluster + " --kill 1", cli.ExitUsage, own},
+		{"RQLITED_PATH=/bin/true", cluster, cli.ExitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
+		{"RQLITE_ADDRESSES=127.0.0.1:1", run, cli.ExitIncomplete, "nothing listens at 127.0.0.1:1: start rqlited there, or correct RQLITE_ADDRESSES"},
+		{"RQLITED_PATH=/bin/true", run, cli.ExitIncomplete, "RQLITED_PATH=/bin/true is not the rqlited that it needs: with -version it says nothing: type make rqlited"},
+		{"RQLITED_PATH=/tmp", cluster, cli.ExitIncomplete, "RQLITED_PATH=/tmp is a directory: want the path of rqlited itself, or type make rqlited"},
 	} {
 		p.env = append(env, c.variable)
 		out, err := p.command(strings.Fields(c.args)...).CombinedOutput()
@@ -158,7 +159,7 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 		s := p.start("cluster", "--kill", "1000", "--dir", "databases")
 		s.until("1/1000 kill")
 		s.signal(sig)
-		if code := s.wait(); (code == exitInterrupted) != (sig == os.Interrupt) {
+		if code := s.wait(); (code == cli.ExitInterrupted) != (sig == os.Interrupt) {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
 		if sig == os.Kill { // after a kill, the next command removes leftovers
@@ -214,7 +215,7 @@ func TestSoakClusterStoppedNode(t *testing.T) {
 		}
 		code := s.wait()
 		out := strings.Join(strings.Fields(s.stdout.String()), " ")
-		if want := strings.ReplaceAll(x.want, "%", address); code != exitIncomplete || !strings.Contains(out, want) {
+		if want := strings.ReplaceAll(x.want, "%", address); code != cli.ExitIncomplete || !strings.Contains(out, want) {
 			t.Errorf("%v stopped: exit status %d\n%s%s\nwant %s", x.stopped, code, s.said.String(), s.stdout.String(), want)
 		}
 		p.nothingLeft()

@@ -11,8 +11,10 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -21,9 +23,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-func compareCommand(env *environment) *cobra.Command {
+func compareCommand(env *cli.Environment) *cobra.Command {
 	o := &compareOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
@@ -48,7 +50,7 @@ A terminal gets the beginning; --full prints everything.`,
   sqlite3perf compare 3 last
   sqlite3perf compare last mattn modernc
   sqlite3perf compare base.json new.json --format markdown`,
-		Args: arguments(1, 3, "a side"),
+		Args: cli.Arguments(1, 3, "a side"),
 		RunE: func(cmd *cobra.Command, args []string) error { return compareSides(cmd.Context(), env, o, args) },
 	})
 }
@@ -64,14 +66,14 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the comparison is printed", compare.Formats.Names(), compare.Formats.Check)
 }
 
-func compareSides(ctx context.Context, env *environment, o *compareOptions, args []string) error {
-	if err := o.output.checkFormat(); err != nil {
-		if format := o.output.format; compare.Formats.Check(format) != nil && report.Check(format) == nil {
-			return usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
+func compareSides(ctx context.Context, env *cli.Environment, o *compareOptions, args []string) error {
+	if err := o.output.CheckFormat(); err != nil {
+		if format := o.output.Format; compare.Formats.Check(format) != nil && report.Check(format) == nil {
+			return cli.Usagef("--format %s has the samples of a run, not a comparison: want %s here, or show RUN --format %[1]s",
 				format, strings.Join(compare.Formats.Names(), ", "))
 		}
 		return err
@@ -79,13 +81,13 @@ func compareSides(ctx context.Context, env *environment, o *compareOptions, args
 	stored := len(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !isStored(a) }))
 	switch {
 	case len(args) == 3 && (stored != 1 || !isStored(args[0])):
-		return usagef("compare %s: three names are a run and two of its drivers, as in compare last mattn modernc; otherwise name two sides", strings.Join(args, " "))
+		return cli.Usagef("compare %s: three names are a run and two of its drivers, as in compare last mattn modernc; otherwise name two sides", strings.Join(args, " "))
 	case len(args) == 3:
 		return compareStored(ctx, env, o, args)
 	case stored == 0:
 		return compareLive(ctx, env, o, args)
 	case stored < len(args):
-		return usagef("compare %s: one side is stored and the other would be measured now, on whatever the machine is doing: name two drivers, or store both sides with run first", strings.Join(args, " "))
+		return cli.Usagef("compare %s: one side is stored and the other would be measured now, on whatever the machine is doing: name two drivers, or store both sides with run first", strings.Join(args, " "))
 	}
 	return compareStored(ctx, env, o, args)
 }
@@ -97,7 +99,7 @@ func isStored(side string) bool {
 
 func isReport(side string) bool { return strings.HasSuffix(side, ".json") }
 
-func compareLive(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, args []string) error {
 	o.drivers, o.sided = args, true
 	r, err := o.check(ctx, env)
 	if err != nil {
@@ -121,15 +123,15 @@ func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
 	}
-	return stats.CompareRun(stats.Analyze(run, floorDriver)).Settled(), true
+	return stats.CompareRun(stats.Analyze(run, lab.Floor)).Settled(), true
 }
 
-func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) error {
+func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysis) error {
 	return func(a *stats.Analysis) error {
-		return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+		return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			c := stats.CompareRun(a)
-			opts.Hints.Scale, opts.Hints.More = scaleHint, []string{inStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
-			opts.Hints.Further = o.output.further(a.Run, c)
+			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
+			opts.Hints.Further = further(&o.output, a.Run, c)
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
 	}
@@ -137,7 +139,7 @@ func (o *runOptions) comparisonPrinter(env *environment) func(*stats.Analysis) e
 
 // further returns the command that measures the further rounds of a run that a comparison needs, or
 // "" if there is none.
-func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
+func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {
 		if x.Rounds > 0 && x.Rounds < stats.MaxRounds {
@@ -150,22 +152,22 @@ func (o *outputOptions) further(run *result.Run, c *stats.Comparison) string {
 	case run.Stopped == result.StoppedRounds:
 		return fmt.Sprintf("the same command with --rounds %d", rounds)
 	}
-	return o.toExtend(run, compare.TimeToSettle(open))
+	return toExtend(o, run, compare.TimeToSettle(open))
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
 // clear, or "" if a workload has no name that the command could take.
-func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
+func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {
 		if x.Rounds > 0 {
-			workloads = with(workloads, x.Workload)
+			workloads = distinct.Append(workloads, x.Workload)
 		}
 	}
 	if workloads == nil || slices.ContainsFunc(workloads, func(w string) bool { return !slices.Contains(workload.Builtins(), w) }) {
 		return ""
 	}
-	return inStore(o.store, conditions.CommandLine([]string{"sqlite3perf", "compare", pair[0], pair[1], "--workloads", strings.Join(workloads, ",")}))
+	return cli.InStore(o.Store, conditions.CommandLine([]string{"sqlite3perf", "compare", pair[0], pair[1], "--workloads", strings.Join(workloads, ",")}))
 }
 
 // allBuilt returns an error if one of the two compared drivers has no worker, because measuring the
@@ -173,8 +175,8 @@ func (o *outputOptions) onlyThese(pair []string, c *stats.Comparison) string {
 func allBuilt(cases []*lab.Case) error {
 	for _, c := range cases {
 		if c.Unavailable != nil {
-			return incompleteError{fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
-				c.Driver, c.Unavailable.Message, conditions.Said(c.Unavailable))}
+			return cli.Incomplete(fmt.Errorf("%s is unavailable: %s%s: nothing is left to compare, so nothing is measured or stored",
+				c.Driver, c.Unavailable.Message, conditions.Said(c.Unavailable)))
 		}
 	}
 	return nil
@@ -201,7 +203,7 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 	if len(r.matrix.Drivers) == 2 {
 		c.Factor, c.First, c.Second = result.FactorDriver, r.matrix.Side(r.matrix.Drivers[0]).Name, r.matrix.Side(r.matrix.Drivers[1]).Name
 		if c.First == c.Second {
-			return nil, usagef("both sides are %s, because of what the workloads need: name another driver", c.First)
+			return nil, cli.Usagef("both sides are %s, because of what the workloads need: name another driver", c.First)
 		}
 		return c, nil
 	}
@@ -212,7 +214,7 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 			*c = result.Compares{Factor: result.FactorSetting, Name: name, First: values[0], Second: values[1], Margin: c.Margin}
 		}
 		if len(values) > 2 {
-			return nil, usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+			return nil, cli.Usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
 		}
 	}
 	for name, values := range r.matrix.Parameters {
@@ -221,25 +223,25 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 			*c = result.Compares{Factor: result.FactorParameter, Name: name, First: fmt.Sprint(values[0]), Second: fmt.Sprint(values[1]), Margin: c.Margin}
 		}
 		if len(values) > 2 {
-			return nil, usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+			return nil, cli.Usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
 		}
 	}
 	driver := r.matrix.Drivers[0].Name
 	switch slices.Sort(factors); len(factors) {
 	case 0:
-		return nil, usagef("compare %s: with what? Name another driver, as in compare %[1]s modernc, or two values of a setting, as in compare %[1]s --set synchronous=normal,full", driver)
+		return nil, cli.Usagef("compare %s: with what? Name another driver, as in compare %[1]s modernc, or two values of a setting, as in compare %[1]s --set synchronous=normal,full", driver)
 	case 1:
 		for _, x := range r.cases {
 			if c.Value(&x.Case) == "" {
-				return nil, usagef("%s: workload %s has no parameter %s, so there is nothing to compare: leave it out of --workloads", factors[0], x.Workload, c.Name)
+				return nil, cli.Usagef("%s: workload %s has no parameter %s, so there is nothing to compare: leave it out of --workloads", factors[0], x.Workload, c.Name)
 			}
 		}
 		return c, nil
 	}
-	return nil, usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
+	return nil, cli.Usagef("%s have two values each: compare takes one; run measures every combination", document.And(factors))
 }
 
-func compareStored(ctx context.Context, env *environment, o *compareOptions, args []string) error {
+func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions, args []string) error {
 	var pair []string // names of two drivers of a stored run
 	again := "sqlite3perf compare " + strings.Join(args, " ")
 	if len(args) == 3 {
@@ -250,15 +252,15 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		words = document.And(args) + " are stored"
 	}
 	margin := 0.0
-	err := inOrder(
+	err := cli.InOrder(
 		func() error { return o.onlyOfStored(words, "margin") },
-		func() (err error) { margin, err = share("--margin", o.margin); return err },
-		o.output.check,
+		func() (err error) { margin, err = cli.Share("--margin", o.margin); return err },
+		o.output.Check,
 	)
 	if err != nil {
 		return err
 	}
-	o.output.store = o.store
+	o.output.Store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
@@ -269,16 +271,16 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 		}
 		if names[i] = filepath.Base(a); !isReport(a) {
 			names[i] = fmt.Sprintf("run %d", side.Run.ID)
-			more = append(more, inStore(o.store, fmt.Sprintf("sqlite3perf show %d", side.Run.ID)))
+			more = append(more, cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d", side.Run.ID)))
 		}
 		sides = append(sides, side)
 	}
 	if len(args) == 2 && (args[0] == args[1] || sides[0].Run.ID == sides[1].Run.ID && !slices.ContainsFunc(args, isReport)) {
 		drivers := driversOf(sides[0].Run)
 		if len(drivers) < 2 {
-			return usagef("%s is %s: name another run; runs lists them", args[0], same(args))
+			return cli.Usagef("%s is %s: name another run; runs lists them", args[0], same(args))
 		}
-		return usagef("%s is %s: name another run, or two of its drivers, as in compare %[1]s %[3]s %[4]s", args[0], same(args), drivers[0], drivers[1])
+		return cli.Usagef("%s is %s: name another run, or two of its drivers, as in compare %[1]s %[3]s %[4]s", args[0], same(args), drivers[0], drivers[1])
 	}
 	if names[0] == names[1] && len(args) == 2 { // both are files named base.json in different directories
 		names = [2]string(args)
@@ -288,22 +290,22 @@ func compareStored(ctx context.Context, env *environment, o *compareOptions, arg
 	if err != nil {
 		return err
 	}
-	further := ""
+	next := ""
 	switch {
 	case pair != nil && len(driversOf(first.Run)) > 2:
-		further = o.output.onlyThese(pair, c)
+		next = onlyThese(&o.output, pair, c)
 	case first == second && !isReport(args[0]):
-		further = o.output.further(first.Run, c)
+		next = further(&o.output, first.Run, c)
 	}
-	err = o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = scaleHint, more, further
+	err = o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Hints.Scale, opts.Hints.More, opts.Hints.Further = cli.ScaleHint, more, next
 		return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: first, Second: second}, opts)
 	}, again)
 	if err != nil {
 		return err
 	}
 	if len(c.Cells) == 0 || c.Count(stats.Bad) > 0 || c.AnswersDiffer() {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
@@ -313,11 +315,11 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 	if pair != nil {
 		for _, name := range pair {
 			if !slices.Contains(drivers, name) {
-				return nil, usagef("%s has no driver %q: it has %s", names[0], name, strings.Join(drivers, ", "))
+				return nil, cli.Usagef("%s has no driver %q: it has %s", names[0], name, strings.Join(drivers, ", "))
 			}
 		}
 		if pair[0] == pair[1] {
-			return nil, usagef("both sides are %s: name two drivers of %s, which has %s", pair[0], names[0], strings.Join(drivers, ", "))
+			return nil, cli.Usagef("both sides are %s: name two drivers of %s, which has %s", pair[0], names[0], strings.Join(drivers, ", "))
 		}
 		return stats.CompareDrivers(first, pair[0], pair[1], margin), nil
 	}
@@ -325,10 +327,10 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 	case len(sides) == 2:
 		return stats.CompareRuns(names, first, sides[1], margin), nil
 	case first.Run.Compares == nil && len(drivers) > 1:
-		return nil, usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
+		return nil, cli.Usagef("%s was not made by compare: name a second one, or two of its drivers, as in compare %[1]s %[2]s %[3]s", args[0], drivers[0], drivers[1])
 	case first.Run.Compares == nil:
-		return nil, usagef("%s was not made by compare: name a second one", args[0])
-	case typed(o.flags.Lookup("margin")):
+		return nil, cli.Usagef("%s was not made by compare: name a second one", args[0])
+	case cli.Typed(o.flags.Lookup("margin")):
 		first.Run.Compares.Margin = margin
 	}
 	return stats.CompareRun(first), nil
@@ -338,14 +340,14 @@ func (o *compareOptions) comparison(args []string, names [2]string, pair []strin
 // Flags for the output are always allowed.
 func (o *runOptions) onlyOfStored(stored string, allowed ...string) error {
 	if unused := o.othersTyped(append(allowed, "store", "format", "output", "no-color", "full")); unused != nil {
-		return usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
+		return cli.Usagef("%s: only for what is measured now, and %s: leave it out", strings.Join(unused, " "), stored)
 	}
 	return nil
 }
 
 func (o *runOptions) othersTyped(allowed []string) (names []string) {
 	o.flags.Visit(func(f *pflag.Flag) {
-		if typed(f) && !slices.Contains(allowed, f.Name) {
+		if cli.Typed(f) && !slices.Contains(allowed, f.Name) {
 			names = append(names, "--"+f.Name)
 		}
 	})
@@ -363,7 +365,7 @@ func same(args []string) string {
 // driversOf lists the drivers of a run, in the order in which the user named them.
 func driversOf(run *result.Run) (names []string) {
 	for _, c := range run.Cases {
-		names = with(names, c.Driver)
+		names = distinct.Append(names, c.Driver)
 	}
 	return names
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -95,13 +96,13 @@ func TestShowDamaged(t *testing.T) {
 		db.Close()
 		for _, format := range report.Formats() {
 			var out, messages bytes.Buffer
-			env := &environment{stdout: &out, stderr: &messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
+			env := &cli.Environment{Stdout: &out, Stderr: &messages, Now: time.Now, Catch: func() <-chan os.Signal { return nil }}
 			code := execute(context.Background(), env, []string{"show", "1", "--store", path, "--format", format})
 			said := messages.String()
 			switch {
-			case code == exitOK:
+			case code == cli.ExitOK:
 				shown++
-			case code == exitFailed && strings.Contains(said, "is damaged"), code == exitUsage && strings.Contains(said, "no such run"):
+			case code == cli.ExitFailed && strings.Contains(said, "is damaged"), code == cli.ExitUsage && strings.Contains(said, "no such run"):
 			default:
 				t.Errorf("%s as %s: exit status %d: %s", script, format, code, said)
 			}

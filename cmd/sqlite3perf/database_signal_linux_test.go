@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // value returns the single value that a query on a database of the place returns.
@@ -33,7 +35,7 @@ func (p *place) interrupted(said string, args ...string) string {
 	s := p.start(args...)
 	s.until(said)
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted {
+	if code := s.wait(); code != cli.ExitInterrupted {
 		p.t.Errorf("%v: exit status %d\n%s", args, code, s.said.String())
 	}
 	if !strings.Contains(s.said.String(), "Ctrl-C again stops at once") {
@@ -114,7 +116,7 @@ func TestInterruptedJobTwice(t *testing.T) {
 	s.signal(os.Interrupt)
 	s.until("Ctrl-C again stops at once")
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted {
+	if code := s.wait(); code != cli.ExitInterrupted {
 		t.Errorf("exit status %d", code)
 	}
 	p.alone()

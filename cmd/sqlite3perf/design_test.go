@@ -236,7 +236,7 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestOnePlaceForTemporaryFiles checks that only [lab.NewTemporary] creates files in the system's
+// TestOnePlaceForTemporaryFiles checks that only [process.NewTemporary] creates files in the system's
 // temporary directory, because only files with its mark are removed later.
 func TestOnePlaceForTemporaryFiles(t *testing.T) {
 	t.Parallel()
@@ -252,14 +252,14 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 		text, err := os.ReadFile(path.Join("../..", file))
 		for _, call := range []string{`MkdirTemp("",`, `CreateTemp("",`, "MkdirTemp(os.TempDir(),", "CreateTemp(os.TempDir(),"} {
 			if strings.Contains(string(text), call) {
-				t.Errorf("%s has %s…: want lab.NewTemporary", file, call)
+				t.Errorf("%s has %s…: want process.NewTemporary", file, call)
 			}
 		}
 		// Every command that measures removes files with this prefix from its directory for
 		// databases.
-		for _, call := range regexp.MustCompile(`lab\.NewScratch\(.*`).FindAllString(string(text), -1) {
-			if strings.HasPrefix(file, "cmd/") && !strings.Contains(call, ", runDirectory)") && !strings.Contains(call, `, ".sqlite3perf-output-")`) {
-				t.Errorf("%s has %s: want the prefix runDirectory", file, call)
+		for _, call := range regexp.MustCompile(`process\.NewScratch\(.*`).FindAllString(string(text), -1) {
+			if strings.HasPrefix(file, "cmd/") && !strings.Contains(call, ", RunDirectory)") && !strings.Contains(call, ", cli.RunDirectory)") && !strings.Contains(call, `, ".sqlite3perf-output-")`) {
+				t.Errorf("%s has %s: want the prefix cli.RunDirectory", file, call)
 			}
 		}
 		return err

@@ -3,11 +3,9 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -27,9 +26,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func diffCommand(env *environment) *cobra.Command {
+func diffCommand(env *cli.Environment) *cobra.Command {
 	o := &diffOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "diff DRIVER DRIVER...",
 		Short: "Say whether another driver would answer differently",
 		Long: `Diff answers one question: would my answers change if I switched? It runs the statements
@@ -54,7 +53,7 @@ The exit status is 4 if answers differ, or if every statement fails.`,
   sqlite3perf diff mattn modernc ncruces zombiezen
   sqlite3perf diff mattn@v1.14.22 mattn --workloads complex,analytics
   sqlite3perf diff mattn modernc --sql "SELECT CURRENT_TIMESTAMP, 1.0, x'00'"`,
-		Args: arguments(2, -1, "a driver"),
+		Args: cli.Arguments(2, -1, "a driver"),
 		RunE: func(cmd *cobra.Command, args []string) error { return diffDrivers(cmd.Context(), env, o, args) },
 	})
 }
@@ -72,36 +71,28 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files; all for every built-in one"
 	f.StringArrayVar(&o.sql, "sql", nil, "a `statement` to run on a new database (repeatable: one after the other)")
-	reaching(f, reachesOut, "sql") // the SQL may open any file
+	cli.Reaching(f, cli.ReachesOut, "sql") // the SQL may open any file
 	f.BoolVar(&o.values, "values", false, "also run the built-in list of values (default without --workloads and --sql)")
 	f.IntVar(&o.executions, "executions", 20, "compare at most this many executions of each statement")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values are made from")
-	addDirFlag(f, &o.dir)
+	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for a workload")
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	addStoreFlag(f, &o.store)
-	f.StringVar(&o.format, "format", tableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	f.StringVar(&o.format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
 	f.BoolVar(&o.full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"
 
-// questions are the statements that each driver runs on one database.
-type questions struct {
-	name     string // name of the workload; "" for statements without one
-	settings driver.Settings
-	job      protocol.Answers
-	begin    *lab.Case // case that fills the database first; nil if the database begins empty
-}
-
-func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []string) error {
+func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
 	if err := diff.Formats.Check(o.format); err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if o.executions < 1 {
-		return usagef("--executions %d: want at least 1", o.executions)
+		return cli.Usagef("--executions %d: want at least 1", o.executions)
 	}
 	if err := o.checkTrialLimit(); err != nil {
 		return err
@@ -112,9 +103,9 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 	if err != nil {
 		return err
 	}
-	started := env.now()
+	started := env.Now()
 	var d *diff.Diffed
-	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
 		d, err = o.diff(ctx, r, refs, work, show)
 		return err
 	})
@@ -122,36 +113,36 @@ func diffDrivers(ctx context.Context, env *environment, o *diffOptions, args []s
 		return err
 	}
 	if list := ofUsers(work); list != nil && d.Differ() {
-		fmt.Fprintf(env.stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
+		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
 	var id int64
 	if why := notKept(work, d); why != "" {
-		fmt.Fprintf(env.stderr, "the answer is not stored: %s\n", why)
+		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
 		id = o.keep(ctx, env, r, work, d, started)
 	}
-	output := &outputOptions{format: o.format, full: o.full, store: o.store}
-	if err := output.printAnswer(env, diffWriter(output, d), showAgain(id)); err != nil {
+	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store}
+	if err := output.PrintAnswer(env, diffWriter(output, d), cli.ShowAgain(id)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
 
 // notKept says why a comparison must not be stored, or returns "". Stores never contain values of a
 // user's database or recording, so that users can pass stores on.
-func notKept(work []questions, d *diff.Diffed) string {
+func notKept(work []diff.Questions, d *diff.Diffed) string {
 	var data []string
 	users := ofUsers(work)
 	for i := range work {
 		w := &work[i]
-		name := "the workload " + document.Line(w.name)
+		name := "the workload " + document.Line(w.Name)
 		// Recorded statements may contain values in their text.
-		replays := w.job.Plan != nil && slices.ContainsFunc(w.job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
+		replays := w.Job.Plan != nil && slices.ContainsFunc(w.Job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
 		switch {
-		case w.job.Files:
+		case w.Job.Files:
 			data = append(data, "files that --sql may have opened")
 		case replays || slices.Contains(users, name):
 			data = append(data, name+"'s data")
@@ -166,41 +157,41 @@ func notKept(work []questions, d *diff.Diffed) string {
 
 // keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
 // failed.
-func (o *diffOptions) keep(ctx context.Context, env *environment, r *request, work []questions, d *diff.Diffed, started time.Time) int64 {
-	run := newRun(r, machineHere(r.dir), started)
+func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request, work []diff.Questions, d *diff.Diffed, started time.Time) int64 {
+	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
 	for _, side := range d.Sides {
 		for i := range work {
 			w := &work[i]
-			c := result.Case{Workload: cmp.Or(w.name, "statements"), Driver: side.Name, Settings: w.settings}
-			if w.begin != nil {
-				c.WorkloadSHA256, c.Scale, c.Parameters = w.begin.WorkloadSHA256, w.begin.Scale, w.begin.Parameters
+			c := result.Case{Workload: cmp.Or(w.Name, "statements"), Driver: side.Name, Settings: w.Settings}
+			if w.Begin != nil {
+				c.WorkloadSHA256, c.Scale, c.Parameters = w.Begin.WorkloadSHA256, w.Begin.Scale, w.Begin.Parameters
 			}
 			c.ID = len(run.Cases) + 1
 			run.Cases = append(run.Cases, c)
 		}
 	}
-	return keepRun(ctx, env, o.store, run, d)
+	return cli.KeepRun(ctx, env, o.store, run, d)
 }
 
-func diffWriter(o *outputOptions, d *diff.Diffed) answerWriter {
+func diffWriter(o *cli.OutputOptions, d *diff.Diffed) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		opts.Color = false
-		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.full})
+		return diff.Formats.Write(w, format, d, diff.Options{Options: opts, Full: o.Full})
 	}
 }
 
-func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []questions, err error) {
+func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) (refs []build.Ref, work []diff.Questions, err error) {
 	for _, arg := range args {
-		if isWorkload(arg) {
-			return nil, nil, usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
+		if cli.IsWorkload(arg) {
+			return nil, nil, cli.Usagef("%s is a workload, and diff takes drivers: name it with --workloads %s", arg, strings.Join(append(slices.Clone(o.workloads), arg), ","))
 		}
 	}
-	err = inOrder(
-		func() (err error) { r.matrix.Seed, err = seed(o.seed); return err },
-		func() (err error) { r.dir, err = databasesDirectory(o.dir); return err },
-		func() (err error) { r.workshop, err = o.workers.workshop(); return err },
-		func() (err error) { refs, err = r.refs(ctx, args...); return err },
+	err = cli.InOrder(
+		func() (err error) { r.matrix.Seed, err = cli.Seed(o.seed); return err },
+		func() (err error) { r.dir, err = cli.DatabasesDirectory(o.dir); return err },
+		func() (err error) { r.Workshop, err = o.workers.Workshop(); return err },
+		func() (err error) { refs, err = r.Refs(ctx, args...); return err },
 	)
 	if err != nil {
 		return nil, nil, err
@@ -213,7 +204,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 	if len(o.workloads) > 0 || o.flags.Changed("workloads") {
 		if slices.Contains(o.workloads, allWorkloads) {
 			if len(o.workloads) > 1 {
-				return nil, nil, usagef("--workloads %s: %s is every built-in one: name it alone", strings.Join(o.workloads, ","), allWorkloads)
+				return nil, nil, cli.Usagef("--workloads %s: %s is every built-in one: name it alone", strings.Join(o.workloads, ","), allWorkloads)
 			}
 			o.workloads = workload.Builtins()
 		}
@@ -233,19 +224,19 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
 // values, it uses the first.
-func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
-	if err := inOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
+func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
+	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err
 	}
 	if err := r.oneValueEach("diff"); err != nil {
 		return nil, err
 	}
-	var work []questions
+	var work []diff.Questions
 	seen := map[string]bool{}
 	for _, c := range r.cases {
 		if !seen[c.Workload] {
 			seen[c.Workload] = true
-			work = append(work, askedOf(c, o.executions))
+			work = append(work, diff.AskedOf(c, o.executions))
 		}
 	}
 	return work, nil
@@ -254,7 +245,7 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]questions, error) {
 func (r *request) oneValueEach(command string) error {
 	for name, values := range r.matrix.Settings {
 		if len(values) > 1 {
-			return usagef("--set %s has %d values: %s takes one", name, len(values), command)
+			return cli.Usagef("--set %s has %d values: %s takes one", name, len(values), command)
 		}
 	}
 	return nil
@@ -262,34 +253,34 @@ func (r *request) oneValueEach(command string) error {
 
 // ofUsers returns the names of workloads whose answers contain a user's data: from a database, or
 // from a recording with the values of parameters.
-func ofUsers(work []questions) (names []string) {
+func ofUsers(work []diff.Questions) (names []string) {
 	recorded := func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
 	}
 	for i := range work {
-		p := work[i].job.Plan
+		p := work[i].Job.Plan
 		if p == nil {
 			continue
 		}
 		replayed := slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
 			return ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, recorded)
 		})
-		if work[i].job.Loaded || replayed {
-			names = append(names, "the workload "+document.Line(work[i].name))
+		if work[i].Job.Loaded || replayed {
+			names = append(names, "the workload "+document.Line(work[i].Name))
 		}
 	}
 	return names
 }
 
-func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error) {
+func (o *diffOptions) askedOfStatements(alone bool) (work []diff.Questions, err error) {
 	settings := driver.Settings{}
 	if alone {
 		given, err := o.dsnSettings()
 		if err != nil {
-			return nil, usageError{err}
+			return nil, cli.WrongUsage(err)
 		}
 		maps.Copy(settings, given)
-		err = eachList("--set", o.set, func(name, value string) error {
+		err = cli.EachList("--set", o.set, func(name, value string) error {
 			v, err := driver.ParseSetting(name, value)
 			if _, twice := settings[name]; err == nil && twice {
 				err = fmt.Errorf("setting %s has two values: diff takes one", name)
@@ -298,10 +289,10 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 			return err
 		})
 		if err != nil {
-			return nil, usageError{err}
+			return nil, cli.WrongUsage(err)
 		}
 		if len(o.param) > 0 {
-			return nil, usagef("--param is of a workload: name one with --workloads")
+			return nil, cli.Usagef("--param is of a workload: name one with --workloads")
 		}
 	}
 	if len(o.sql) > 0 {
@@ -314,136 +305,37 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []questions, err error
 			}
 		}
 		if list == nil {
-			return nil, usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
+			return nil, cli.Usagef("--sql has no statement: want such as --sql 'SELECT 1.0'")
 		}
-		work = append(work, questionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
+		work = append(work, diff.QuestionsOf("", settings, protocol.Answers{Statements: list, Executions: o.executions, Files: o.allowFiles}))
 	}
 	if o.values || alone && len(o.sql) == 0 {
-		work = append(work, questionsOf("values", settings, protocol.Answers{Statements: diff.Probes(), Executions: o.executions, Files: o.allowFiles}))
+		work = append(work, diff.QuestionsOf("values", settings, protocol.Answers{Statements: diff.Probes(), Executions: o.executions, Files: o.allowFiles}))
 	}
 	return work, nil
 }
 
-const rowsReported = 100
-
-// questionsOf returns a job of questions that uses one connection.
-func questionsOf(name string, s driver.Settings, job protocol.Answers) questions {
-	job.Rows = rowsReported
-	return questions{name: name, settings: s.With(driver.Settings{"pool_size": "1"}), job: job}
-}
-
-func askedOf(c *lab.Case, executions int) questions {
-	q := questionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
-	q.begin = c
-	return q
-}
-
-type asker struct {
-	*request
-	limit       time.Duration // time limit for the answers to one set of questions
-	dir         string
-	refs        []build.Ref
-	executables []string // paths of the workers' executables, by index of the driver
-	databases   int      // number of databases created so far
-}
-
-func (x *asker) answers(ctx context.Context, i int, w *questions) (*lab.Answered, error) {
-	limited, cancel := context.WithTimeout(ctx, x.limit)
-	defer cancel()
-	x.databases++
-	path := filepath.Join(x.dir, fmt.Sprintf("%d.db", x.databases))
-	if w.begin != nil {
-		if err := w.begin.CopyTo(limited, path); err != nil {
-			return nil, err
-		}
-	}
-	settings, ref := w.settings, x.refs[i]
-	if ref.Known != nil && w.begin != nil {
-		settings = lab.Asked(ref.Known.Info, settings, w.begin.Given)
-	}
-	a, err := lab.Answers(limited, x.executables[i], lab.JobRequest{
-		Job: protocol.Job{Answers: &w.job}, Path: path, Settings: settings, Seed: x.matrix.Seed, Ref: ref,
-	}, nil)
-	failed, isJob := errors.AsType[*lab.JobError](err)
-	switch {
-	case err == nil:
-		return a, nil
-	case ctx.Err() == nil && limited.Err() != nil:
-		err = fmt.Errorf("it took longer than --trial-limit %v", x.limit)
-	case isJob:
-		err = incompleteError{fmt.Errorf("%s%s [%s]", document.Line(flagged(failed.Reason.Fields, failed.Reason.Message)), conditions.Said(&failed.Reason), failed.Reason.Code)}
-	}
-	if w.name == "" {
-		return nil, fmt.Errorf("%s: %w", ref.Name, err)
-	}
-	return nil, fmt.Errorf("%s, %s: %w", ref.Name, w.name, err)
-}
-
 // diff runs the statements on each driver, and compares all answers with those of the first driver.
-func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []questions, show *progress) (*diff.Diffed, error) {
-	x := &asker{request: r, limit: o.trialLimit, refs: refs}
+func (o *diffOptions) diff(ctx context.Context, r *request, refs []build.Ref, work []diff.Questions, show *cli.Progress) (*diff.Diffed, error) {
+	x := &diff.Asker{
+		Refs: refs, Seed: r.matrix.Seed, Executions: o.executions, Limit: o.trialLimit, Note: show.Note,
+		TooLong: fmt.Errorf("it took longer than --trial-limit %v", o.trialLimit),
+		Refused: func(e *lab.JobError) error {
+			return cli.Incomplete(fmt.Errorf("%s%s [%s]", document.Line(cli.Flagged(e.Reason.Fields, e.Reason.Message)), conditions.Said(&e.Reason), e.Reason.Code))
+		},
+	}
 	for _, ref := range refs {
-		path, err := r.worker(ctx, ref, show.note)
+		path, err := r.Worker(ctx, ref, show.Note)
 		if err != nil {
 			return nil, err
 		}
-		x.executables = append(x.executables, path)
+		x.Executables = append(x.Executables, path)
 	}
-	scratch, err := newScratch(r.dir)
+	scratch, err := cli.NewScratch(r.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer scratch.Remove()
-	x.dir = scratch.Dir
-	d := &diff.Diffed{Seed: r.matrix.Seed, Most: o.executions}
-	var sides []*diff.Side
-	for i, ref := range refs {
-		s := &diff.Side{Name: ref.Name}
-		for j := range refs[:i] {
-			if refs[j].Name == ref.Name {
-				s.Name = ref.Name + " again"
-			}
-		}
-		if ref.Known != nil {
-			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")
-		}
-		for k := range work {
-			if name := work[k].name; name != "" {
-				show.note("%s: %s", s.Name, name)
-			}
-			a, err := x.answers(ctx, i, &work[k])
-			if err != nil {
-				return nil, err
-			}
-			s.Work = append(s.Work, diff.Work{Name: work[k].name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
-			if a.TimesAsText {
-				d.TimesAsText = with(d.TimesAsText, s.Name)
-			}
-			for _, name := range a.Skipped {
-				d.Skipped = with(d.Skipped, work[k].name+": "+name)
-			}
-		}
-		sides = append(sides, s)
-		d.Sides = append(d.Sides, diff.DiffSideOf(s.Name, s.Work[0].Proof))
-	}
-	compare := func() {
-		d.Results = nil
-		for _, s := range sides[1:] {
-			d.Results = append(d.Results, diff.Compare(sides[0], s))
-		}
-	}
-	if compare(); !d.Differ() {
-		return d, nil
-	}
-	// A driver whose answers differ may itself answer differently each time, so the first one runs
-	// again.
-	for k := range work {
-		a, err := x.answers(ctx, 0, &work[k])
-		if err != nil {
-			return nil, err
-		}
-		sides[0].Work[k].Again = a.Answers
-	}
-	compare()
-	return d, nil
+	x.Dir = scratch.Dir
+	return x.Compare(ctx, work)
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
@@ -61,7 +62,7 @@ func TestDocumentedCommands(t *testing.T) {
 				cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 				out, err := cmd.CombinedOutput()
 				var exit *exec.ExitError
-				if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete && strings.Contains(string(out), "needs a C compiler") {
+				if errors.As(err, &exit) && exit.ExitCode() == cli.ExitIncomplete && strings.Contains(string(out), "needs a C compiler") {
 					t.Logf("%s: not complete, for want of a C compiler", line)
 					continue
 				}
@@ -142,7 +143,7 @@ func TestStrangersDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := string(text)
-	for _, c := range rootCommand(&environment{}).Commands() {
+	for _, c := range rootCommand(&cli.Environment{}).Commands() {
 		if !c.Hidden && !strings.Contains(doc, "`"+c.Name()+"`") && !strings.Contains(doc, "`"+c.Name()+" ") {
 			t.Errorf("docs/strangers.md does not name %s: add it to the lines of the files that it reads", c.Name())
 		}

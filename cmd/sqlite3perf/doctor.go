@@ -3,34 +3,26 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
-	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 type doctorOptions struct {
 	dir     string
 	noNoise bool
 	quiet   bool
-	workers workerOptions
-	output  outputOptions
+	workers cli.WorkerOptions
+	output  cli.OutputOptions
 }
 
-func doctorCommand(env *environment) *cobra.Command {
+func doctorCommand(env *cli.Environment) *cobra.Command {
 	o := &doctorOptions{}
 	cmd := &cobra.Command{
 		Use:   "doctor",
@@ -43,37 +35,37 @@ seconds, to find how small a difference can be measured. Nothing is stored.
 The first sentence is the answer. Each finding has a fact, its effect on figures, and
 what to do. A fact that can't be read is called unknown.`,
 		Example: "  sqlite3perf doctor\n  sqlite3perf doctor --dir /data\n  sqlite3perf doctor --no-noise --format json",
-		Args:    arguments(0, 0, ""),
+		Args:    cli.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return checkMachine(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
-	addDirFlag(f, &o.dir)
+	cli.AddDirFlag(f, &o.dir)
 	f.BoolVar(&o.noNoise, "no-noise", false, "do not measure noise")
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	o.output.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the answer is printed", doctor.Formats.Names(), doctor.Formats.Check)
 	return cmd
 }
 
-func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error {
-	if err := o.output.check(); err != nil {
+func checkMachine(ctx context.Context, env *cli.Environment, o *doctorOptions) error {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	dir, err := databasesDirectory(o.dir)
+	dir, err := cli.DatabasesDirectory(o.dir)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	show := cli.NewProgress(env, o.quiet)
+	defer show.Finish()
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.Stopping)
 	defer release()
-	scratch, err := newScratch(dir)
+	scratch, err := cli.NewScratch(dir)
 	if err != nil {
 		return err
 	}
@@ -82,185 +74,21 @@ func checkMachine(ctx context.Context, env *environment, o *doctorOptions) error
 	if err != nil {
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
-	c.Version, c.Taken, c.Machine.Directory = version(), env.now().UTC(), dir
-	err = shop.examineTools(until(ctx, stop), c)
+	c.Version, c.Taken, c.Machine.Directory = cli.Version(), env.Now().UTC(), dir
+	err = doctor.ExamineTools(cli.Until(ctx, stop), shop.Builder, shop.Known, c)
 	if err == nil && !o.noNoise {
-		a := &besideItself{env: env, workshop: shop, dir: scratch.Dir, show: show, stop: stop}
-		err = a.measure(ctx, c)
+		a := &doctor.BesideItself{Builder: shop.Builder, Known: shop.Known, Dir: scratch.Dir, Show: show, Note: show.Note, Now: env.Now, CPUTime: env.CPUTime, Stop: stop}
+		err = a.Measure(ctx, cli.Until(ctx, stop), c)
 	}
 	if err != nil {
-		return unlessInterrupted(stop, err)
+		return cli.UnlessInterrupted(stop, err)
 	}
-	show.finish()
+	show.Finish()
 	machine.Judge(c)
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines, opts.Hints = o.output.screen(env), allOfIt
+	err = o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.output.Screen(env), cli.AllOfIt
 		opts.Hints.Directory = "--dir"
 		return doctor.Formats.Write(w, format, c, opts)
 	}, "sqlite3perf doctor")
-	return cmp.Or(err, unlessInterrupted(stop, nil))
+	return cmp.Or(err, cli.UnlessInterrupted(stop, nil))
 }
-
-// examineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
-func (s workshop) examineTools(ctx context.Context, c *result.Checkup) error {
-	var unavailable *build.BuildError
-	var err error
-	if c.Tools.Go, c.Tools.CC, err = s.builder.Tools(ctx); err != nil && !errors.As(err, &unavailable) {
-		return err
-	}
-	c.Drivers = []result.DriverState{}
-	for i := range s.known {
-		k := &s.known[i]
-		d := result.DriverState{Name: k.Name, Optional: k.Optional}
-		version, _, err := s.workerState(ctx, build.Ref{Name: k.Name, Known: k})
-		switch {
-		case errors.As(err, &unavailable):
-			d.Reason = &unavailable.Reason
-		case err != nil:
-			return err
-		case k.Name == "python":
-			c.Tools.Python = version
-		}
-		c.Drivers = append(c.Drivers, d)
-	}
-	return nil
-}
-
-// besideItself measures two equal cases of one driver side by side, to see how much they differ.
-type besideItself struct {
-	env *environment
-	workshop
-	dir  string
-	show *progress
-	stop <-chan struct{}
-}
-
-const (
-	noiseTime     = 15 * time.Second
-	noiseDriver   = "modernc" // this driver needs no C compiler
-	noiseWorkload = "simple"
-	noiseScale    = "quick"
-)
-
-func (a *besideItself) measure(ctx context.Context, c *result.Checkup) error {
-	ref, reason, err := a.driver(until(ctx, a.stop))
-	if c.NoNoise = reason; err != nil || reason != nil {
-		return err
-	}
-	w, err := readWorkload(noiseWorkload, false)
-	if err != nil {
-		return err
-	}
-	matrix := lab.Matrix{Drivers: []build.Ref{ref}, Workloads: []*workload.Workload{w}, Scale: noiseScale, Seed: 1}
-	cases, err := matrix.Cases()
-	if err != nil {
-		return err
-	}
-	twin := *cases[0] // a matrix cannot contain the same driver twice
-	twin.ID = len(cases) + 1
-	cases = append(cases, &twin)
-	if err := lab.Prepare(until(ctx, a.stop), cases, a.builder, a.show); err != nil {
-		return err
-	}
-	observer, err := machine.Observe(a.dir)
-	if err != nil {
-		return err
-	}
-	run := &result.Run{Seed: matrix.Seed, Scale: matrix.Scale}
-	for _, x := range cases {
-		run.Cases = append(run.Cases, x.Case)
-	}
-	a.show.note("comparing %s with itself for %v", ref.Name, noiseTime)
-	l := &lab.Laboratory{
-		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.show,
-		Executor: &lab.Processes{Dir: a.dir, Limit: time.Minute, CPUTime: a.env.cpuTime}, Noise: observer, Now: a.env.now, Stop: a.stop,
-	}
-	began := a.env.now()
-	if err := l.Measure(ctx); err != nil || run.Stopped == result.StoppedInterrupted && run.Rounds < lab.MinRounds {
-		return err
-	}
-	took := a.env.now().Sub(began)
-	c.Steal = run.Steal
-	c.Noise, c.NoNoise = noiseOf(stats.Analyze(run, floorDriver), took)
-	if c.Noise != nil {
-		c.Noise.Speeds = observer.Speeds()
-	}
-	return nil
-}
-
-// driver returns the driver to measure, with its worker built: noiseDriver or, if that cannot be
-// built, the first one that can. If there is none, it returns the reason.
-func (a *besideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason, error) {
-	var order []*build.Known
-	for i := range a.known {
-		switch k := &a.known[i]; {
-		case k.Name == noiseDriver:
-			order = slices.Insert(order, 0, k)
-		case !k.Optional:
-			order = append(order, k)
-		}
-	}
-	var first *protocol.Reason
-	for _, k := range order {
-		ref := build.Ref{Name: k.Name, Known: k}
-		_, _, err := a.builder.Worker(ctx, ref, func() { a.show.Building(1, 1, k.Name) })
-		var unavailable *build.BuildError
-		switch {
-		case err == nil:
-			return ref, nil, nil
-		case !errors.As(err, &unavailable):
-			return ref, nil, err
-		case first == nil:
-			first = &unavailable.Reason
-		}
-	}
-	if first == nil {
-		first = &protocol.Reason{Code: protocol.CodeBuild, Message: "the source tree has no driver"}
-	}
-	return build.Ref{}, first, nil
-}
-
-// noiseOf says how much the samples of two equal cases differ. If that is unknown, it returns the
-// reason.
-func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
-	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
-	for _, g := range a.Groups {
-		n.Workload, n.Driver = g.Workload, g.Outcomes[0].Case.Driver
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				return nil, o.Reason
-			}
-			n.Version = o.Trials[0].Proof.ModuleVersion
-		}
-		for _, t := range g.Tables {
-			measured, ok := stats.NewNoise(t.Cells[0].Points(), t.Cells[1].Points())
-			if !ok {
-				return nil, &protocol.Reason{Code: protocol.CodeProtocol, Phase: t.Phase, Message: "a time is zero"}
-			}
-			p := result.NoisePhase{Phase: t.Phase, Median: measured.Median, Least: measured.Least, Most: measured.Most,
-				Ratios: measured.Ratios, Half: measured.Half, Widest: measured.Widest}
-			for _, rounds := range lengths(time.Duration(n.RoundNS)) {
-				d := result.SmallestDifference{Rounds: rounds, TookNS: int64(rounds) * n.RoundNS, Difference: measured.SmallestDifference(rounds)}
-				d.Range.Low, d.Range.High = measured.Range(d.Difference)
-				p.Smallest = append(p.Smallest, d)
-			}
-			n.Phases = append(n.Phases, p)
-		}
-	}
-	return n, nil
-}
-
-// lengths returns the numbers of rounds for which a smallest visible difference is computed: the
-// fewest that a run has, 30, and as many as fit into [machine.NoiseTime]. round is the duration of
-// one round.
-func lengths(round time.Duration) []int {
-	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
-	list := []int{lab.MinRounds, 30, most}
-	return slices.Compact(slices.DeleteFunc(list, func(n int) bool { return n > most }))
-}
-
-type unrecorded struct{}
-
-func (unrecorded) AddTrial(context.Context, int64, *result.Trial) error    { return nil }
-func (unrecorded) AddWarning(context.Context, int64, result.Warning) error { return nil }
-func (unrecorded) Finish(context.Context, *result.Run) error               { return nil }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
@@ -24,12 +25,12 @@ import (
 type dsnOptions struct {
 	drivers []string
 	named   *pflag.Flag // the flag --drivers
-	output  outputOptions
+	output  cli.OutputOptions
 	quiet   bool
-	workers workerOptions
+	workers cli.WorkerOptions
 }
 
-func dsnCommand(env *environment) *cobra.Command {
+func dsnCommand(env *cli.Environment) *cobra.Command {
 	o := &dsnOptions{}
 	cmd := &cobra.Command{
 		Use:   "dsn DSN",
@@ -48,94 +49,91 @@ Keys and passwords in the name are not printed. A terminal gets the beginning; -
 prints everything.`,
 		Example: `  sqlite3perf dsn 'file:x.db?_journal=WAL&_sync=1&_pragma=busy_timeout(5000)'
   sqlite3perf dsn 'x.db?_fk=1' --drivers mattn,modernc -o dsn.json`,
-		Args: arguments(1, 1, "the data source name, in quotes"),
+		Args: cli.Arguments(1, 1, "the data source name, in quotes"),
 		RunE: func(cmd *cobra.Command, args []string) error { return tellDSN(cmd.Context(), env, o, args[0]) },
 	}
 	f := cmd.Flags()
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to ask: mattn, mattn@v1.14.22, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
 	o.named = f.Lookup("drivers")
-	o.workers.addFlags(f)
-	o.output.addFlags(f)
-	o.output.setFormats("how the answer is printed", dsn.Formats.Names(), dsn.Formats.Check)
-	o.output.addFullFlag(f)
-	addQuietFlag(f, &o.quiet)
+	o.workers.AddFlags(f)
+	o.output.AddFlags(f)
+	o.output.SetFormats("how the answer is printed", dsn.Formats.Names(), dsn.Formats.Check)
+	o.output.AddFullFlag(f)
+	cli.AddQuietFlag(f, &o.quiet)
 	return cmd
 }
 
-// allOfIt is the hint how to print everything, for commands whose answer is not stored.
-var allOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}
-
-func tellDSN(ctx context.Context, env *environment, o *dsnOptions, text string) error {
-	if err := o.output.check(); err != nil {
+func tellDSN(ctx context.Context, env *cli.Environment, o *dsnOptions, text string) error {
+	if err := o.output.Check(); err != nil {
 		return err
 	}
 	name, err := dsn.Parse(text)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	shop, refs, err := o.check(ctx)
 	if err != nil {
 		return err
 	}
 	var told []*dsn.Told
-	err = env.orderly(ctx, o.quiet, func(ctx context.Context, show *progress) (err error) {
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
 		var leftOut []string
 		if told, leftOut, err = o.askAll(ctx, shop, refs, name, show); err != nil {
 			return err
 		}
-		show.finish()
+		show.Finish()
 		if len(told) == 0 {
 			return fmt.Errorf("no driver is left: %s", strings.Join(leftOut, "; "))
 		}
 		for _, why := range leftOut {
-			show.say("%s", why)
+			show.Say("%s", why)
 		}
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return o.output.printAnswer(env, func(w io.Writer, format string, opts document.Options) error {
+	return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 		return dsn.Formats.Write(w, format, &dsn.DSN{Name: name, Told: told}, opts)
 	}, "")
 }
 
-func (o *dsnOptions) check(ctx context.Context) (shop workshop, refs []build.Ref, err error) {
-	if shop, err = o.workers.workshop(); err != nil {
+func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build.Ref, err error) {
+	if shop, err = o.workers.Workshop(); err != nil {
 		return shop, nil, err
 	}
 	names := o.drivers
 	if len(names) == 0 && o.named.Changed {
-		return shop, nil, usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+		return shop, nil, cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {
-		for _, k := range shop.known {
+		for _, k := range shop.Known {
 			if !k.Optional && k.Opening != nil {
 				names = append(names, k.Name)
 			}
 		}
 	}
-	if names, err = build.JoinRefs(names, shop.known); err != nil {
-		return shop, nil, usageError{err}
+	if names, err = build.JoinRefs(names, shop.Known); err != nil {
+		return shop, nil, cli.WrongUsage(err)
 	}
-	refs, err = shop.refs(ctx, names...)
+	refs, err = shop.Refs(ctx, names...)
 	return shop, refs, err
 }
 
 // askAll runs every driver whose worker can be built. leftOut has the reasons why other drivers are
 // not run.
-func (o *dsnOptions) askAll(ctx context.Context, shop workshop, refs []build.Ref, name *dsn.Name, show *progress) (list []*dsn.Told, leftOut []string, err error) {
-	parent, err := databasesDirectory("")
+func (o *dsnOptions) askAll(ctx context.Context, shop cli.Workshop, refs []build.Ref, name *dsn.Name, show *cli.Progress) (list []*dsn.Told, leftOut []string, err error) {
+	parent, err := cli.DatabasesDirectory("")
 	if err != nil {
 		return nil, nil, err
 	}
-	scratch, err := newScratch(parent)
+	scratch, err := cli.NewScratch(parent)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer scratch.Remove()
 	for i, ref := range refs {
-		path, _, err := shop.builder.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
+		path, _, err := shop.Builder.Worker(ctx, ref, func() { show.Building(i+1, len(refs), ref.Name) })
 		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
 			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %v", ref.Name, unavailable))
 			continue

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -41,7 +42,7 @@ func TestAllDrivers(t *testing.T) {
 	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == exitIncomplete {
+	if errors.As(err, &exit) && exit.ExitCode() == cli.ExitIncomplete {
 		err = nil // the cells contain the reason
 	}
 	if err != nil {

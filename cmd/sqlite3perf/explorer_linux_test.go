@@ -11,6 +11,7 @@ import (
 
 	"github.com/chromedp/chromedp/kb"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -206,7 +207,7 @@ func TestSoakRunPictures(t *testing.T) {
 	t.Cleanup(b.Close)
 	place := newPlace(t)
 	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--store", "results.db", "--quiet")
-	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != exitIncomplete {
+	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := place.serve("--store", "results.db")
@@ -347,7 +348,7 @@ func TestRunWords(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
-	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 8,
+	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 8, Precision: 0.0001,
 		Stopped: result.StoppedTime, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
 		Workloads: []result.Workload{{Name: "simple", Text: "name: simple", SHA256: "abc"}}}
 	for i, d := range []string{"mattn", "crawshaw", "modernc", "ncruces", "glebarez", "zombiezen"} {
@@ -390,12 +391,20 @@ func TestRunWords(t *testing.T) {
 	checkPage(t, p, s.url, "data:", "blob:")
 	want(t, p, inside, "1")
 	want(t, p, `document.querySelector(".answer").innerText`, "Of all drivers and phases of the run, whatever is chosen below: Take mattn or crawshaw: they are equally fast")
-	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc, 96% interval", "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc v1.2.3, and ncruces v1.2.3 has at most 99% more overhead")
+	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc, 98% interval", "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc v1.2.3, and ncruces v1.2.3 has at most 99% more overhead")
 	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "may explain its lead before ncruces")
 	want(t, p, `document.querySelector(".facts").innerText`, "without cgo", "modernc")
 
+	// Times have a zone.
+	const zoned = `String(/20\d\d-\d\d-\d\d \d\d:\d\d (UTC|[A-Z]{3,5}|GMT[-+]\d[\d:]*)(,|\s)/.test(document.querySelector("main").innerText))`
+	want(t, p, zoned, "true")
+	p = openPage(t, b, s.url)
+	act(t, p, nil, loaded)
+	want(t, p, zoned, "true")
+
 	p = openPage(t, b, s.url+"runs/1")
 	act(t, p, nil, loaded)
+	want(t, p, `document.querySelector("a[href='/runs/1/report#uncertain-figures']").innerText`, "3 uncertain figures, the widest first")
 	want(t, p, `document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
 	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")

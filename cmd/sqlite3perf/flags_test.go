@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -25,7 +26,7 @@ var word = regexp.MustCompile(`[^\w-](--[A-Za-z][\w-]*)`)
 // packages must describe mistakes in their own terms.
 func TestLibrariesNameNoFlags(t *testing.T) {
 	flags := map[string]bool{}
-	root := rootCommand(processEnvironment())
+	root := rootCommand(cli.ProcessEnvironment())
 	for _, c := range append(root.Commands(), root) {
 		c.InitDefaultHelpFlag()
 		c.InitDefaultVersionFlag()
@@ -71,7 +72,7 @@ func TestJobFlags(t *testing.T) {
 	without := map[string]string{
 		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
 	}
-	root := rootCommand(processEnvironment())
+	root := rootCommand(cli.ProcessEnvironment())
 	seen := map[string]bool{"files": true} // diff sets this field of Answers
 	for _, job := range []any{protocol.Generate{}, protocol.Bench{}, protocol.Pragma{}, protocol.Concurrent{}, protocol.Paginate{}} {
 		typ := reflect.TypeOf(job)
@@ -81,7 +82,7 @@ func TestJobFlags(t *testing.T) {
 		}
 		for i := range typ.NumField() {
 			name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-			flag, ok := jobFlags[name]
+			flag, ok := cli.JobFlags[name]
 			seen[name] = true
 			switch long, isLong := strings.CutPrefix(flag, "--"); {
 			case without[name] != "" && !ok:
@@ -92,7 +93,7 @@ func TestJobFlags(t *testing.T) {
 			}
 		}
 	}
-	for name := range jobFlags {
+	for name := range cli.JobFlags {
 		if !seen[name] {
 			t.Errorf("no job has a field %s", name)
 		}
@@ -111,7 +112,7 @@ func TestFlagged(t *testing.T) {
 		"color red: want another (hue)":  {"want another", []protocol.Field{{Name: "color", Value: "red"}, {Name: "hue"}}},
 		"-d 0s: want a duration above 0": {"want a duration above 0", []protocol.Field{{Name: "duration_ms", Value: "0s"}}},
 	} {
-		if got := flagged(c.fields, c.problem); got != want {
+		if got := cli.Flagged(c.fields, c.problem); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -135,7 +136,7 @@ func TestHints(t *testing.T) {
 func TestWordedOnce(t *testing.T) {
 	places := map[string]string{
 		"did you mean":          "worker/driver/settings.go",
-		"there is no directory": "cmd/sqlite3perf/places.go",
+		"there is no directory": "cmd/sqlite3perf/internal/cli/places.go",
 	}
 	eachFile(t, func(name string, set *token.FileSet, file *ast.File) {
 		ast.Inspect(file, func(n ast.Node) bool {

@@ -12,9 +12,12 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -22,9 +25,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func gateCommand(env *environment) *cobra.Command {
+func gateCommand(env *cli.Environment) *cobra.Command {
 	o := &gateOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "gate --baseline BASELINE",
 		Short: "Fail if a driver has become slower, or wrong",
 		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for
@@ -49,9 +52,9 @@ wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
   sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
   sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := inOrder(o.checkGateHosts, o.checkOutputs); err != nil {
+			if err := cli.InOrder(o.checkGateHosts, o.checkOutputs); err != nil {
 				return err
 			}
 			if len(o.hosts.names) > 1 {
@@ -71,29 +74,29 @@ type gateOptions struct {
 	strict   bool
 	also     []string
 	chosen   []stats.Metric
-	outputs  []outputOptions // all places to which the result is written
+	outputs  []cli.OutputOptions // all places to which the result is written
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.baseline, "baseline", "", "a driver such as mattn@v1.14.22, a `run`, or a JSON report")
-	reaching(f, executes, "baseline")
+	cli.Reaching(f, cli.Executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
 	f.StringSliceVar(&o.metrics, "metrics", []string{string(stats.Time)}, "what is judged: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.differ, "allow-differences", false, "accept a baseline of another machine, SQLite or workload, with a warning")
 	f.BoolVar(&o.strict, "strict", true, "do not pass (status 4) if a regression is possible or was not confirmed")
 	f.StringArrayVar(&o.also, "also", nil, "also write the result to a file, `format=file` such as junit=gate.xml (repeatable)")
-	reaching(f, writes, "also")
-	grouped(f, groupWhat, "baseline", "drivers", "metrics", "allow-differences")
-	grouped(f, groupLong, "max-regression", "strict")
-	grouped(f, groupOutput, "also")
+	cli.Reaching(f, cli.Writes, "also")
+	cli.Grouped(f, cli.GroupWhat, "baseline", "drivers", "metrics", "allow-differences")
+	cli.Grouped(f, cli.GroupLong, "max-regression", "strict")
+	cli.Grouped(f, cli.GroupOutput, "also")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
 // metricNames are the names of the metrics by which a gate can judge.
@@ -107,14 +110,14 @@ var metricNames = func() (names []string) {
 // gateHere judges the candidate on one machine and writes the result where the options ask. If the
 // gate could not judge, gateHere writes the reason to the files, so that they don't keep an older
 // result.
-func gateHere(ctx context.Context, env *environment, o *gateOptions) error {
+func gateHere(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	out, failure := o.judged(ctx, env)
-	_, interrupted := errors.AsType[statusError](failure)
-	_, nothing := errors.AsType[incompleteError](failure)
+	_, interrupted := errors.AsType[cli.StatusError](failure)
+	_, nothing := errors.AsType[cli.IncompleteError](failure)
 	begun := failure == nil || nothing || len(out.Runs) > 0
 	switch err := o.write(env, *out, begun); {
 	case err != nil && interrupted:
-		fmt.Fprintf(env.stderr, "sqlite3perf: %v\n", err)
+		fmt.Fprintf(env.Stderr, "sqlite3perf: %v\n", err)
 	case err != nil && failure != nil:
 		return fmt.Errorf("%w; and %w", failure, err)
 	case err != nil:
@@ -124,14 +127,14 @@ func gateHere(ctx context.Context, env *environment, o *gateOptions) error {
 }
 
 // gateOnHosts judges the candidate on several hosts at the same time.
-func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
-	seed, err := seed(o.seed)
+func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) error {
+	seed, err := cli.Seed(o.seed)
 	if err != nil {
 		return err
 	}
 	list := make([]machines.GatedOn, len(o.hosts.names))
 	failures := make([]error, len(list))
-	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
+	unreached := o.hosts.onHosts(env, func(i int, own *cli.Environment, hosts hostOptions) {
 		options := *o // a copy, because judging changes the options
 		options.drivers, options.hosts, options.seed = slices.Clone(o.drivers), hosts, fmt.Sprint(seed)
 		var out *gate.Gated
@@ -140,15 +143,15 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	})
 	statuses := make([]error, len(list))
 	for i := range list {
-		if usage, ok := errors.AsType[usageError](failures[i]); ok { // usage errors are the same on all hosts
+		if usage, ok := errors.AsType[cli.UsageError](failures[i]); ok { // usage errors are the same on all hosts
 			return usage
 		}
 		statuses[i] = gateStatus(&list[i].Gated, failures[i])
 	}
-	if unreached != nil && o.output.file == "" {
-		return incompleteError{unreached}
+	if unreached != nil && o.output.File == "" {
+		return cli.Incomplete(unreached)
 	}
-	err = o.output.print(env, func(w io.Writer, format string, opts document.Options) error {
+	err = o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		return machines.GateFormats.Write(w, format, list, opts)
 	}, "sqlite3perf gate")
 	switch {
@@ -157,7 +160,7 @@ func gateOnHosts(ctx context.Context, env *environment, o *gateOptions) error {
 	case err != nil:
 		return err
 	case unreached != nil:
-		return incompleteError{unreached}
+		return cli.Incomplete(unreached)
 	}
 	return worstStatus(statuses)
 }
@@ -168,20 +171,20 @@ func gateStatus(out *gate.Gated, failure error) error {
 	case failure != nil:
 		return failure
 	case out.Shut():
-		return statusError(exitRegression)
+		return cli.StatusError(cli.ExitRegression)
 	case !out.Complete():
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
 
 // judged measures the candidate and judges it. If that fails, the returned result also contains the
 // error.
-func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated, error) {
+func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.Gated, error) {
 	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
 	failure := o.judge(ctx, env, out)
-	_, interrupted := errors.AsType[statusError](failure)
+	_, interrupted := errors.AsType[cli.StatusError](failure)
 	out.Interrupted = interrupted || failure != nil && len(out.Runs) > 0
 	if failure != nil && !interrupted {
 		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
@@ -190,13 +193,13 @@ func (o *gateOptions) judged(ctx context.Context, env *environment) (*gate.Gated
 }
 
 // judge measures the candidate and judges it. If that fails, out contains the results so far.
-func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gated) error {
+func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate.Gated) error {
 	most, err := o.checkGate()
 	if err != nil {
 		return err
 	}
 	out.Max = most
-	o.computing = newProgress(env, o.quiet).Computing
+	o.computing = cli.NewProgress(env, o.quiet).Computing
 	var r *request
 	if isStored(o.baseline) {
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
@@ -213,12 +216,12 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	if out.Base != nil {
 		var names []string
 		for _, c := range r.cases {
-			names = with(names, c.Driver)
+			names = distinct.Append(names, c.Driver)
 		}
 		out.Candidate = strings.Join(names, ", ")
 	}
 	if len(out.Differences) > 0 && !o.differ {
-		return usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
+		return cli.Usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
 	}
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
@@ -228,7 +231,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, floorDriver))...).Settled(), true
+			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, lab.Floor))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
@@ -246,7 +249,7 @@ func (o *gateOptions) judge(ctx context.Context, env *environment, out *gate.Gat
 	for _, next := range repeats {
 		r.cases, r.compares = next.cases, next.compares
 		if !o.quiet {
-			fmt.Fprintf(env.stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
+			fmt.Fprintf(env.Stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
 		}
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)
@@ -266,36 +269,36 @@ func (o *gateOptions) checkOutputs() error {
 	for _, entry := range o.also {
 		format, file, ok := strings.Cut(entry, "=")
 		if !ok || file == "" {
-			return usagef("--also %s: want format=file, such as junit=gate.xml", entry)
+			return cli.Usagef("--also %s: want format=file, such as junit=gate.xml", entry)
 		}
 		if err := gate.Formats.Check(format); err != nil {
-			return usagef("--also %s: %w", entry, err)
+			return cli.Usagef("--also %s: %w", entry, err)
 		}
-		o.outputs = append(o.outputs, outputOptions{format: format, file: file, flag: "--also " + entry, known: gate.Formats.Check})
+		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Known: gate.Formats.Check})
 	}
-	o.outputs = append([]outputOptions{o.output}, o.outputs...)
-	kept, err := storePath(o.store)
+	o.outputs = append([]cli.OutputOptions{o.output}, o.outputs...)
+	kept, err := cli.StorePath(o.store)
 	if err != nil {
 		return err
 	}
 	for i := range o.outputs {
 		to := &o.outputs[i]
-		to.store = o.store
-		if err := to.check(); err != nil {
+		to.Store = o.store
+		if err := to.Check(); err != nil {
 			return err
 		}
-		if to.file == "" {
+		if to.File == "" {
 			continue
 		}
-		if _, whole := to.target(); whole && slices.ContainsFunc(o.outputs[:i], func(other outputOptions) bool { return other.file != "" && sameFile(other.file, to.file) }) {
-			return usagef("%s: another format is already written to that file: name another file", to.named())
+		if _, whole := to.Target(); whole && slices.ContainsFunc(o.outputs[:i], func(other cli.OutputOptions) bool { return other.File != "" && cli.SameFile(other.File, to.File) }) {
+			return cli.Usagef("%s: another format is already written to that file: name another file", to.Named())
 		}
-		if sameFile(to.file, kept) {
-			return usagef("%s is the store, which is not written over: name another file", to.named())
+		if cli.SameFile(to.File, kept) {
+			return cli.Usagef("%s is the store, which is not written over: name another file", to.Named())
 		}
 		for _, read := range append([]string{o.baseline}, o.workloads...) {
-			if sameFile(to.file, read) {
-				return usagef("%s is read, so it is not written over: name another file", to.named())
+			if cli.SameFile(to.File, read) {
+				return cli.Usagef("%s is read, so it is not written over: name another file", to.Named())
 			}
 		}
 	}
@@ -321,62 +324,62 @@ func (o *gateOptions) checkGateHosts() (err error) {
 		return nil
 	}
 	if isStored(o.baseline) {
-		return usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
+		return cli.Usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
 	}
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
-		return usagef("--hosts: %w", err)
+		return cli.Usagef("--hosts: %w", err)
 	}
 	if len(o.hosts.names) == 1 {
 		return nil
 	}
 	if len(o.also) > 0 {
-		return usagef("--also %s is the result of one machine, and several hosts have several: judge one host at a time", o.also[0])
+		return cli.Usagef("--also %s is the result of one machine, and several hosts have several: judge one host at a time", o.also[0])
 	}
-	if err := o.output.checkFormat(); err != nil {
+	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
-	if err := machines.Formats.Check(o.output.format); err != nil {
-		return usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.format, strings.Join(machines.Formats.Names(), ", "))
+	if err := machines.Formats.Check(o.output.Format); err != nil {
+		return cli.Usagef("--format %s is the result of one machine, and several hosts have several: want %s, or one host at a time", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	return nil
 }
 
 func (o *gateOptions) checkGate() (most float64, err error) {
 	if o.baseline == "" {
-		return 0, usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
+		return 0, cli.Usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
 	}
-	if most, err = share("--max-regression", o.most); err != nil {
+	if most, err = cli.Share("--max-regression", o.most); err != nil {
 		return 0, err
 	}
 	for _, name := range o.metrics {
 		if !slices.Contains(metricNames, name) {
-			return 0, usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames))
+			return 0, cli.Usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames))
 		}
 		o.chosen = append(o.chosen, stats.Metric(name))
 	}
 	if len(o.chosen) == 0 {
-		return 0, usagef("--metrics names none: want such as time,allocs")
+		return 0, cli.Usagef("--metrics names none: want such as time,allocs")
 	}
 	return most, nil
 }
 
-func (o *gateOptions) live(ctx context.Context, env *environment) (*request, error) {
+func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {
-			return nil, usagef("--baseline %s: which driver is the candidate? Name it with --drivers", o.baseline)
+			return nil, cli.Usagef("--baseline %s: which driver is the candidate? Name it with --drivers", o.baseline)
 		}
 		o.drivers = []string{name}
 	}
 	if len(o.drivers) > 1 {
-		return nil, usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
+		return nil, cli.Usagef("--drivers %s: a baseline that is a driver judges one candidate", strings.Join(o.drivers, ","))
 	}
 	o.drivers, o.sided = []string{o.baseline, o.drivers[0]}, true
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return nil, err
 	}
-	if r.margin, err = share("--max-regression", o.most); err != nil {
+	if r.margin, err = cli.Share("--max-regression", o.most); err != nil {
 		return nil, err
 	}
 	if r.compares, err = o.sides(r); err != nil {
@@ -390,20 +393,20 @@ const passHint = "give it more --time, a quieter machine, a greater --max-regres
 
 // write writes the result where the options ask. If begun is not set, it writes nothing to standard
 // output, because the command prints the error.
-func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
+func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {
 		again = hints.More[0]
 	}
 	for i := range o.outputs {
 		to := &o.outputs[i]
-		if to.file == "" && !begun {
+		if to.File == "" && !begun {
 			continue
 		}
-		annotated = annotated || to.file == "" && to.format == "github"
-		err := to.print(env, func(w io.Writer, format string, opts document.Options) error {
-			opts.Hints, opts.Lines = hints, to.screen(env)
-			opts.Hints.Rest = allOfIt.Rest
+		annotated = annotated || to.File == "" && to.Format == "github"
+		err := to.Print(env, func(w io.Writer, format string, opts document.Options) error {
+			opts.Hints, opts.Lines = hints, to.Screen(env)
+			opts.Hints.Rest = cli.AllOfIt.Rest
 			return gate.Formats.Write(w, format, g, opts)
 		}, again)
 		if err != nil {
@@ -411,7 +414,7 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 		}
 	}
 	if os.Getenv("GITHUB_ACTIONS") == "true" && !annotated {
-		return gate.Formats.Write(env.rawErr, "github", g, document.Options{})
+		return gate.Formats.Write(env.RawErr, "github", g, document.Options{})
 	}
 	return nil
 }
@@ -419,7 +422,7 @@ func (o *gateOptions) write(env *environment, g gate.Gated, begun bool) error {
 // hints returns the commands that show more about the measurement, and what to do if the candidate
 // does not pass.
 func (o *gateOptions) hints(g gate.Gated) document.Hints {
-	base, h := "", document.Hints{Scale: scaleHint, Pass: passHint}
+	base, h := "", document.Hints{Scale: cli.ScaleHint, Pass: passHint}
 	if g.Base != nil {
 		base = fmt.Sprint(g.Base.Run.ID)
 		if strings.HasSuffix(o.baseline, ".json") {
@@ -433,7 +436,7 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 			sides = ""
 		}
 		for _, command := range []string{"compare " + sides, "show "} {
-			h.More = append(h.More, inStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
+			h.More = append(h.More, cli.InStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
 		}
 	}
 	return h

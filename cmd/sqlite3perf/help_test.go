@@ -7,11 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // TestHelp checks that every command shows its own help, for all ways to request help.
 func TestHelp(t *testing.T) {
-	root := rootCommand(processEnvironment())
+	root := rootCommand(cli.ProcessEnvironment())
 	root.InitDefaultCompletionCmd()
 	eachCommand(root, func(c *cobra.Command) {
 		path := strings.Fields(c.CommandPath())[1:]
@@ -21,13 +23,13 @@ func TestHelp(t *testing.T) {
 			if about == "" {
 				about = c.Short
 			}
-			if code != exitOK || !strings.HasPrefix(out, about) || !strings.Contains(out, "\nUsage:\n  "+c.CommandPath()) {
+			if code != cli.ExitOK || !strings.HasPrefix(out, about) || !strings.Contains(out, "\nUsage:\n  "+c.CommandPath()) {
 				t.Errorf("%s: exit status %d:\n%s", strings.Join(args, " "), code, out)
 			}
 		}
 	})
 	for _, args := range [][]string{{"versions", "--help"}, {"--help", "versions"}, {"help", "versions"}, {"versions", "-h"}} {
-		if out, code := run1(t, 0, args...); code != exitUsage || out != "" {
+		if out, code := run1(t, 0, args...); code != cli.ExitUsage || out != "" {
 			t.Errorf("%s: exit status %d:\n%s", strings.Join(args, " "), code, out)
 		}
 	}
@@ -36,8 +38,8 @@ func TestHelp(t *testing.T) {
 // TestFlagGroups checks that the help of commands with many flags has them in groups, each flag once.
 func TestFlagGroups(t *testing.T) {
 	var commands []string
-	for _, c := range subcommands(rootCommand(processEnvironment())) {
-		usages := flagUsages(c, 0)
+	for _, c := range cli.Subcommands(rootCommand(cli.ProcessEnvironment())) {
+		usages := cli.FlagUsages(c, 0)
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			if n := strings.Count(usages+" ", " --"+f.Name+" "); !f.Hidden && n < 1 || f.Hidden && n > 0 {
 				t.Errorf("%s: the help has --%s %d times", c.Name(), f.Name, n)
@@ -48,7 +50,7 @@ func TestFlagGroups(t *testing.T) {
 		}
 		commands = append(commands, c.Name())
 		at := -1
-		for _, g := range flagGroups {
+		for _, g := range cli.FlagGroups {
 			next := strings.Index(usages, g+":\n")
 			if next <= at {
 				t.Errorf("%s: the group %q is at %d:\n%s", c.Name(), g, next, usages)
@@ -82,7 +84,7 @@ func TestFormerFlags(t *testing.T) {
 		{[]string{"run", "--precision", "7%"}, "", "", "", false},
 	} {
 		t.Setenv("SQLITE3PERF_PRECISION", c.env)
-		root := rootCommand(processEnvironment())
+		root := rootCommand(cli.ProcessEnvironment())
 		cmd, _, err := root.Find(c.args)
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +94,7 @@ func TestFormerFlags(t *testing.T) {
 		if err := cmd.ParseFlags(c.args[1:]); err != nil {
 			t.Fatal(err)
 		}
-		err = configure(cmd)
+		err = cli.Configure(cmd)
 		if (err != nil) != c.status || notes.String() != c.want {
 			t.Errorf("%q: %v, and prints %q", c.args, err, notes.String())
 		}
@@ -101,7 +103,7 @@ func TestFormerFlags(t *testing.T) {
 				t.Errorf("%q: --%s is %s", c.args, name, f.Value)
 			}
 		}
-		if f := cmd.Flags().Lookup("precision"); c.value != "" && typed(f) {
+		if f := cmd.Flags().Lookup("precision"); c.value != "" && cli.Typed(f) {
 			t.Errorf("%q: --precision counts as typed", c.args)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -37,8 +38,8 @@ var color = regexp.MustCompile("\x1b\\[[0-9;]*[mK]|\r")
 func run1(t *testing.T, width int, args ...string) (stdout string, code int) {
 	t.Helper()
 	var out, messages bytes.Buffer
-	env := &environment{stdout: &out, stderr: &messages, stdoutWidth: width, stderrWidth: width, now: time.Now,
-		catch: func() <-chan os.Signal { return nil }}
+	env := &cli.Environment{Stdout: &out, Stderr: &messages, StdoutWidth: width, StderrWidth: width, Now: time.Now,
+		Catch: func() <-chan os.Signal { return nil }}
 	code = execute(t.Context(), env, args)
 	for name, text := range map[string]string{"output": out.String(), "error": messages.String()} {
 		if width > 0 {
@@ -151,7 +152,7 @@ func TestHostileRun(t *testing.T) {
 		for _, format := range report.Formats() {
 			file := filepath.Join(t.TempDir(), "out")
 			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
-			if _, c := run1(t, width, "show", "1", "--store", path, "--format", format, "-o", file); code != exitOK || c != exitOK {
+			if _, c := run1(t, width, "show", "1", "--store", path, "--format", format, "-o", file); code != cli.ExitOK || c != cli.ExitOK {
 				t.Fatalf("%s: exit status %d, %d", format, code, c)
 			}
 			written, err := os.ReadFile(file)

@@ -1,16 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
@@ -21,10 +20,10 @@ import (
 // onHosts calls do for every host at the same time. Each call gets its own environment and the
 // options of its host. If a host cannot be reached, nothing is measured on any host, and onHosts
 // returns the reason.
-func (o *hostOptions) onHosts(env *environment, do func(i int, own *environment, hosts hostOptions)) error {
+func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Environment, hosts hostOptions)) error {
 	m := &meeting{names: o.names, boots: make([]string, len(o.names)), left: len(o.names), all: make(chan struct{})}
 	var each sync.WaitGroup
-	for i, own := range env.forHosts(o.names) {
+	for i, own := range env.ForHosts(o.names) {
 		each.Go(func() {
 			here := &arrival{meeting: m, host: i}
 			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
@@ -86,7 +85,7 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 		return ctx.Err()
 	}
 	if failure == nil && len(a.failures) > 0 {
-		return incompleteError{errors.New("nothing was measured, because another machine did not answer")}
+		return cli.Incomplete(errors.New("nothing was measured, because another machine did not answer"))
 	}
 	return failure
 }
@@ -123,65 +122,6 @@ func (s doubleNoise) BeforeRun() []result.Warning {
 	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
 }
 
-// forHosts returns an environment for the work on each host. Each line of its output begins with
-// the host's name. It has no terminal, and it receives every Ctrl-C.
-func (env *environment) forHosts(names []string) []*environment {
-	signals := make([]chan os.Signal, len(names))
-	for i := range signals {
-		signals[i] = make(chan os.Signal, 2)
-	}
-	hear := sync.OnceFunc(func() {
-		interrupts := env.catch()
-		go func() {
-			for s := range interrupts {
-				for _, c := range signals {
-					select {
-					case c <- s:
-					default: // the host has two pending signals already
-					}
-				}
-			}
-		}()
-	})
-	var list []*environment
-	var writing sync.Mutex
-	for i, name := range names {
-		own := *env
-		own.stderr = &prefixed{w: env.stderr, writing: &writing, prefix: name + ": "}
-		own.stdoutWidth, own.stderrWidth = 0, 0
-		own.catch = func() <-chan os.Signal {
-			hear()
-			return signals[i]
-		}
-		list = append(list, &own)
-	}
-	return list
-}
-
-// prefixed writes lines to w, each after a prefix. It writes a line once it is complete.
-type prefixed struct {
-	w       io.Writer
-	writing *sync.Mutex // shared by all writers to w
-	prefix  string
-	part    []byte // beginning of a line that is not complete
-}
-
-func (p *prefixed) Write(b []byte) (int, error) {
-	p.writing.Lock()
-	defer p.writing.Unlock()
-	p.part = append(p.part, b...)
-	for {
-		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
-		if !whole {
-			return len(b), nil
-		}
-		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, line); err != nil {
-			return 0, err
-		}
-		p.part = rest
-	}
-}
-
 // on returns a copy of the request for the host name. The copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
@@ -202,9 +142,9 @@ type hosted struct {
 
 // measureOnHosts measures what is requested on several hosts at the same time, stores a run for
 // each host, and prints the results.
-func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *request) error {
+func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	list := make([]*hosted, len(o.hosts.names))
-	unreached := o.hosts.onHosts(env, func(i int, own *environment, hosts hostOptions) {
+	unreached := o.hosts.onHosts(env, func(i int, own *cli.Environment, hosts hostOptions) {
 		options := *o
 		options.hosts = hosts
 		h := &hosted{name: hosts.names[0]}
@@ -212,7 +152,7 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 		list[i] = h
 	})
 	if unreached != nil {
-		return incompleteError{unreached}
+		return cli.Incomplete(unreached)
 	}
 	var failures []error
 	for _, h := range list {
@@ -230,7 +170,7 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 	}
 	for _, h := range list {
 		if why := h.why(); why != "" {
-			fmt.Fprintf(env.stderr, "sqlite3perf: %s: %s\n", h.name, why)
+			fmt.Fprintf(env.Stderr, "sqlite3perf: %s: %s\n", h.name, why)
 		}
 	}
 	return worstStatus(failures)
@@ -239,52 +179,52 @@ func measureOnHosts(ctx context.Context, env *environment, o *runOptions, r *req
 // why says why some or all of a host's run was not measured. It returns "" if there is nothing to
 // say.
 func (h *hosted) why() string {
-	if _, silent := errors.AsType[statusError](h.failure); h.failure == nil || silent {
+	if _, silent := errors.AsType[cli.StatusError](h.failure); h.failure == nil || silent {
 		return ""
 	}
 	return fmt.Sprintf("%v%s", h.failure, hint(h.failure))
 }
 
 // writeMachines prints the results of runs on several machines.
-func writeMachines(env *environment, o *outputOptions, list []*hosted) error {
+func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []*hosted) error {
 	var runs []string
 	for _, h := range list {
 		if h.analysis != nil {
 			runs = append(runs, fmt.Sprint(h.analysis.Run.ID))
 		}
 	}
-	return o.print(env, func(w io.Writer, format string, opts document.Options) error {
+	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		var all []machines.OnMachine
 		for _, h := range list {
 			m := machines.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
 			if h.analysis != nil {
-				m.Options = o.ofRun(env, h.analysis, opts)
+				m.Options = ofRun(o, env, h.analysis, opts)
 			}
 			all = append(all, m)
 		}
-		opts.Lines = o.screen(env)
+		opts.Lines = o.Screen(env)
 		return machines.Formats.Write(w, format, all, opts)
-	}, o.again("sqlite3perf show "+strings.Join(runs, " ")))
+	}, o.Again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 
 // worstStatus returns the worst exit status of several failures, or nil if there are none. The
 // messages of the failures have already been printed.
 func worstStatus(failures []error) error {
-	order := []int{exitOK, exitIncomplete, exitRegression, exitFailed, exitInterrupted}
+	order := []int{cli.ExitOK, cli.ExitIncomplete, cli.ExitRegression, cli.ExitFailed, cli.ExitInterrupted}
 	worst := 0
 	for _, err := range failures {
-		status := exitFailed
-		if s, ok := errors.AsType[statusError](err); ok {
+		status := cli.ExitFailed
+		if s, ok := errors.AsType[cli.StatusError](err); ok {
 			status = int(s)
-		} else if _, ok := errors.AsType[incompleteError](err); ok {
-			status = exitIncomplete
+		} else if _, ok := errors.AsType[cli.IncompleteError](err); ok {
+			status = cli.ExitIncomplete
 		} else if err == nil {
-			status = exitOK
+			status = cli.ExitOK
 		}
 		worst = max(worst, slices.Index(order, status))
 	}
 	if worst == 0 {
 		return nil
 	}
-	return statusError(order[worst])
+	return cli.StatusError(order[worst])
 }

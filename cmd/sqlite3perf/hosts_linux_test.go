@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
@@ -228,7 +229,7 @@ func TestOneHost(t *testing.T) {
 	n := newNetwork(t, p, "pi")
 	for _, again := range []bool{false, true} {
 		s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
-		if code := s.wait(); code != exitOK {
+		if code := s.wait(); code != cli.ExitOK {
 			t.Fatalf("exit status %d\n%s", code, s.said.String())
 		}
 		if copied := strings.Contains(s.said.String(), "copying sqlite3perf to pi"); copied == again {
@@ -256,7 +257,7 @@ func TestOneHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
-	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "copying sqlite3perf") {
+	if code := s.wait(); code != cli.ExitOK || !strings.Contains(s.said.String(), "copying sqlite3perf") {
 		t.Errorf("damaged: exit status %d\n%s", code, s.said.String())
 	}
 }
@@ -274,7 +275,7 @@ func TestSoakHostGone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := s.wait(); code != exitIncomplete {
+	if code := s.wait(); code != cli.ExitIncomplete {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
 	if want := "pi and vm1 are one machine"; !strings.Contains(s.said.String(), want) || !strings.Contains(s.stdout.String(), want) {
@@ -314,7 +315,7 @@ func TestSoakHostGone(t *testing.T) {
 
 	// The host is back. The next agent removes what a killed agent has left.
 	s = p.start(n.on("pi", "run", "--resume", lost)...)
-	if code := s.wait(); code != exitOK {
+	if code := s.wait(); code != cli.ExitOK {
 		t.Fatalf("resumed: exit status %d\n%s", code, s.said.String())
 	}
 	n.leftNothing()
@@ -368,7 +369,7 @@ func TestSoakHostsInterrupted(t *testing.T) {
 				}
 			}
 			s.signal(sig)
-			want := exitInterrupted
+			want := cli.ExitInterrupted
 			if sig == syscall.SIGKILL {
 				want = -1
 			}
@@ -431,7 +432,7 @@ func TestKillsConnection(t *testing.T) {
 			"the agent":            "the agent there was killed",
 			"both":                 "the connection ended: ",
 		}[kind]
-		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: "+want) {
+		if code := s.wait(); code != cli.ExitIncomplete || !strings.Contains(s.said.String(), "host pi: "+want) {
 			t.Errorf("cut %d, %s killed: exit status %d\n%swant %s", k, kind, code, s.said.String(), want)
 		}
 		if kind == "the agent" { // a killed agent cannot remove anything, but the next agent does
@@ -463,7 +464,7 @@ func TestKillsConnectionWhileBuilding(t *testing.T) {
 		for _, pid := range n.agents("pi") {
 			_ = syscall.Kill(parentOf(pid), syscall.SIGKILL)
 		}
-		if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host pi: the connection ended: ") {
+		if code := s.wait(); code != cli.ExitIncomplete || !strings.Contains(s.said.String(), "host pi: the connection ended: ") {
 			t.Errorf("exit status %d\n%s", code, s.said.String())
 		}
 		n.leftNothing()
@@ -499,9 +500,9 @@ phases:
 		}
 	}
 	s.signal(os.Interrupt)
-	s.until("stopping when the current trial has ended; Ctrl-C again stops at once")
+	s.until("stopping when the current trials have ended; Ctrl-C again stops at once")
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted {
+	if code := s.wait(); code != cli.ExitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	n.leftNothing()
@@ -538,23 +539,23 @@ func TestSoakHostMistakes(t *testing.T) {
 		args  []string
 		want  string
 	}{
-		{"unknown", exitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh -F "},
-		{"changed", exitIncomplete, nil, n.path("known-other")},
-		{"locked", exitIncomplete, nil, "host locked: it does not accept your key: "},
-		{"closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
-		{"nowhere", exitIncomplete, nil, "host nowhere: there is no such machine: "},
-		{"pi,closed", exitIncomplete, nil, "host closed: it refuses the connection: "},
-		{"pi,pi", exitUsage, nil, "host pi is named twice: name it once"},
-		{"-oProxyCommand=x", exitUsage, nil, `"-oProxyCommand=x" is not the name of a host`},
-		{"pi", exitIncomplete, []string{"--ssh", "ssh -F /no/such/file"}, "Can't open user config file /no/such/file: No such file or directory: name a file that exists after -F"},
-		{"pi", exitUsage, []string{"--ssh", "no-such-client"}, "there is no no-such-client here: install the OpenSSH client"},
-		{"pi", exitUsage, []string{"--drivers", "./good"}, "driver ./good is an executable of this machine"},
-		{"full", exitIncomplete, []string{"--ssh", full}, "host full: copying sqlite3perf to its cache directory: its disk is full: make room there: "},
-		{"other", exitIncomplete, []string{"--ssh", other}, "host other: it has no sqlite3perf in PATH, and none can be made for plan9/vax here"},
-		{"older", exitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
-		{"chatty", exitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
-		{"pi", exitUsage, []string{"--workloads", "./mine.yaml"}, "workload mine begins with a database of this machine, which is not sent to hosts: "},
-		{"pi", exitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: it has no directory /no/such/directory: create it there"},
+		{"unknown", cli.ExitIncomplete, nil, "host unknown: its key is not known here: connect once with: ssh -F "},
+		{"changed", cli.ExitIncomplete, nil, n.path("known-other")},
+		{"locked", cli.ExitIncomplete, nil, "host locked: it does not accept your key: "},
+		{"closed", cli.ExitIncomplete, nil, "host closed: it refuses the connection: "},
+		{"nowhere", cli.ExitIncomplete, nil, "host nowhere: there is no such machine: "},
+		{"pi,closed", cli.ExitIncomplete, nil, "host closed: it refuses the connection: "},
+		{"pi,pi", cli.ExitUsage, nil, "host pi is named twice: name it once"},
+		{"-oProxyCommand=x", cli.ExitUsage, nil, `"-oProxyCommand=x" is not the name of a host`},
+		{"pi", cli.ExitIncomplete, []string{"--ssh", "ssh -F /no/such/file"}, "Can't open user config file /no/such/file: No such file or directory: name a file that exists after -F"},
+		{"pi", cli.ExitUsage, []string{"--ssh", "no-such-client"}, "there is no no-such-client here: install the OpenSSH client"},
+		{"pi", cli.ExitUsage, []string{"--drivers", "./good"}, "driver ./good is an executable of this machine"},
+		{"full", cli.ExitIncomplete, []string{"--ssh", full}, "host full: copying sqlite3perf to its cache directory: its disk is full: make room there: "},
+		{"other", cli.ExitIncomplete, []string{"--ssh", other}, "host other: it has no sqlite3perf in PATH, and none can be made for plan9/vax here"},
+		{"older", cli.ExitIncomplete, []string{"--ssh", older}, "host older: it has sqlite3perf v0.0.1 in PATH, and this is "},
+		{"chatty", cli.ExitIncomplete, []string{"--ssh", chatty}, "host chatty: what it answers is not understood: Welcome"},
+		{"pi", cli.ExitUsage, []string{"--workloads", "./mine.yaml"}, "workload mine begins with a database of this machine, which is not sent to hosts: "},
+		{"pi", cli.ExitIncomplete, []string{"--dir", "/no/such/directory"}, "host pi: it has no directory /no/such/directory: create it there"},
 	} {
 		s := p.start(n.on(x.hosts, slices.Concat(onHosts, []string{"--rounds", "6", "--quiet"}, x.args)...)...)
 		code := s.wait()
@@ -565,8 +566,8 @@ func TestSoakHostMistakes(t *testing.T) {
 	}
 	// A gate measures nothing until all hosts are connected. It still writes the reason to a file.
 	s := p.start(n.on("pi,closed", "gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--format", "json", "-o", "gate.json")...)
-	if code := s.wait(); code != exitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
-		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, exitIncomplete, s.said.String())
+	if code := s.wait(); code != cli.ExitIncomplete || !strings.Contains(s.said.String(), "host closed: it refuses the connection: ") || strings.Count(s.said.String(), "\n") != 1 {
+		t.Errorf("gate: exit status %d, want %d; it says:\n%s", code, cli.ExitIncomplete, s.said.String())
 	}
 	var gates machines.JSONGates
 	if text, err := os.ReadFile(filepath.Join(p.dir, "gate.json")); err != nil || json.Unmarshal(text, &gates) != nil || gates.Passed ||
@@ -575,7 +576,7 @@ func TestSoakHostMistakes(t *testing.T) {
 	}
 	// If no driver has a worker, there is nothing to print.
 	s = p.start(n.on("pi,full", "run", "--drivers", "modernc:GOEXPERIMENT=nosuchthing", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet")...)
-	if code := s.wait(); code != exitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
+	if code := s.wait(); code != cli.ExitIncomplete || s.stdout.Len() > 0 || strings.Count(s.said.String(), "no driver has a worker") != 2 {
 		t.Errorf("no worker: exit status %d\n%s%s", code, s.said.String(), s.stdout.String())
 	}
 	if out, _ := p.command("runs").CombinedOutput(); strings.Contains(string(out), "tiny") {
@@ -618,7 +619,7 @@ func TestSoakHostDiskFull(t *testing.T) {
 		s := p.start("run", "--hosts", "pi", "--ssh", x.client, "--dir", x.dir, "--drivers", "modernc", "--workloads", "./tiny.yaml,./heavy.yaml", "--rounds", "6", "--quiet="+strconv.FormatBool(x.lines > 0))
 		code := s.wait()
 		said := strings.TrimPrefix(s.said.String(), "copying sqlite3perf to pi\n")
-		if code != exitIncomplete || !strings.Contains(said, x.want) || !strings.Contains(said, "make room ") || x.lines > 0 && strings.Count(said, "\n") != x.lines {
+		if code != cli.ExitIncomplete || !strings.Contains(said, x.want) || !strings.Contains(said, "make room ") || x.lines > 0 && strings.Count(said, "\n") != x.lines {
 			t.Errorf("%s: exit status %d; it says:\n%swant %s", x.name, code, said, x.want)
 		}
 		if left := n.read(x.name + ".left"); left != x.left {
@@ -651,7 +652,7 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 	} {
 		s := p.start(n.on("pi,vm1", append(x.args, "--format", "json")...)...)
 		code := s.wait()
-		if code == exitFailed || code == exitUsage {
+		if code == cli.ExitFailed || code == cli.ExitUsage {
 			t.Fatalf("%s: exit status %d\n%s", x.args, code, s.said.String())
 		}
 		var j struct {
@@ -697,7 +698,7 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 		"report RUN writes that of each": {"run", "--html", "x.html"},
 	} {
 		s := p.start(n.on("pi,vm1", args...)...)
-		if code := s.wait(); code != exitUsage || !strings.Contains(s.said.String(), strings.TrimPrefix(want, "the baseline ")) {
+		if code := s.wait(); code != cli.ExitUsage || !strings.Contains(s.said.String(), strings.TrimPrefix(want, "the baseline ")) {
 			t.Errorf("%s: exit status %d\n%s", args, code, s.said.String())
 		}
 	}
@@ -728,7 +729,7 @@ func TestSoakOtherPlatform(t *testing.T) {
 	p.nothingLeft()
 
 	s = p.start(n.on("pi", append(onHosts, "--rounds", "6")...)...)
-	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "building sqlite3perf for linux/386") {
+	if code := s.wait(); code != cli.ExitOK || !strings.Contains(s.said.String(), "building sqlite3perf for linux/386") {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
 	if arch := p.last().Run.Machine.Arch; arch != "386" {
@@ -765,8 +766,8 @@ func TestSoakHostWithoutGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := p.start(n.on("pi", "run", "--drivers", "modernc,mattn", "--workloads", "./tiny.yaml", "--rounds", "6")...)
-	if code := s.wait(); code != exitIncomplete {
-		t.Errorf("exit status %d, want %d", code, exitIncomplete)
+	if code := s.wait(); code != cli.ExitIncomplete {
+		t.Errorf("exit status %d, want %d", code, cli.ExitIncomplete)
 	}
 	for _, want := range []string{"sending the worker for modernc to pi", "mattn is unavailable: mattn needs a C compiler, so it is built on the machine that it runs on"} {
 		if !strings.Contains(s.said.String(), want) {

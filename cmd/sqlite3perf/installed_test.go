@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // TestSoakInstalled uses the command like a user who has only the executable and a home
@@ -65,7 +67,7 @@ func TestSoakInstalled(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(trees[0], "worker", "more.go"), []byte("package worker\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	_, errs = run(exitFailed, nil, "drivers")
+	_, errs = run(cli.ExitFailed, nil, "drivers")
 	for _, want := range []string{"sources of the workers in " + trees[0] + " have been changed: worker/more.go", "remove the directory", "--source " + trees[0]} {
 		if !strings.Contains(errs, want) {
 			t.Errorf("changed: no %q in %s", want, errs)
@@ -74,7 +76,7 @@ func TestSoakInstalled(t *testing.T) {
 	run(0, nil, "drivers", "--source", trees[0])
 
 	nowhere := []string{"XDG_CACHE_HOME=" + bin, "HOME=" + bin}
-	if _, errs = run(exitFailed, nowhere, "drivers"); !strings.Contains(errs, "unpacking the sources of the workers: ") || !strings.Contains(errs, "set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR") {
+	if _, errs = run(cli.ExitFailed, nowhere, "drivers"); !strings.Contains(errs, "unpacking the sources of the workers: ") || !strings.Contains(errs, "set HOME or XDG_CACHE_HOME so that your cache directory can be written to, or name a clone of sqlite3perf with --source DIR") {
 		t.Errorf("nowhere to unpack: %s", errs)
 	}
 	run(0, nowhere, "drivers", "--source", root)

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -194,7 +195,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			}
 		}
 		code := s.wait()
-		if kind == "worker" && code != exitOK && code != exitIncomplete || kind != "worker" && code != -1 {
+		if kind == "worker" && code != cli.ExitOK && code != cli.ExitIncomplete || kind != "worker" && code != -1 {
 			t.Errorf("kill %d of %s: exit status %d\n%s", k, kind, code, s.said.String())
 		}
 		if entries, _ := os.ReadDir(filepath.Join(p.dir, "databases")); len(entries) > 0 {
@@ -284,7 +285,7 @@ func TestSignals(t *testing.T) {
 			code := s.wait()
 			statuses[code]++
 			said := s.said.String()
-			if code != exitInterrupted || !strings.Contains(said, "stopping when the current trial has ended; Ctrl-C again stops at once") {
+			if code != cli.ExitInterrupted || !strings.Contains(said, "stopping when the current trials have ended; Ctrl-C again stops at once") {
 				t.Errorf("%v: exit status %d\n%s", sig, code, said)
 			}
 			if now := p.stored(); now < before {
@@ -322,7 +323,7 @@ func TestHangupUnderNohup(t *testing.T) {
 	s.signal(syscall.SIGHUP)
 	eventually(t, "more trials are stored", func() bool { return p.stored() >= before+3 })
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted || strings.Count(s.said.String(), "stopping") != 1 {
+	if code := s.wait(); code != cli.ExitInterrupted || strings.Count(s.said.String(), "stopping") != 1 {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	p.nothingLeft()
@@ -377,7 +378,7 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	s.signal(os.Interrupt)
 	s.until("Ctrl-C again stops at once")
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitFailed || !strings.Contains(s.said.String(), "is locked by another process, and the wait for it was interrupted") {
+	if code := s.wait(); code != cli.ExitFailed || !strings.Contains(s.said.String(), "is locked by another process, and the wait for it was interrupted") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if !strings.Contains(s.stdout.String(), "insert") {
@@ -391,7 +392,7 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 		return len(list) > 0
 	})
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted {
+	if code := s.wait(); code != cli.ExitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if before == 0 {
@@ -427,9 +428,9 @@ func TestInterruptedInTheLastTrial(t *testing.T) {
 	s := p.start("run", "--drivers", "./holds", "--workloads", "./tiny.yaml", "--rounds", "6")
 	p.inTrialAfter(5)
 	s.signal(os.Interrupt)
-	s.until("stopping when the current trial has ended")
+	s.until("stopping when the current trials have ended")
 	p.let(6)
-	if code := s.wait(); code != exitInterrupted {
+	if code := s.wait(); code != cli.ExitInterrupted {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if r := p.last().Run; len(r.Trials) != 6 || r.Rounds != 6 || r.Stopped != result.StoppedRounds {
@@ -463,7 +464,7 @@ func TestSoakStoppedAndContinued(t *testing.T) {
 	p.let(7)
 	time.Sleep(limit + time.Second) // longer than the time limit of a trial
 	s.signal(syscall.SIGCONT)
-	if code := s.wait(); code != exitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
+	if code := s.wait(); code != cli.ExitOK || !strings.Contains(s.said.String(), "which was discarded and done again") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if out := strings.Join(strings.Fields(s.stdout.String()), " "); !strings.Contains(out, "which was discarded and done again") {

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // secret is a text in the database that the tests imitate.
@@ -70,7 +72,7 @@ func TestNoCopyIsLeft(t *testing.T) {
 		t.Errorf("meanwhile: %q", list)
 	}
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != exitInterrupted || !strings.HasSuffix(s.said.String(), "\ninterrupted: no workload is written\n") {
+	if code := s.wait(); code != cli.ExitInterrupted || !strings.HasSuffix(s.said.String(), "\ninterrupted: no workload is written\n") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	p.nothingLeft()
@@ -144,7 +146,7 @@ func TestLookUpLeavesNothing(t *testing.T) {
 			return len(made)+len(here) > 0
 		})
 		s.signal(sig)
-		if code := s.wait(); sig != os.Kill && code != exitInterrupted && code != -1 {
+		if code := s.wait(); sig != os.Kill && code != cli.ExitInterrupted && code != -1 {
 			t.Errorf("%v: exit status %d\n%s", sig, code, s.said.String())
 		}
 		if sig == os.Kill {
@@ -196,12 +198,12 @@ func TestUnwritableOutput(t *testing.T) {
 			args = append(args, "--"+flag, cmp.Or(special[name+" --"+flag], value))
 			cmd := p.command(args...)
 			out, err := cmd.CombinedOutput()
-			if cmd.ProcessState.ExitCode() != exitUsage || !strings.Contains(string(out), "/proc/x") || !strings.Contains(string(out), "cannot write there") {
+			if cmd.ProcessState.ExitCode() != cli.ExitUsage || !strings.Contains(string(out), "/proc/x") || !strings.Contains(string(out), "cannot write there") {
 				t.Errorf("%q: %v\n%s", args, err, out)
 			}
 		}
 	}
-	check(rootCommand(&environment{}))
+	check(rootCommand(&cli.Environment{}))
 }
 
 // TestInterruptedUnread interrupts a run whose output nobody reads. Ctrl-C must be reported as
@@ -228,7 +230,7 @@ func TestInterruptedUnread(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
+	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != cli.ExitInterrupted {
 		t.Errorf("%v", err)
 	}
 	p.nothingLeft()
@@ -243,7 +245,7 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	s := p.start("run", "--drivers", "./sleeps", "--workloads", "./tiny.yaml", "--dir", "databases")
 	p.asleep(s)
 	s.signal(syscall.SIGQUIT)
-	if code := s.wait(); code == exitUsage || !strings.Contains(s.said.String(), "SIGQUIT") {
+	if code := s.wait(); code == cli.ExitUsage || !strings.Contains(s.said.String(), "SIGQUIT") {
 		t.Errorf("SIGQUIT: exit status %d\n%s", code, s.said.String())
 	}
 	if out, err := p.command("doctor", "--no-noise", "--dir", "databases").CombinedOutput(); err != nil {
@@ -255,7 +257,7 @@ func TestEndsThatAreNotUsage(t *testing.T) {
 	sh := exec.Command("sh", append([]string{"-c", `ulimit -v 1700000; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)...)
 	sh.Dir, sh.Env = cmd.Dir, cmd.Env
 	out, err := sh.CombinedOutput()
-	if sh.ProcessState.ExitCode() != exitFailed || !strings.HasPrefix(string(out), "sqlite3perf: the address space is limited to 1660 MiB") {
+	if sh.ProcessState.ExitCode() != cli.ExitFailed || !strings.HasPrefix(string(out), "sqlite3perf: the address space is limited to 1660 MiB") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -315,7 +317,7 @@ func TestEveryCommandIsKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range rootCommand(&environment{}).Commands() {
+	for _, c := range rootCommand(&cli.Environment{}).Commands() {
 		if c.Hidden || c.Name() == "help" || c.Name() == "completion" {
 			continue
 		}
@@ -430,8 +432,8 @@ func TestKillsOfEveryCommand(t *testing.T) {
 		read.Close()
 		code := cmd.ProcessState.ExitCode() // -1 if a signal ended the command
 		how := fmt.Sprintf("%v of %v: %v", kind, c.args, err)
-		unread := kind == syscall.SIGPIPE && code == exitFailed && (cmd.Stderr == write || strings.Contains(said.String(), "broken pipe"))
-		if code == exitFailed && !unread || code == exitUsage {
+		unread := kind == syscall.SIGPIPE && code == cli.ExitFailed && (cmd.Stderr == write || strings.Contains(said.String(), "broken pipe"))
+		if code == cli.ExitFailed && !unread || code == cli.ExitUsage {
 			t.Errorf("%s\n%s", how, said.String())
 		}
 		if entries, _ := os.ReadDir(filepath.Join(p.dir, "tmp")); len(entries) > 0 {

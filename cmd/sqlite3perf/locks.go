@@ -12,15 +12,16 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-func locksCommand(env *environment) *cobra.Command {
+func locksCommand(env *cli.Environment) *cobra.Command {
 	o := &lockOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "locks [RUN]",
 		Short: "Say why operations fail with \"database is locked\", what ends that, and what it costs",
 		Long: `Locks measures the mixes and replays of a workload on every driver, with several ways of
@@ -46,7 +47,7 @@ run of another command that measured a mix.`,
   sqlite3perf locks --drivers mattn --set journal_mode=wal --set busy_timeout=0,1s
   sqlite3perf locks --drivers mattn --workloads locks --processes 1,2
   sqlite3perf locks last`,
-		Args: arguments(0, 1, "a run"),
+		Args: cli.Arguments(0, 1, "a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 1 {
 				return explainStored(cmd.Context(), env, o, args[0])
@@ -71,14 +72,14 @@ func (o *lockOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "built-in workloads or YAML files that have a mix or a replay (default: " + strings.Join(lockWorkloads, ", ") + ")"
 	f.DurationVar(&o.patience, "patience", 5*time.Second, "a phase fails if no client begins or ends an operation for this long beyond busy_timeout, unless the workload has its own value")
 	f.IntSliceVar(&o.processes, "processes", nil, "numbers of processes that share the clients of a mix, such as 1,2, as with --set processes (default: the workload's, or 1)")
-	grouped(f, groupWhat, "drivers", "processes")
-	grouped(f, groupLong, "patience")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "processes")
+	cli.Grouped(f, cli.GroupLong, "patience")
 	o.addScheduleFlags(f)
 	rounds := f.Lookup("rounds")
 	rounds.Usage = "exactly this many rounds, at least 6 (default: 6, or more until --time is over, if that is given)"
 	o.addPlaceFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the explanation is printed", locks.Formats.Names(), locks.Formats.Check)
 }
 
 // lockGrid has the settings that are varied if --set does not name others.
@@ -87,11 +88,11 @@ var lockGrid = []string{"journal_mode=delete,wal", "txlock=deferred,immediate", 
 // sharing are the settings that decide how clients share connections.
 var sharing = []string{"pool_size", "pool_readers", "write_mutex"}
 
-func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
-	if err := o.output.checkFormat(); err != nil {
+func measureLocks(ctx context.Context, env *cli.Environment, o *lockOptions) error {
+	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
-	if err := positive("--patience", o.patience, "5s"); err != nil {
+	if err := cli.Positive("--patience", o.patience, "5s"); err != nil {
 		return err
 	}
 	if len(o.workloads) == 0 && !o.flags.Changed("workloads") {
@@ -112,23 +113,23 @@ func measureLocks(ctx context.Context, env *environment, o *lockOptions) error {
 		return err
 	}
 	drivers := len(r.matrix.Drivers)
-	r.keepsTime = !o.exact && typed(o.flags.Lookup("time"))
+	r.keepsTime = !o.exact && cli.Typed(o.flags.Lookup("time"))
 	r.called = fmt.Sprintf("locks of %s and %s", document.Counted(drivers, "driver"), document.Counted(len(r.cases)/drivers, "choice"))
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if a == nil || len(a.Run.Trials) == 0 {
 		return failure
 	}
 	l := locks.ExplainLocks(a)
-	keepAnswer(ctx, env, r.storePath, a.Run.ID, l)
-	err = o.output.printAnswer(env, locksWriter(&o.output, l), showAgain(a.Run.ID))
+	cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, l)
+	err = o.output.PrintAnswer(env, locksWriter(&o.output, l), cli.ShowAgain(a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
 	switch {
 	case a.Run.Stopped == result.StoppedInterrupted:
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	case !l.Complete():
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
@@ -139,13 +140,13 @@ func (o *lockOptions) inProcesses() error {
 	}
 	for _, set := range o.set {
 		if name, _, _ := strings.Cut(set, "="); strings.TrimSpace(name) == "processes" {
-			return usagef("--processes and --set %s say the same thing: leave one of them out", set)
+			return cli.Usagef("--processes and --set %s say the same thing: leave one of them out", set)
 		}
 	}
 	words := make([]string, len(o.processes))
 	for i, n := range o.processes {
 		if n < 1 {
-			return usagef("--processes %d: want numbers of processes, from 1, such as 1,2", n)
+			return cli.Usagef("--processes %d: want numbers of processes, from 1, such as 1,2", n)
 		}
 		words[i] = strconv.Itoa(n)
 	}
@@ -168,32 +169,32 @@ func (o *lockOptions) ways(r *request) ([]*lab.Case, error) {
 	}
 	cases, err := r.matrix.LockCases(ways)
 	if none, ok := err.(*lab.NoMixError); ok { //nolint:errorlint // as LockCases returns it
-		return nil, usagef("workload %s has neither a mix nor a replay, and locks varies how their clients share a database: name a workload that has one; sqlite3perf workloads %s shows a mix", none.Workload, lockWorkloads[0])
+		return nil, cli.Usagef("workload %s has neither a mix nor a replay, and locks varies how their clients share a database: name a workload that has one; sqlite3perf workloads %s shows a mix", none.Workload, lockWorkloads[0])
 	}
 	if one, ok := err.(*lab.OneClientError); ok { //nolint:errorlint // as LockCases returns it
-		return nil, usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
+		return nil, cli.Usagef("workload %s: its phase %s replays with one client, which waits for no lock: write clients: 4 beside replay: to deal the transactions to four, or record a program that uses several connections at once (a script or a trace has one) and write no clients", one.Workload, one.Phase)
 	}
 	if err != nil {
-		return nil, usageError{o.blame(err)}
+		return nil, cli.WrongUsage(o.blame(err))
 	}
 	return cases, nil
 }
 
-func locksWriter(o *outputOptions, l *locks.Locks) answerWriter {
+func locksWriter(o *cli.OutputOptions, l *locks.Locks) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.More = []string{inStore(o.store, showAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
+		opts.Hints.More = []string{cli.InStore(o.Store, cli.ShowAgain(l.Analysis.Run.ID)+" "+figuresFlag+" --full")}
 		return locks.Formats.Write(w, format, l, opts)
 	}
 }
 
-func explainStored(ctx context.Context, env *environment, o *lockOptions, name string) error {
-	if err := inOrder(func() error { return o.onlyOfStored(name + " is stored") }, o.output.check); err != nil {
+func explainStored(ctx context.Context, env *cli.Environment, o *lockOptions, name string) error {
+	if err := cli.InOrder(func() error { return o.onlyOfStored(name + " is stored") }, o.output.Check); err != nil {
 		return err
 	}
 	a, err := sampled(ctx, env, o.store, name)
 	if err != nil {
 		return err
 	}
-	o.output.store = o.store
-	return o.output.printAnswer(env, locksWriter(&o.output, locks.ExplainLocks(a)), "sqlite3perf locks "+name)
+	o.output.Store = o.store
+	return o.output.PrintAnswer(env, locksWriter(&o.output, locks.ExplainLocks(a)), "sqlite3perf locks "+name)
 }

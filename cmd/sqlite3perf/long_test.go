@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -26,7 +27,7 @@ func TestSoakLongTexts(t *testing.T) {
 	for _, width := range []int{0, 80} {
 		for _, format := range report.Formats() {
 			out, code := run1(t, width, "show", "1", "--store", path, "--format", format)
-			if exact := format == "json" || format == "benchfmt" || format == "csv"; code != exitOK || len(out) > most && !exact {
+			if exact := format == "json" || format == "benchfmt" || format == "csv"; code != cli.ExitOK || len(out) > most && !exact {
 				t.Errorf("%s: exit status %d, %d bytes", format, code, len(out))
 			}
 		}
@@ -46,7 +47,7 @@ func TestManyWarnings(t *testing.T) {
 	path := storedAs(t, r)
 	for _, width := range []int{0, 80} {
 		out, code := run1(t, width, "show", "1", "--store", path)
-		if code != exitOK || len(out) > 1<<20 {
+		if code != cli.ExitOK || len(out) > 1<<20 {
 			t.Errorf("exit status %d, %d bytes", code, len(out))
 		}
 	}
@@ -66,7 +67,7 @@ func TestCommandsOfCI(t *testing.T) {
 				continue // this format does not depend on the width
 			}
 			out, code := run1(t, 40+width, "show", "1", "--full", "--store", path, "--format", format)
-			if c := command.FindString(out); code != exitOK || c != "" {
+			if c := command.FindString(out); code != cli.ExitOK || c != "" {
 				t.Fatalf("%s, %d columns: exit status %d, %q", format, 40+width, code, c)
 			}
 		}
@@ -75,7 +76,7 @@ func TestCommandsOfCI(t *testing.T) {
 	for _, format := range report.Formats() {
 		for _, args := range [][]string{{"compare", "1", first, second}, {"advise", "1", "--full"}, {"locks", "1"}} {
 			out, code := run1(t, 0, append(args, "--store", path, "--format", format)...)
-			if c := command.FindString(out); c != "" || out == "" && code != exitUsage {
+			if c := command.FindString(out); c != "" || out == "" && code != cli.ExitUsage {
 				t.Errorf("%q, %s: exit status %d, %d bytes, %q", args[0], format, code, len(out), c)
 			}
 		}
@@ -92,7 +93,7 @@ func TestCommandsOfCI(t *testing.T) {
 func stderrOf(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out, messages strings.Builder
-	env := &environment{stdout: &out, stderr: &messages, now: time.Now, catch: func() <-chan os.Signal { return nil }}
+	env := &cli.Environment{Stdout: &out, Stderr: &messages, Now: time.Now, Catch: func() <-chan os.Signal { return nil }}
 	code := execute(t.Context(), env, args)
 	return messages.String(), code
 }

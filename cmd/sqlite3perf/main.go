@@ -13,39 +13,14 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/database"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
-
-// The exit statuses that `sqlite3perf --help` lists.
-const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitUsage       = 2
-	exitRegression  = 3
-	exitIncomplete  = 4
-	exitInterrupted = 130
-)
-
-// usageError is an error in the command line.
-type usageError struct{ err error }
-
-func (e usageError) Error() string { return e.err.Error() }
-func (e usageError) Unwrap() error { return e.err }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
-
-// incompleteError is the reason why nothing can be measured.
-type incompleteError struct{ error }
-
-// statusError is an exit status without a message, because all messages have been printed.
-type statusError int
-
-func (e statusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func init() { cobra.EnableCommandSorting = false } // so the help lists commands in the order of groups
 
@@ -53,17 +28,17 @@ func main() { os.Exit(command()) }
 
 // command runs the command line in the environment of the process and returns the exit status.
 func command() int {
-	return execute(context.Background(), processEnvironment(), os.Args[1:])
+	return execute(context.Background(), cli.ProcessEnvironment(), os.Args[1:])
 }
 
-func execute(ctx context.Context, env *environment, args []string) int {
-	env = env.printing()
+func execute(ctx context.Context, env *cli.Environment, args []string) int {
+	env = env.Printing()
 	process.SweepTemporary()
 	root := rootCommand(env)
 	root.SetArgs(args)
 	root.SetIn(strings.NewReader(""))
-	root.SetOut(env.stdout)
-	root.SetErr(env.stderr)
+	root.SetOut(env.Stdout)
+	root.SetErr(env.Stderr)
 	var unknown error // error for an unknown command whose help was requested
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
@@ -74,29 +49,27 @@ func execute(ctx context.Context, env *environment, args []string) int {
 		}
 		show(cmd, args)
 	})
-	err := enoughAddresses()
+	err := cli.EnoughAddresses()
 	if err == nil {
 		err = cmp.Or(root.ExecuteContext(ctx), unknown)
 	}
-	var usage usageError
-	var incomplete incompleteError
-	var status statusError
+	var status cli.StatusError
 	switch {
 	case err == nil:
-		return exitOK
+		return cli.ExitOK
 	case errors.As(err, &status):
 		return int(status)
-	case env.unread(err):
-		return exitInterrupted
+	case env.Unread(err):
+		return cli.ExitInterrupted
 	}
-	fmt.Fprintf(env.stderr, "sqlite3perf: %v%s\n", err, hint(err))
-	if errors.As(err, &usage) {
-		return exitUsage
+	fmt.Fprintf(env.Stderr, "sqlite3perf: %v%s\n", err, hint(err))
+	if _, ok := errors.AsType[cli.UsageError](err); ok {
+		return cli.ExitUsage
 	}
-	if errors.As(err, &incomplete) {
-		return exitIncomplete
+	if _, ok := errors.AsType[cli.IncompleteError](err); ok {
+		return cli.ExitIncomplete
 	}
-	return exitFailed
+	return cli.ExitFailed
 }
 
 // hint returns words that complete the message of an error: the flag that names another file or
@@ -120,17 +93,17 @@ const learn = "Know"
 // groups are the commands in the order of the help, grouped by what a user wants to do.
 var groups = []struct {
 	title    string
-	commands []func(*environment) *cobra.Command
+	commands []func(*cli.Environment) *cobra.Command
 }{
-	{"Measure", []func(*environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
-	{"Judge", []func(*environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
-	{"Decide", []func(*environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, clusterCommand}},
-	{"Look", []func(*environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
-	{learn, []func(*environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
-	{"One database of yours", []func(*environment) *cobra.Command{generateCommand, benchCommand, pragmaCommand, concurrentCommand, paginateCommand}},
+	{"Measure", []func(*cli.Environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
+	{"Judge", []func(*cli.Environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
+	{"Decide", []func(*cli.Environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, clusterCommand}},
+	{"Look", []func(*cli.Environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
+	{learn, []func(*cli.Environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
+	{"One database of yours", []func(*cli.Environment) *cobra.Command{database.GenerateCommand, database.BenchCommand, database.PragmaCommand, database.ConcurrentCommand, database.PaginateCommand}},
 }
 
-func rootCommand(env *environment) *cobra.Command {
+func rootCommand(env *cli.Environment) *cobra.Command {
 	var root *cobra.Command
 	root = &cobra.Command{
 		Use:   "sqlite3perf",
@@ -141,7 +114,7 @@ proven, answers are verified, trials are interleaved, and results without a clea
 difference are called a tie.`,
 		Example: `  sqlite3perf run
   sqlite3perf report last`,
-		Version:       version(),
+		Version:       cli.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -152,11 +125,11 @@ difference are called a tie.`,
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cobra.AddTemplateFunc("flagUsages", func(c *cobra.Command) string { return flagUsages(c, env.stdoutWidth) })
+	cobra.AddTemplateFunc("flagUsages", func(c *cobra.Command) string { return cli.FlagUsages(c, env.StdoutWidth) })
 	usage := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
 	root.SetUsageTemplate("{{if .HasParent}}" + usage + "{{else}}" + rootUsage + "{{end}}")
 	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, command := range g.commands {
@@ -168,18 +141,18 @@ difference are called a tie.`,
 	root.AddCommand(hostAgentCommand(env))
 	root.SetHelpCommandGroupID(learn)
 	root.SetCompletionCommandGroupID(learn)
-	for _, c := range subcommands(root) {
+	for _, c := range cli.Subcommands(root) {
 		c.Flags().SortFlags = false // the help lists flags in the order of their declarations
 		check, run := c.Args, c.RunE
 		c.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			if _, instead := errors.AsType[usageError](err); err != nil && !instead {
-				return usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
+			if _, instead := errors.AsType[cli.UsageError](err); err != nil && !instead {
+				return cli.Usagef("%w; such as: %s", err, strings.TrimSpace(strings.SplitN(cmd.Example, "\n", 2)[0]))
 			}
 			return err
 		}
 		c.RunE = func(cmd *cobra.Command, args []string) error {
-			if err := configure(cmd); err != nil {
+			if err := cli.Configure(cmd); err != nil {
 				return err
 			}
 			return run(cmd, args)
@@ -194,21 +167,6 @@ difference are called a tie.`,
 		return nil
 	}
 	return root
-}
-
-// withFlags returns the command with its flags.
-func withFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
-	add(c.Flags())
-	return c
-}
-
-// subcommands returns all commands below c, at any depth.
-func subcommands(c *cobra.Command) []*cobra.Command {
-	var list []*cobra.Command
-	for _, sub := range c.Commands() {
-		list = append(append(list, sub), subcommands(sub)...)
-	}
-	return list
 }
 
 // rootUsage is the template of the help of the tool itself. It is short, so that a terminal of 40
@@ -235,5 +193,5 @@ func unknownCommand(root *cobra.Command, name string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	return usagef("unknown command %q: %s (sqlite3perf --help lists them)", name, driver.Suggest(name, names))
+	return cli.Usagef("unknown command %q: %s (sqlite3perf --help lists them)", name, driver.Suggest(name, names))
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // TestMeasureScript runs the script that the pods of deploy/job.yaml run. The script must measure,
@@ -51,21 +53,21 @@ func TestMeasureScript(t *testing.T) {
 	}
 	const killed = "DELETE FROM trials WHERE trial_id > 3 AND run_id = 1; UPDATE runs SET json = json_remove(json_set(json, '$.stopped', ''), '$.ended') WHERE run_id = 1"
 
-	measure(exitOK, work...)
-	if out := measure(exitOK, work...); !strings.Contains(out, "has a complete run") || strings.Count(runs(), "rounds done") != 1 {
+	measure(cli.ExitOK, work...)
+	if out := measure(cli.ExitOK, work...); !strings.Contains(out, "has a complete run") || strings.Count(runs(), "rounds done") != 1 {
 		t.Errorf("again: %s\n%s", out, runs())
 	}
 	change(killed)
-	if out := measure(exitOK, work...); !strings.Contains(out, "resumed") || strings.Count(runs(), "rounds done") != 1 {
+	if out := measure(cli.ExitOK, work...); !strings.Contains(out, "resumed") || strings.Count(runs(), "rounds done") != 1 {
 		t.Errorf("killed: %s\n%s", out, runs())
 	}
 	change(killed + "; UPDATE runs SET json = json_set(json, '$.machine.cores', 1024)")
-	if out := measure(exitOK, work...); !strings.Contains(out, "was begun on another machine") || strings.Count(runs(), "rounds done") != 1 || strings.Count(runs(), "unfinished") != 1 {
+	if out := measure(cli.ExitOK, work...); !strings.Contains(out, "was begun on another machine") || strings.Count(runs(), "rounds done") != 1 || strings.Count(runs(), "unfinished") != 1 {
 		t.Errorf("elsewhere: %s\n%s", out, runs())
 	}
 	if err := os.Remove(filepath.Join(p.dir, store)); err != nil {
 		t.Fatal(err)
 	}
-	measure(exitUsage, "--drivers", "./none")
-	measure(exitOK, "--drivers", "./good,./wrong", "--workloads", "./tiny.yaml", "--rounds", "6")
+	measure(cli.ExitUsage, "--drivers", "./none")
+	measure(cli.ExitOK, "--drivers", "./good,./wrong", "--workloads", "./tiny.yaml", "--rounds", "6")
 }

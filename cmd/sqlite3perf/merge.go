@@ -13,8 +13,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -25,9 +27,9 @@ type mergeOptions struct {
 	quiet         bool
 }
 
-var mergeFormats = []string{tableFormat, "json"}
+var mergeFormats = []string{cli.TableFormat, "json"}
 
-func mergeCommand(env *environment) *cobra.Command {
+func mergeCommand(env *cli.Environment) *cobra.Command {
 	o := &mergeOptions{}
 	cmd := &cobra.Command{
 		Use:   "merge STORE...",
@@ -45,13 +47,13 @@ name of its file.
 Exit status: 0 everything is in the store; 1 a run or a store was left out; 2 a store
 was not found, or named twice: nothing is merged.`,
 		Example: "  sqlite3perf merge pi.db vm1.db\n  sqlite3perf merge results-*.db --store all.db",
-		Args:    arguments(1, -1, "a store to merge"),
+		Args:    cli.Arguments(1, -1, "a store to merge"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return merge(cmd.Context(), env, o, args) },
 	}
 	f := cmd.Flags()
-	addStoreFlag(f, &o.store)
-	addQuietFlag(f, &o.quiet)
-	f.StringVar(&o.format, "format", tableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
+	cli.AddStoreFlag(f, &o.store)
+	cli.AddQuietFlag(f, &o.quiet)
+	f.StringVar(&o.format, "format", cli.TableFormat, "how it is printed: "+strings.Join(mergeFormats, ", "))
 	return cmd
 }
 
@@ -74,22 +76,22 @@ type unreadStore struct {
 	Reason string `json:"reason"`
 }
 
-func merge(ctx context.Context, env *environment, o *mergeOptions, names []string) error {
+func merge(ctx context.Context, env *cli.Environment, o *mergeOptions, names []string) error {
 	to, err := o.check(names)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	show.told = env.now() // a merge that takes less than the interval between lines prints no progress
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+	show := cli.NewProgress(env, o.quiet)
+	show.Told = env.Now() // a merge that takes less than the interval between lines prints no progress
+	defer show.Finish()
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.Stopping)
 	defer release()
-	ctx = until(ctx, stop)
+	ctx = cli.Until(ctx, stop)
 	d := &destination{path: to}
 	defer d.close()
 	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
 		if err := d.open(ctx); err != nil {
-			return unlessInterrupted(stop, err)
+			return cli.UnlessInterrupted(stop, err)
 		}
 	}
 	out := &mergeReport{Command: "merge", Store: to, Runs: []store.Merged{}}
@@ -103,45 +105,45 @@ func merge(ctx context.Context, env *environment, o *mergeOptions, names []strin
 			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(whyUnread(unread)), " ")})
 		}
 	}
-	show.finish()
+	show.Finish()
 	out.count()
 	out.made = d.st != nil
 	if err := out.print(env, o.format); err != nil {
 		return err
 	}
 	switch {
-	case interrupted(stop):
-		return statusError(exitInterrupted)
+	case cli.Interrupted(stop):
+		return cli.StatusError(cli.ExitInterrupted)
 	case failure != nil && d.st == nil:
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)
 	case out.LeftOut > 0 || len(out.Unread) > 0:
-		return statusError(exitFailed)
+		return cli.StatusError(cli.ExitFailed)
 	}
 	return nil
 }
 
 func (o *mergeOptions) check(names []string) (to string, err error) {
 	if !slices.Contains(mergeFormats, o.format) {
-		return "", usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, mergeFormats))
+		return "", cli.Usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, mergeFormats))
 	}
-	if to, err = storePath(o.store); err != nil {
+	if to, err = cli.StorePath(o.store); err != nil {
 		return "", err
 	}
 	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
-		return "", noDirectory("--store "+o.store, dir)
+		return "", cli.NoDirectory("--store "+o.store, dir)
 	}
 	for i, name := range names {
 		if _, err := os.Stat(name); errors.Is(err, fs.ErrNotExist) {
-			return "", usagef("store %s: there is no such file: name a store", name)
+			return "", cli.Usagef("store %s: there is no such file: name a store", name)
 		}
-		if sameFile(name, to) {
-			return "", usagef("%s is the store that the others are merged into: leave it out", name)
+		if cli.SameFile(name, to) {
+			return "", cli.Usagef("%s is the store that the others are merged into: leave it out", name)
 		}
 		for _, other := range names[:i] {
-			if sameFile(name, other) {
-				return "", usagef("%s and %s are the same file: name it once", other, name)
+			if cli.SameFile(name, other) {
+				return "", cli.Usagef("%s and %s are the same file: name it once", other, name)
 			}
 		}
 	}
@@ -150,12 +152,12 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 
 // mergeOne merges the store name, through a copy next to the destination. unread is the reason if
 // the store cannot be read.
-func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *progress) (unread, failure error) {
+func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *cli.Progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
 	}
 	show.Merging(name, 0, 0)
-	scratch, err := beside(d.path)
+	scratch, err := process.Beside(d.path)
 	if err != nil {
 		return nil, fmt.Errorf("a copy of %s: %w", name, err)
 	}
@@ -216,7 +218,7 @@ func readable(name string) error {
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: make it readable", reason(err))
+		return fmt.Errorf("%w: make it readable", directory.Reason(err))
 	case info.IsDir():
 		return errors.New("it is a directory" + aStore)
 	case !info.Mode().IsRegular():
@@ -226,7 +228,7 @@ func readable(name string) error {
 	}
 	f, err := os.Open(name)
 	if err != nil {
-		return fmt.Errorf("%w: make it readable", reason(err))
+		return fmt.Errorf("%w: make it readable", directory.Reason(err))
 	}
 	f.Close()
 	if err = snapshot.Check(name); err != nil {
@@ -267,9 +269,9 @@ func (r *mergeReport) count() {
 	}
 }
 
-func (r *mergeReport) print(env *environment, format string) error {
+func (r *mergeReport) print(env *cli.Environment, format string) error {
 	if format == "json" {
-		return writeJSON(env.rawOut, r)
+		return cli.WriteJSON(env.RawOut, r)
 	}
 	var b strings.Builder
 	if r.made {
@@ -304,7 +306,7 @@ func (r *mergeReport) print(env *environment, format string) error {
 	for _, u := range r.Unread {
 		fmt.Fprintf(&b, "%s: %s\n", document.Line(u.Store), document.Line(u.Reason))
 	}
-	_, err := fmt.Fprint(env.stdout, b.String())
+	_, err := fmt.Fprint(env.Stdout, b.String())
 	return err
 }
 

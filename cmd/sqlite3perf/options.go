@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,7 +13,9 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -46,61 +45,55 @@ type runOptions struct {
 	seed       string
 	dir        string
 	trialLimit time.Duration
-	workers    workerOptions
+	workers    cli.WorkerOptions
 	hosts      hostOptions
 	store      string
-	output     outputOptions
-	page       outputOptions // a page to be written in addition to output; without a file, none is written
+	output     cli.OutputOptions
+	page       cli.OutputOptions // a page to be written in addition to output; without a file, none is written
 	quiet      bool
 	computing  func(workload string, done, total int64) // called while expected answers are computed, as in [lab.Matrix]
 }
 
-func addStoreFlag(f *pflag.FlagSet, value *string) {
-	f.StringVar(value, "store", "", "`file` that stores the results (default: results.db in the user's data directory)")
-	reaching(f, writes, "store")
-	grouped(f, groupOutput, "store")
-}
-
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional)")
-	reaching(f, executes, "drivers")
-	grouped(f, groupWhat, "drivers")
+	cli.Reaching(f, cli.Executes, "drivers")
+	cli.Grouped(f, cli.GroupWhat, "drivers")
 	o.addWorkFlags(f)
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.addFullFlag(f)
+	o.output.AddFullFlag(f)
 	o.addPageFlag(f)
 }
 
 func (o *runOptions) addWorkFlags(f *pflag.FlagSet) {
 	o.flags = f
 	f.StringSliceVar(&o.workloads, "workloads", nil, "built-in workloads or YAML files (default: "+strings.Join(lab.DefaultWorkloads, ", ")+")")
-	addAllowFilesFlag(f, &o.allowFiles)
+	cli.AddAllowFilesFlag(f, &o.allowFiles)
 	f.StringArrayVar(&o.set, "set", nil, "setting for all workloads, `name=value,...`; several values make a matrix (repeatable); sqlite3perf workloads --language lists the settings")
 	f.StringVar(&o.dsn, "dsn", "", "settings as in mattn's or modernc's data source names: '?_journal=wal&_sync=1'; the path is not opened")
 	f.StringArrayVar(&o.param, "param", nil, "parameter of the workloads that have it, `name=value,...`; several values make a matrix (repeatable)")
 	f.Int64Var(&o.events, workload.EventsParameter, 0, "replay only the first transactions of each recording, with `number` events together (default: all)")
-	grouped(f, groupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
+	cli.Grouped(f, cli.GroupWhat, "workloads", "allow-files", "set", "dsn", "param", workload.EventsParameter)
 }
 
 func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	f.StringVar(&o.precision, "precision", "5%", "a case is settled when the intervals of its ratios are within this `share`")
-	grouped(f, groupLong, "precision")
+	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
 // addMarginFlag adds --margin. usage says what its value means for the command.
 func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.margin, "margin", value, usage)
-	grouped(f, groupLong, "margin")
-	renamed(f, "precision", "margin")
+	cli.Grouped(f, cli.GroupLong, "margin")
+	cli.Renamed(f, "precision", "margin")
 }
 
 // untilSettled lets the run end when its cases are settled, unless the user gave --rounds.
 func (o *runOptions) untilSettled(r *request) {
 	if !o.exact {
-		r.schedule.Settled = stats.UntilSettled(floorDriver, r.precision)
+		r.schedule.Settled = stats.UntilSettled(lab.Floor, r.precision)
 	}
 }
 
@@ -111,49 +104,38 @@ func (o *runOptions) addScheduleFlags(f *pflag.FlagSet) {
 	f.IntVar(&o.rounds, "rounds", 0, "exactly this many rounds, at least 6 (default: until all cases are settled, or --time is over)")
 	o.addTimeFlag(f, 5*time.Minute, "stop before a round that would end later. Six rounds always run, unless they are known to take longer: then nothing is measured")
 	o.addSeedFlag(f)
-	grouped(f, groupLong, "rounds")
+	cli.Grouped(f, cli.GroupLong, "rounds")
 }
 
 func (o *runOptions) addScaleFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.scale, "scale", "quick", "how much work: quick, full, or a `factor` of full such as 0.1 (quick is mostly 0.02 to 0.05)")
-	grouped(f, groupLong, "scale")
+	cli.Grouped(f, cli.GroupLong, "scale")
 }
 
 func (o *runOptions) addTimeFlag(f *pflag.FlagSet, value time.Duration, usage string) {
 	f.DurationVar(&o.time, "time", value, usage)
-	grouped(f, groupLong, "time")
+	cli.Grouped(f, cli.GroupLong, "time")
 }
 
 func (o *runOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values and the order of trials are made from (default: random, below 2⁵³, and reported)")
-	grouped(f, groupWhat, "seed")
-}
-
-func addDirFlag(f *pflag.FlagSet, value *string) {
-	f.StringVar(value, "dir", "", "`directory` for databases, which are removed at the end; those of killed runs are removed too (default: in the user's cache directory)")
-	reaching(f, writes, "dir")
-	grouped(f, groupWhere, "dir")
-}
-
-func addQuietFlag(f *pflag.FlagSet, value *bool) {
-	f.BoolVar(value, "quiet", false, "no progress")
-	grouped(f, groupOutput, "quiet")
+	cli.Grouped(f, cli.GroupWhat, "seed")
 }
 
 func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
-	addDirFlag(f, &o.dir)
+	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "a trial that takes longer fails")
-	grouped(f, groupLong, "trial-limit")
-	o.workers.addFlags(f)
-	addQuietFlag(f, &o.quiet)
-	addStoreFlag(f, &o.store)
-	o.output.addFlags(f)
+	cli.Grouped(f, cli.GroupLong, "trial-limit")
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	o.output.AddFlags(f)
 }
 
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
-	f.StringVar(&o.page.file, "html", "", "`file` for a page with pictures, in addition to the printed result")
-	reaching(f, writes, "html")
-	grouped(f, groupOutput, "html")
+	f.StringVar(&o.page.File, "html", "", "`file` for a page with pictures, in addition to the printed result")
+	cli.Reaching(f, cli.Writes, "html")
+	cli.Grouped(f, cli.GroupOutput, "html")
 }
 
 // request is a runOptions after checking. Nothing has been created yet.
@@ -163,7 +145,7 @@ type request struct {
 	schedule  lab.Schedule
 	precision float64 // from --precision; 0 if the run does not go on until figures are precise
 	margin    float64 // from --margin or --max-regression
-	workshop
+	cli.Workshop
 	leftOut   []result.LeftOut
 	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
@@ -190,11 +172,11 @@ type request struct {
 	called    string
 }
 
-func (o *runOptions) check(ctx context.Context, env *environment) (*request, error) {
+func (o *runOptions) check(ctx context.Context, env *cli.Environment) (*request, error) {
 	r := &request{}
-	o.computing = newProgress(env, o.quiet).Computing
-	return r, inOrder(
-		o.output.check,
+	o.computing = cli.NewProgress(env, o.quiet).Computing
+	return r, cli.InOrder(
+		o.output.Check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
@@ -204,35 +186,19 @@ func (o *runOptions) check(ctx context.Context, env *environment) (*request, err
 	)
 }
 
-// inOrder calls steps until one returns an error, and returns that error.
-func inOrder(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+func (o *runOptions) checkTrialLimit() error {
+	return cli.Positive("--trial-limit", o.trialLimit, "10m")
 }
-
-// positive returns an error if d, the value of a flag, is 0 or negative. example is a valid value.
-func positive(flag string, d time.Duration, example string) error {
-	if d <= 0 {
-		return usagef("%s %v: want a time above 0, such as %s", flag, d, example)
-	}
-	return nil
-}
-
-func (o *runOptions) checkTrialLimit() error { return positive("--trial-limit", o.trialLimit, "10m") }
 
 func (o *runOptions) checkSchedule(r *request) error {
 	o.exact = o.exact || o.flags.Changed("rounds")
 	if o.exact && o.rounds < lab.MinRounds {
-		return usagef("--rounds %d: at least %d, the fewest that give a 95%% interval", o.rounds, lab.MinRounds)
+		return cli.Usagef("--rounds %d: at least %d, the fewest that give a 95%% interval", o.rounds, lab.MinRounds)
 	}
 	if o.rounds > lab.MaxRounds {
-		return usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
+		return cli.Usagef("--rounds %d: at most %d", o.rounds, lab.MaxRounds)
 	}
-	err := cmp.Or(positive("--time", o.time, "5m"), o.checkTrialLimit())
+	err := cmp.Or(cli.Positive("--time", o.time, "5m"), o.checkTrialLimit())
 	if err != nil {
 		return err
 	}
@@ -243,54 +209,31 @@ func (o *runOptions) checkSchedule(r *request) error {
 	if r.margin, err = o.shareOf("margin", o.margin); err != nil {
 		return err
 	}
-	r.matrix.Seed, err = seed(o.seed)
+	r.matrix.Seed, err = cli.Seed(o.seed)
 	return err
 }
 
-// seed returns the seed that the user gave or, if given is "", a random one. Random seeds are below
-// 2⁵³, so that JSON readers that store numbers as doubles keep them exact.
-func seed(given string) (uint64, error) {
-	if given == "" {
-		return rand.Uint64N(1 << 53), nil
-	}
-	n, err := strconv.ParseUint(given, 0, 64)
-	if err != nil {
-		return 0, usagef("--seed %s: want a number from 0 to %d", given, uint64(math.MaxUint64))
-	}
-	return n, nil
-}
-
-// usualDrivers returns the names of the drivers that are not optional.
-func (s workshop) usualDrivers() (names []string) {
-	for _, k := range s.known {
-		if !k.Optional {
-			names = append(names, k.Name)
-		}
-	}
-	return names
-}
-
 func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
-	if r.workshop, err = o.workers.workshop(); err != nil {
+	if r.Workshop, err = o.workers.Workshop(); err != nil {
 		return err
 	}
 	names := o.drivers
 	if len(names) == 0 && o.flags.Changed("drivers") {
-		return usagef("--drivers names none: want such as mattn,modernc, or leave it out")
+		return cli.Usagef("--drivers names none: want such as mattn,modernc, or leave it out")
 	}
 	if len(names) == 0 {
-		names = r.usualDrivers()
+		names = r.UsualDrivers()
 	}
 	if o.flags.Lookup("drivers") != nil { // --drivers was split at every comma; JoinRefs rejoins names that contain commas
-		if names, err = build.JoinRefs(names, r.known); err != nil {
-			return usageError{err}
+		if names, err = build.JoinRefs(names, r.Known); err != nil {
+			return cli.WrongUsage(err)
 		}
 	}
-	r.matrix.Drivers, err = r.refs(ctx, names...)
+	r.matrix.Drivers, err = r.Refs(ctx, names...)
 	seen := map[string]bool{}
 	for i, ref := range r.matrix.Drivers {
 		if seen[ref.Name] {
-			return usagef("driver %s is named twice", names[i])
+			return cli.Usagef("driver %s is named twice", names[i])
 		}
 		seen[ref.Name] = true
 	}
@@ -300,7 +243,7 @@ func (o *runOptions) checkDrivers(ctx context.Context, r *request) (err error) {
 func (o *runOptions) checkWorkloads(r *request) error {
 	names := o.workloads
 	if len(names) == 0 && o.flags.Changed("workloads") {
-		return usagef("--workloads names none: want such as simple,complex, or leave it out")
+		return cli.Usagef("--workloads names none: want such as simple,complex, or leave it out")
 	}
 	if len(names) == 0 {
 		names = lab.DefaultWorkloads
@@ -321,9 +264,9 @@ func (o *runOptions) checkWorkloads(r *request) error {
 			if name == w.Name {
 				name, other = other, name
 			}
-			return usagef("workloads %s and %s are both named %s: change name: in %s", other, name, w.Name, name)
+			return cli.Usagef("workloads %s and %s are both named %s: change name: in %s", other, name, w.Name, name)
 		} else if twice {
-			return usagef("workload %s is named twice", w.Name)
+			return cli.Usagef("workload %s is named twice", w.Name)
 		}
 		seen[w.Name] = name
 		r.matrix.Workloads = append(r.matrix.Workloads, w)
@@ -335,13 +278,13 @@ func (o *runOptions) checkMatrix(r *request) error {
 	r.matrix.Scale, r.matrix.Sides = o.scale, o.sided
 	settings, err := o.dsnSettings()
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	r.matrix.Settings = map[string][]string{}
 	for name, value := range settings {
 		r.matrix.Settings[name] = []string{value}
 	}
-	err = eachList("--set", o.set, func(name, value string) error {
+	err = cli.EachList("--set", o.set, func(name, value string) error {
 		v, err := driver.ParseSetting(name, value)
 		if err != nil {
 			return err
@@ -352,19 +295,17 @@ func (o *runOptions) checkMatrix(r *request) error {
 		if _, twice := settings[name]; twice {
 			return fmt.Errorf("setting %s is given by --set and by --dsn: leave one out", name)
 		}
-		if !slices.Contains(r.matrix.Settings[name], v) {
-			r.matrix.Settings[name] = append(r.matrix.Settings[name], v)
-		}
+		r.matrix.Settings[name] = distinct.Append(r.matrix.Settings[name], v)
 		return nil
 	})
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if slices.Contains(r.matrix.Settings["mode"], "ro") {
-		return usagef("setting mode=ro: a trial makes its own database, so it cannot open one for reading only: leave it out")
+		return cli.Usagef("setting mode=ro: a trial makes its own database, so it cannot open one for reading only: leave it out")
 	}
 	r.matrix.Parameters = map[string][]int64{}
-	err = eachList("--param", o.param, func(name, value string) error {
+	err = cli.EachList("--param", o.param, func(name, value string) error {
 		n, err := strconv.ParseInt(strings.ReplaceAll(value, "_", ""), 10, 64) // ParseInt does not accept 1_000, but workload files do
 		if err != nil {
 			return fmt.Errorf("bad value %q of parameter %s: want a whole number", value, name)
@@ -373,17 +314,17 @@ func (o *runOptions) checkMatrix(r *request) error {
 		return nil
 	})
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if name := workload.EventsParameter; o.flags.Changed(name) {
 		if r.matrix.Parameters[name] != nil {
-			return usagef("parameter %s is given by --%[1]s and by --param: leave one out", name)
+			return cli.Usagef("parameter %s is given by --%[1]s and by --param: leave one out", name)
 		}
 		r.matrix.Parameters[name] = []int64{o.events}
 	}
 	r.matrix.Computing = o.computing
 	if r.cases, err = r.matrix.Cases(); err != nil {
-		return usageError{o.blame(err)}
+		return cli.WrongUsage(o.blame(err))
 	}
 	return nil
 }
@@ -423,32 +364,16 @@ func (o *runOptions) dsnSettings() (driver.Settings, error) {
 	return nil, fmt.Errorf("--dsn %s: options begin with ?: want '?%[1]s'", o.dsn)
 }
 
-// eachList splits each entry "name=value,value..." of list, and calls each with every value.
-func eachList(flag string, list []string, each func(name, value string) error) error {
-	for _, entry := range list {
-		name, values, ok := strings.Cut(entry, "=")
-		if !ok || values == "" {
-			return fmt.Errorf("%s %s: want name=value, or name=value,value for several", flag, entry)
-		}
-		for v := range strings.SplitSeq(values, ",") {
-			if err := each(strings.TrimSpace(name), strings.TrimSpace(v)); err != nil {
-				return fmt.Errorf("%s %s: %w", flag, entry, err)
-			}
-		}
-	}
-	return nil
-}
-
 func (o *runOptions) checkPlaces(r *request) (err error) {
-	o.output.store = o.store
-	if r.storePath, err = storePath(o.store); err != nil {
+	o.output.Store = o.store
+	if r.storePath, err = cli.StorePath(o.store); err != nil {
 		return err
 	}
 	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
-		return noDirectory("--store "+o.store, dir)
+		return cli.NoDirectory("--store "+o.store, dir)
 	}
-	if o.output.file != "" && sameFile(o.output.file, r.storePath) {
-		return usagef("-o %s is the store, which is not written over: name another file", o.output.file)
+	if o.output.File != "" && cli.SameFile(o.output.File, r.storePath) {
+		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.output.File)
 	}
 	if err := o.checkPage(r); err != nil {
 		return err
@@ -457,29 +382,29 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if o.hosts.asked() {
 		dir = "" // --dir names a directory on the other machines
 	}
-	r.dir, err = databasesDirectory(dir)
+	r.dir, err = cli.DatabasesDirectory(dir)
 	return err
 }
 
 func (o *runOptions) checkPage(r *request) error {
-	if o.page.file == "" {
+	if o.page.File == "" {
 		return nil
 	}
-	o.page.format, o.page.flag, o.page.store = pageFormat, "--html "+o.page.file, o.store
+	o.page.Format, o.page.Flag, o.page.Store = pageFormat, "--html "+o.page.File, o.store
 	switch {
-	case sameFile(o.page.file, r.storePath):
-		return usagef("%s is the store, which is not written over: name another file", o.page.flag)
-	case o.output.file != "" && sameFile(o.page.file, o.output.file):
-		return usagef("%s and -o name the same file: name another one", o.page.flag)
+	case cli.SameFile(o.page.File, r.storePath):
+		return cli.Usagef("%s is the store, which is not written over: name another file", o.page.Flag)
+	case o.output.File != "" && cli.SameFile(o.page.File, o.output.File):
+		return cli.Usagef("%s and -o name the same file: name another one", o.page.Flag)
 	}
-	return o.page.check()
+	return o.page.Check()
 }
 
-// words formats settings or parameters as name=value, sorted by name.
-func words[V any](m map[string]V) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, fmt.Sprintf("%s=%v", k, m[k]))
+// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
+// has no such flag.
+func (o *runOptions) shareOf(name, value string) (float64, error) {
+	if f := o.flags.Lookup(name); f == nil || f.Annotations[cli.FormerKey] != nil {
+		return 0, nil
 	}
-	return strings.Join(list, " ")
+	return cli.Share("--"+name, value)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -109,7 +110,7 @@ func TestReportPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
 	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--html", "r.html")
-	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != exitIncomplete {
+	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "r.html")
@@ -206,7 +207,7 @@ phases:
   - {name: query, query: 'SELECT id, name FROM t ORDER BY id', columns: [int, text], expect: {rows: 20, returns: t}}
 `, 0o644)
 	gate := place.command("gate", "--baseline", "./good", "--drivers", "./slow", "--workloads", "./short.yaml", "--rounds", "12", "-o", "g.html")
-	if out, err := gate.CombinedOutput(); gate.ProcessState.ExitCode() != exitRegression {
+	if out, err := gate.CombinedOutput(); gate.ProcessState.ExitCode() != cli.ExitRegression {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "g.html")
@@ -227,7 +228,7 @@ func TestSoakBisectionPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	bisect := place.command("bisect", "mattn@v1.14.52..v1.14.53", "--workloads", "./tiny.yaml", "--rounds", "6", "-o", "b.html", "--worker-cache", cache)
-	if out, err := bisect.CombinedOutput(); err != nil && bisect.ProcessState.ExitCode() != exitIncomplete {
+	if out, err := bisect.CombinedOutput(); err != nil && bisect.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "b.html")
@@ -403,7 +404,7 @@ func TestSoakExplorerPages(t *testing.T) {
 	b, place := startBrowser(t), newPlace(t)
 	for _, drivers := range []string{"./good,./better,./ignores", "./good,./better"} {
 		run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", drivers, "--rounds", "6", "--store", "results.db", "--quiet")
-		if out, err := run.CombinedOutput(); err != nil && run.ProcessState.ExitCode() != exitIncomplete {
+		if out, err := run.CombinedOutput(); err != nil && run.ProcessState.ExitCode() != cli.ExitIncomplete {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}

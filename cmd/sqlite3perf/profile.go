@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,13 +17,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -38,9 +34,9 @@ type profileOptions struct {
 	force bool
 }
 
-func profileCommand(env *environment) *cobra.Command {
+func profileCommand(env *cli.Environment) *cobra.Command {
 	o := &profileOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "profile",
 		Short: "Show where the time of a phase goes",
 		Long: `Profile runs extra trials of one workload under profilers. It shows where the CPU time
@@ -58,7 +54,7 @@ difference.`,
 		Example: `  sqlite3perf profile --drivers mattn,modernc --workloads real --phase query
   sqlite3perf profile --drivers modernc@v1.46.0,modernc --workloads simple --phase insert --scale full
   sqlite3perf profile --drivers mattn --workloads ./mine.yaml -o mine --format json`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return profileDrivers(cmd.Context(), env, o) },
 	})
 }
@@ -75,25 +71,24 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	o.addPlaceFlags(f)
 	f.Lookup("output").Usage = "`directory` for the files (default: profile-WORKLOAD-PHASE)"
 	f.Lookup("format").Usage = "how the answer is printed: " + strings.Join(profile.Formats.Names(), ", ")
-	f.Lookup("format").DefValue = tableFormat
-	o.output.known, o.output.asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
-	o.output.addFullFlag(f)
+	f.Lookup("format").DefValue = cli.TableFormat
+	o.output.Known, o.output.Asked = profile.Formats.Check, nil // -o names a directory, so its extension does not decide the format
+	o.output.AddFullFlag(f)
 	f.BoolVar(&o.force, "force", false, "also replace files that profile did not write")
-	grouped(f, groupWhat, "drivers", "phase")
-	grouped(f, groupOutput, "force")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "phase")
+	cli.Grouped(f, cli.GroupOutput, "force")
 }
 
 type profileRequest struct {
 	request
 	phase string
-	into  string // the directory to which files are written
-	files []string
+	files *profile.Files
 }
 
-func (o *profileOptions) check(ctx context.Context, env *environment) (*profileRequest, error) {
-	o.computing = newProgress(env, o.quiet).Computing
+func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*profileRequest, error) {
+	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r := &profileRequest{}
-	return r, inOrder(
+	return r, cli.InOrder(
 		func() error { return o.checkFlags(r) },
 		func() error { return o.checkDrivers(ctx, &r.request) },
 		func() error { return o.checkPlaces(&r.request) },
@@ -105,17 +100,17 @@ func (o *profileOptions) check(ctx context.Context, env *environment) (*profileR
 }
 
 func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
-	if err := cmp.Or(o.output.checkFormat(), positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
+	if err := cmp.Or(o.output.CheckFormat(), cli.Positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
 		return err
 	}
 	if len(o.drivers) == 0 {
-		return usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
+		return cli.Usagef("--drivers is missing: name one, or two to see the difference, such as --drivers mattn,modernc")
 	}
 	if len(o.workloads) != 1 {
-		return usagef("--workloads: profile takes one, such as --workloads real")
+		return cli.Usagef("--workloads: profile takes one, such as --workloads real")
 	}
 	r.schedule.Time = o.time
-	r.matrix.Seed, err = seed(o.seed)
+	r.matrix.Seed, err = cli.Seed(o.seed)
 	return err
 }
 
@@ -125,7 +120,7 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	}
 	for name, values := range r.matrix.Parameters {
 		if len(values) > 1 {
-			return usagef("--param %s has %d values: profile takes one", name, len(values))
+			return cli.Usagef("--param %s has %d values: profile takes one", name, len(values))
 		}
 	}
 	n := 0
@@ -135,140 +130,67 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 		}
 	}
 	if n != 1 {
-		return usagef("workload %s has %d cases, by its parameters: choose one with --param", r.matrix.Workloads[0].Name, n)
+		return cli.Usagef("workload %s has %d cases, by its parameters: choose one with --param", r.matrix.Workloads[0].Name, n)
 	}
 	phases := r.cases[0].Phases
 	switch {
 	case o.phase == "" && len(phases) == 1:
 		r.phase = phases[0]
 	case o.phase == "":
-		return usagef("workload %s has several timed phases: choose one with --phase: %s", r.cases[0].Workload, strings.Join(phases, ", "))
+		return cli.Usagef("workload %s has several timed phases: choose one with --phase: %s", r.cases[0].Workload, strings.Join(phases, ", "))
 	case !slices.Contains(phases, o.phase):
-		return usagef("workload %s has no timed phase %q: %s", r.cases[0].Workload, o.phase, driver.Suggest(o.phase, phases))
+		return cli.Usagef("workload %s has no timed phase %q: %s", r.cases[0].Workload, o.phase, driver.Suggest(o.phase, phases))
 	default:
 		r.phase = o.phase
 	}
 	return nil
 }
 
-// Extensions and names of the files of a profile.
-const (
-	cpuFile        = ".cpu.pprof"
-	allocsFile     = ".allocs.pprof"
-	flameFile      = ".flame.svg"
-	pageFile       = "profile.html"
-	differenceFile = "difference.flame.svg"
-
-	// manifestFile lists the SHA-256 of each file that profile wrote, in the format of sha256sum.
-	manifestFile = "profile.sha256"
-)
-
 // checkFiles returns an error if the files of the profile cannot be written.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
-	r.into = o.output.file
-	if r.into == "" {
-		r.into = fmt.Sprintf("profile-%s-%s", fileName(r.cases[0].Workload), fileName(r.phase))
+	var drivers []string
+	for _, c := range r.cases {
+		drivers = append(drivers, c.Driver)
 	}
-	for i := range r.cases {
-		for _, suffix := range []string{cpuFile, allocsFile, flameFile} {
-			r.files = append(r.files, r.baseName(i)+suffix)
-		}
-	}
-	r.files = append(r.files, differenceFile, pageFile)
-	fi, err := os.Stat(r.into)
+	r.files = profile.FilesOf(o.output.File, r.cases[0].Workload, r.phase, drivers)
+	into := r.files.Dir
+	fi, err := os.Stat(into)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(r.into) == filepath.Ext(pageFile):
-		return usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", r.into, pageFile)
+	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(into) == filepath.Ext(profile.PageFile):
+		return cli.Usagef("-o %s: profile writes several files, so name a directory: the page is %s in it", into, profile.PageFile)
 	case errors.Is(err, fs.ErrNotExist):
-		if dir := filepath.Dir(r.into); !isDirectory(dir) {
-			return noDirectory("-o "+r.into, dir)
+		if dir := filepath.Dir(into); !cli.IsDirectory(dir) {
+			return cli.NoDirectory("-o "+into, dir)
 		}
 	case err != nil:
-		return usagef("-o %w", err)
+		return cli.Usagef("-o %w", err)
 	case !fi.IsDir():
-		return usagef("-o %s is a file: profile writes several, so name a directory", r.into)
+		return cli.Usagef("-o %s is a file: profile writes several, so name a directory", into)
 	}
-	scratch, err := beside(filepath.Clean(r.into))
+	scratch, err := process.Beside(filepath.Clean(into))
 	if err != nil {
-		return usagef("-o %s: cannot write there: %w: name another directory", r.into, reason(err))
+		return cli.Usagef("-o %s: cannot write there: %w: name another directory", into, directory.Reason(err))
 	}
 	scratch.Remove()
-	known := readManifest(r.into)
-	for _, name := range r.files {
-		if file := filepath.Join(r.into, name); !o.force && !known.wrote(file, name) {
-			return usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
-		}
+	if file := r.files.Foreign(); file != "" && !o.force {
+		return cli.Usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
 	}
 	return nil
 }
 
-func (r *profileRequest) baseName(i int) string {
-	name := fileName(r.cases[i].Driver)
-	for _, c := range r.cases[:i] {
-		if fileName(c.Driver) == name {
-			return fmt.Sprintf("%s-%d", name, i+1)
-		}
-	}
-	return name
-}
-
-func fileName(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if r < 0x80 && (r == '.' || r == '-' || r == '_' || r == '@' || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
-			return r
-		}
-		return '_'
-	}, s)
-	return strings.TrimLeft(s, ".-_")
-}
-
-// manifest has the SHA-256, in hex, of each file that profile wrote to a directory, by name.
-type manifest map[string]string
-
-// readManifest reads the manifest of a directory. It returns an empty one if it cannot be read, so
-// that no file is replaced.
-func readManifest(dir string) manifest {
-	m := manifest{}
-	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), maxConfig)
-	for line := range strings.Lines(string(data)) {
-		if sum, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "  "); ok {
-			m[name] = sum
-		}
-	}
-	return m
-}
-
-// maxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
-const maxOwn = 1 << 30
-
-// wrote reports whether file may be written: it does not exist, or profile wrote it. name is its
-// name in the manifest.
-func (m manifest) wrote(file, name string) bool {
-	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
-		return true
-	}
-	data, err := directory.ReadRegular(file, maxOwn)
-	return err == nil && m[name] == sumOf(data)
-}
-
-func sumOf(data []byte) string {
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:])
-}
-
-func profileDrivers(ctx context.Context, env *environment, o *profileOptions) error {
+func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
-	show := newProgress(env, o.quiet)
-	defer show.finish()
-	env.outliveReaders()
+	show := cli.NewProgress(env, o.quiet)
+	defer show.Finish()
+	env.OutliveReaders()
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
-	early := until(ctx, stop)
-	at, err := env.site(early, &o.runOptions, &r.request, show)
+	early := cli.Until(ctx, stop)
+	at, err := newSite(early, env, &o.runOptions, &r.request, show)
 	if err != nil {
 		return err
 	}
@@ -276,155 +198,59 @@ func profileDrivers(ctx context.Context, env *environment, o *profileOptions) er
 	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
-		sayNeeded(r.cases, show.note)
-		err = inOrder(
+		sayNeeded(r.cases, show.Note)
+		err = cli.InOrder(
 			func() error { return at.prepare(early, r.cases, show) },
 			func() error { return at.needs(early, r.cases) },
 		)
 	}
-	if err := unlessInterrupted(stop, err); err != nil {
+	if err := cli.UnlessInterrupted(stop, err); err != nil {
 		return err
 	}
 	perf, noPerf := lab.FindPerf(ctx, at.processes.Dir)
 	p := &lab.Profiler{
-		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.now, Stop: stop,
+		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.Now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
 			return at.processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, at.machine, env.now())
+	profiled := newRun(&r.request, at.machine, env.Now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
-	show.finish()
+	show.Finish()
 	if err != nil {
 		return err
 	}
-	if interrupted(stop) && !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return d.Recording.Trials > 0 }) {
-		return statusError(exitInterrupted)
+	if cli.Interrupted(stop) && !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return d.Recording.Trials > 0 }) {
+		return cli.StatusError(cli.ExitInterrupted)
 	}
-	profiled.Ended, profiled.Rounds, profiled.Warnings = env.now().UTC(), p.Rounds, p.Warnings
-	profiled.Stopped, profiled.Profiles = profileEnd(done, interrupted(stop)), profilesOf(done, r.phase, noPerf)
+	profiled.Ended, profiled.Rounds, profiled.Warnings = env.Now().UTC(), p.Rounds, p.Warnings
+	profiled.Stopped, profiled.Profiles = profile.End(done, cli.Interrupted(stop)), profile.Kept(done, r.phase, noPerf)
 	if slices.ContainsFunc(profiled.Profiles.Cases, func(x result.Profile) bool { return x.Status == result.OK }) {
 		if err = st.Begin(ctx, profiled); err != nil {
 			err = fmt.Errorf("the profiles are not stored: %w", err)
 		}
 	}
 	answer := profile.ProfileOf(profiled, document.Hints{Samples: moreSamples})
-	answer.Into = r.into
-	err = errors.Join(err, r.write(done, answer))
+	err = errors.Join(err, r.files.Write(done, answer))
 	output := o.output
-	output.file = "" // -o is the directory of the files, so the answer goes to standard output
-	err = errors.Join(err, output.print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines = output.screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: inStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
+	output.File = "" // -o is the directory of the files, so the answer goes to standard output
+	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines = output.Screen(env)
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
 		return profile.Formats.Write(w, format, answer, opts)
-	}, output.again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
+	}, output.Again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {
 	case err != nil:
 		return err
-	case interrupted(stop):
-		return statusError(exitInterrupted)
+	case cli.Interrupted(stop):
+		return cli.StatusError(cli.ExitInterrupted)
 	case slices.ContainsFunc(answer.Drivers, func(d profile.ProfiledDriver) bool { return d.Status != result.OK }):
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }
 
 // moreSamples names flags that give a profile more samples.
 const moreSamples = "--time 5m or --scale full"
-
-func profilesOf(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
-	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
-	for _, d := range done {
-		if d.Status == result.OK && d.Recording.Trials == 0 {
-			continue
-		}
-		x := d.Recording.Keep()
-		x.Case, x.Status, x.Reason, x.Perf = d.Case.ID, d.Status, d.Reason, d.Perf
-		p.Cases = append(p.Cases, x)
-	}
-	return p
-}
-
-func profileEnd(done []*lab.Profiled, interrupted bool) string {
-	enough := func(d *lab.Profiled) bool {
-		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples
-	}
-	switch {
-	case interrupted:
-		return result.StoppedInterrupted
-	case !slices.ContainsFunc(done, func(d *lab.Profiled) bool { return !enough(d) }):
-		return result.StoppedSettled
-	}
-	return result.StoppedTime
-}
-
-// write writes the files of each driver that has a profile, and lists the files in answer.
-func (r *profileRequest) write(done []*lab.Profiled, answer *profile.Profiled) error {
-	if err := os.Mkdir(r.into, 0o777); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("creating the directory for the profiles: %w", err)
-	}
-	known := readManifest(r.into)
-	put := func(name string, write func(io.Writer) error) error {
-		var data bytes.Buffer
-		err := write(&data)
-		if err == nil {
-			err = replace(filepath.Join(r.into, name), data.Bytes())
-		}
-		if err != nil {
-			return fmt.Errorf("writing %s: %w", filepath.Join(r.into, name), reason(err))
-		}
-		known[name] = sumOf(data.Bytes())
-		answer.Files = append(answer.Files, name)
-		return nil
-	}
-	for _, side := range answer.Flames {
-		i := slices.IndexFunc(done, func(d *lab.Profiled) bool { return d.Case.ID == side.Case })
-		base, d := r.baseName(i), done[i]
-		if cpu := d.Recording.CPU; cpu != nil {
-			if err := put(base+cpuFile, cpu.Write); err != nil {
-				return err
-			}
-		}
-		if allocs := d.Recording.Allocs; allocs != nil {
-			if err := put(base+allocsFile, allocs.Write); err != nil {
-				return err
-			}
-		}
-		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, r.phase, answer.Workload, stacks.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return profile.FlameGraph(w, title, side) })
-		if err != nil {
-			return err
-		}
-	}
-	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
-		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", r.phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return profile.FlameDifference(w, title, sides[0], sides[1]) })
-		if err != nil {
-			return err
-		}
-	}
-	if err := put(pageFile, func(w io.Writer) error { return profile.Formats.Write(w, "html", answer, document.Options{}) }); err != nil {
-		return err
-	}
-	var list bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(known)) {
-		fmt.Fprintf(&list, "%s  %s\n", known[name], name)
-	}
-	if err := replace(filepath.Join(r.into, manifestFile), list.Bytes()); err != nil {
-		return fmt.Errorf("writing %s: %w", filepath.Join(r.into, manifestFile), reason(err))
-	}
-	return nil
-}
-
-func (p *progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
-	switch {
-	case p.quiet:
-	case t.Status != result.OK:
-		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
-	case p.told.IsZero() || p.now().Sub(p.told) >= between || samples >= lab.EnoughSamples:
-		p.told = p.now()
-		p.say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
-	}
-}

@@ -69,7 +69,7 @@ func TestProfile(t *testing.T) {
 		if len(d.Allocations) == 0 {
 			t.Error("no allocations")
 		}
-		for _, name := range []string{"modernc" + cpuFile, "modernc" + allocsFile} {
+		for _, name := range []string{"modernc.cpu.pprof", "modernc.allocs.pprof"} {
 			data, err := os.ReadFile(filepath.Join(dir, "out", name))
 			if err != nil {
 				t.Fatal(err)
@@ -78,7 +78,7 @@ func TestProfile(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		picture, err := os.ReadFile(filepath.Join(dir, "out", "modernc"+flameFile))
+		picture, err := os.ReadFile(filepath.Join(dir, "out", "modernc.flame.svg"))
 		if err != nil {
 			t.Fatal(err)
 		}

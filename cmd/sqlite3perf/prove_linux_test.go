@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
@@ -107,10 +108,10 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 		out, err := cmd.Output()
 		code := cmd.ProcessState.ExitCode()
 		switch {
-		case code == exitIncomplete && proving():
+		case code == cli.ExitIncomplete && proving():
 			few++
 			continue
-		case code != exitOK && code != exitRegression && code != exitIncomplete:
+		case code != cli.ExitOK && code != cli.ExitRegression && code != cli.ExitIncomplete:
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 		if of++; has(out) {
@@ -241,18 +242,18 @@ func TestProveBisect(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.drivers, o.sided = []string{filepath.Join(p.dir, "good")}, true
-	r, err := o.check(t.Context(), &environment{})
+	r, err := o.check(t.Context(), &cli.Environment{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := processEnvironment()
-	env.stdout, env.stderr = io.Discard, io.Discard
-	env.catch = func() <-chan os.Signal { return nil }
+	env := cli.ProcessEnvironment()
+	env.Stdout, env.Stderr = io.Discard, io.Discard
+	env.Catch = func() <-chan os.Signal { return nil }
 	begin := time.Now()
 	for i := range min(times(t, 1), 20) {
 		from := 1 + i*5%28
 		needed := map[string]bool{}
-		m := &measurement{env: env.printing(), o: o, r: r, told: true}
+		m := &measurement{env: env.Printing(), o: o, r: r, told: true}
 		m.ref = func(ctx context.Context, release string) (build.Ref, error) {
 			needed[release] = true
 			name := "better"
@@ -262,7 +263,7 @@ func TestProveBisect(t *testing.T) {
 			case at >= from:
 				name = "slower10"
 			}
-			return build.ParseRef(ctx, filepath.Join(p.dir, name), r.known)
+			return build.ParseRef(ctx, filepath.Join(p.dir, name), r.Known)
 		}
 		s := bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, Measure: m.compare}
 		s.End = func(step *bisect.Step) { t.Log(bisect.StepWords(step)) }

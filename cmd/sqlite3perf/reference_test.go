@@ -13,6 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 var update = flag.Bool("update", false, "write docs/commands.md and the table in docs/proofs.md")
@@ -22,7 +24,7 @@ const referenceFile = "../../docs/commands.md"
 // TestReference checks that docs/commands.md has the help texts of all commands. With -update it
 // writes the file.
 func TestReference(t *testing.T) {
-	root := rootCommand(processEnvironment())
+	root := rootCommand(cli.ProcessEnvironment())
 	want := reference(root)
 	if *update {
 		if err := os.WriteFile(referenceFile, []byte(want), 0o644); err != nil {
@@ -57,11 +59,11 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	b.WriteString("\n")
 	_, status, _ := strings.Cut(rootUsage, "\nExit status: ")
 	fmt.Fprintf(&b, "## Exit status\n\n%s\n\n## Configuration\n\n%s\n", oneLine(status), configurationText)
-	names := map[reach][]string{}
-	for _, name := range slices.Sorted(slices.Values(flagNames(root))) {
-		names[reachOf(root, name)] = append(names[reachOf(root, name)], "`"+name+"`")
+	names := map[cli.Reach][]string{}
+	for _, name := range slices.Sorted(slices.Values(cli.FlagNames(root))) {
+		names[cli.ReachOf(root, name)] = append(names[cli.ReachOf(root, name)], "`"+name+"`")
 	}
-	delete(names, harmless)
+	delete(names, cli.Harmless)
 	for _, r := range slices.Sorted(maps.Keys(names)) {
 		fmt.Fprintf(&b, "| %s | %s |\n", strings.Join(names[r], ", "), r)
 	}
@@ -72,10 +74,10 @@ A command below lists these flags by name. They mean the same in every command. 
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
-	for _, group := range append(flagGroups, "") {
+	for _, group := range append(cli.FlagGroups, "") {
 		fmt.Fprintf(&b, "\n### %s\n\n", groupTitle(group))
 		for _, name := range flags {
-			if groupOf(shared[name]) == group {
+			if cli.GroupOf(shared[name]) == group {
 				b.WriteString(describe(shared[name]))
 			}
 		}
@@ -128,7 +130,7 @@ func commandName(c *cobra.Command) string {
 func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	count := map[string]int{}
 	most := map[string]*pflag.Flag{}
-	for _, c := range subcommands(root) {
+	for _, c := range cli.Subcommands(root) {
 		if c.Hidden {
 			continue
 		}
@@ -176,14 +178,14 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		switch s := shared[f.Name]; {
 		case f.Name == "help" || f.Hidden:
 		case s != nil && describe(s) == text:
-			also[groupOf(s)] = append(also[groupOf(s)], f.Name)
+			also[cli.GroupOf(s)] = append(also[cli.GroupOf(s)], f.Name)
 		default:
 			own = true
 			b.WriteString(text)
 		}
 	})
 	var names []string
-	for _, group := range append(flagGroups, "") {
+	for _, group := range append(cli.FlagGroups, "") {
 		slices.Sort(also[group])
 		names = append(names, also[group]...)
 	}

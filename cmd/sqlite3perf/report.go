@@ -10,15 +10,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-func reportCommand(env *environment) *cobra.Command {
+func reportCommand(env *cli.Environment) *cobra.Command {
 	var storeFile string
 	var figures bool
-	o := &outputOptions{format: pageFormat}
+	o := &cli.OutputOptions{Format: pageFormat}
 	cmd := &cobra.Command{
 		Use:   "report RUN",
 		Short: "Write a stored run as a page with pictures, as show -o x.html does",
@@ -32,13 +34,13 @@ The run is in the store, given by its number or as "last", or it is a JSON repor
 Report prints the file's name. Show RUN -o x.html writes the same page, and also has
 other formats.`,
 		Example: "  sqlite3perf report last\n  sqlite3perf report 3 -o report.html\n  sqlite3perf report base.json",
-		Args:    arguments(1, 1, "the run"),
+		Args:    cli.Arguments(1, 1, "the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.file != "" {
-				if format := formatOf(o.file); format != "" && format != pageFormat {
-					return usagef("-o %s: report writes a page: want a name that ends in .html, or sqlite3perf show %s -o %s", o.file, args[0], o.file)
+			if o.File != "" {
+				if format := cli.FormatOf(o.File); format != "" && format != pageFormat {
+					return cli.Usagef("-o %s: report writes a page: want a name that ends in .html, or sqlite3perf show %s -o %s", o.File, args[0], o.File)
 				}
-				if err := o.check(); err != nil {
+				if err := o.Check(); err != nil {
 					return err
 				}
 			}
@@ -46,24 +48,24 @@ other formats.`,
 			if err != nil {
 				return err
 			}
-			if o.file == "" {
-				o.file = fmt.Sprintf("run-%d.html", run.ID)
+			if o.File == "" {
+				o.File = fmt.Sprintf("run-%d.html", run.ID)
 				if base, isReport := strings.CutSuffix(filepath.Base(args[0]), ".json"); isReport {
-					o.file = base + ".html"
+					o.File = base + ".html"
 				}
-				if err := aPage(o.file); err != nil {
+				if err := aPage(o.File); err != nil {
 					return err
 				}
-				if err := o.check(); err != nil {
+				if err := o.Check(); err != nil {
 					return err
 				}
 			}
-			o.store = storeFile
-			q, err := o.asksFor(run, figures)
+			o.Store = storeFile
+			q, err := asksFor(o, run, figures)
 			if err != nil {
 				return err
 			}
-			if a := stats.Analyze(run, floorDriver); q != nil {
+			if a := stats.Analyze(run, lab.Floor); q != nil {
 				err = q.show(cmd.Context(), env, o, a)
 			} else {
 				err = write(env, o, a)
@@ -71,13 +73,13 @@ other formats.`,
 			if err != nil {
 				return err
 			}
-			_, err = fmt.Fprintln(env.stdout, o.file)
+			_, err = fmt.Fprintln(env.Stdout, o.File)
 			return err
 		},
 	}
-	addStoreFlag(cmd.Flags(), &storeFile)
+	cli.AddStoreFlag(cmd.Flags(), &storeFile)
 	addFiguresFlag(cmd.Flags(), &figures)
-	cmd.Flags().StringVarP(&o.file, "output", "o", "", "`file` for the page (default: run-N.html)")
+	cmd.Flags().StringVarP(&o.File, "output", "o", "", "`file` for the page (default: run-N.html)")
 	return cmd
 }
 
@@ -90,13 +92,13 @@ func aPage(file string) error {
 		return nil
 	}
 	if err != nil {
-		return usagef("%s: %w: name a file with -o", file, reason(err))
+		return cli.Usagef("%s: %w: name a file with -o", file, directory.Reason(err))
 	}
 	defer f.Close()
 	head := make([]byte, 4096)
 	n, _ := f.Read(head)
 	if !bytes.Contains(head[:n], []byte(document.Generator)) {
-		return usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
+		return cli.Usagef("%s exists and is not a page of sqlite3perf: name a file with -o", file)
 	}
 	return nil
 }

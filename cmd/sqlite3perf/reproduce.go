@@ -9,6 +9,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -16,9 +18,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-func reproduceCommand(env *environment) *cobra.Command {
+func reproduceCommand(env *cli.Environment) *cobra.Command {
 	o := &reproduceOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "reproduce [STUDY]",
 		Short: "Measure a published study again, and judge its claims",
 		Long: `Reproduce measures a published benchmark of SQLite from Go here. It prints the study's
@@ -36,14 +38,14 @@ until they are settled, as in run.`,
 		Example: `  sqlite3perf reproduce cgo-or-not
   sqlite3perf reproduce writers --drivers mattn,modernc --scale full
   sqlite3perf reproduce driver-comparison --as-published -o report.md`,
-		Args: arguments(0, 1, "the study"),
+		Args: cli.Arguments(0, 1, "the study"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return listStudies(env)
 			}
 			s, err := study.Find(args[0])
 			if err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			f := cmd.Flags()
 			quick := o.scale == workload.Quick
@@ -71,23 +73,23 @@ type reproduceOptions struct {
 func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to measure: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5,GOGC=400, mattn=../go-sqlite3, ./my-worker (default: all that are not optional, and installed ones of the study)")
 	f.BoolVar(&o.asPublished, "as-published", false, "measure the study as it was published, with its mistakes")
-	grouped(f, groupWhat, "drivers", "as-published")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "as-published")
 	o.addFigureFlags(f)
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
-	o.output.addFullFlag(f)
+	o.output.AddFullFlag(f)
 	o.addPageFlag(f)
 }
 
-func listStudies(env *environment) error {
+func listStudies(env *cli.Environment) error {
 	var rows [][]string
 	for _, s := range study.All() {
 		rows = append(rows, []string{s.Name, s.Asks})
 	}
-	return printTable(env.stdout, "STUDY|ASKS", rows)
+	return document.PrintTable(env.Stdout, "STUDY|ASKS", rows)
 }
 
-func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *study.Study) error {
+func reproduce(ctx context.Context, env *cli.Environment, o *reproduceOptions, s *study.Study) error {
 	r, err := o.check(ctx, s)
 	if err != nil {
 		return err
@@ -108,14 +110,14 @@ func reproduce(ctx context.Context, env *environment, o *reproduceOptions, s *st
 
 func (o *reproduceOptions) check(ctx context.Context, s *study.Study) (*request, error) {
 	r := &request{study: &result.Study{Name: s.Name, AsPublished: o.asPublished}}
-	return r, inOrder(
-		o.output.check,
+	return r, cli.InOrder(
+		o.output.Check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkStudyDrivers(ctx, s, r) },
 		func() (err error) {
 			r.matrix.Scale = o.scale
 			if r.cases, err = s.Cases(o.scale, o.asPublished, r.matrix.Drivers, r.matrix.Seed); err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			return nil
 		},
@@ -131,14 +133,14 @@ func (o *reproduceOptions) checkStudyDrivers(ctx context.Context, s *study.Study
 	if err := o.checkDrivers(ctx, r); err != nil || named {
 		return err
 	}
-	for i := range r.known {
-		k := &r.known[i]
+	for i := range r.Known {
+		k := &r.Known[i]
 		if !slices.Contains(s.Extra, k.Name) {
 			continue
 		}
 		ref := build.Ref{Name: k.Name, Known: k}
 		var unavailable *build.BuildError
-		switch _, err := r.builder.Built(ctx, ref); {
+		switch _, err := r.Builder.Built(ctx, ref); {
 		case errors.As(err, &unavailable):
 			r.leftOut = append(r.leftOut, result.LeftOut{Driver: k.Name, Code: unavailable.Reason.Code, Message: unavailable.Reason.Message})
 		case err != nil:

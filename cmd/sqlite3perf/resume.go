@@ -11,16 +11,18 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // withResume lists the flags that are allowed with --resume. --time extends a run whose time is
@@ -28,18 +30,18 @@ import (
 // directories and hosts, which are never taken from a store.
 var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
-func resume(ctx context.Context, env *environment, o *runOptions, name string) error {
+func resume(ctx context.Context, env *cli.Environment, o *runOptions, name string) error {
 	if refused := o.othersTyped(withResume); refused != nil {
-		return usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
+		return cli.Usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
 	}
 	run, err := storedRun(ctx, env, o.store, name, true)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(resumable(run, typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
-		return usagef("run %d %w", run.ID, err)
+	if err := cmp.Or(resumable(run, cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
+		return cli.Usagef("run %d %w", run.ID, err)
 	}
-	o.computing = newProgress(env, o.quiet).Computing
+	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r, err := o.resumeRequest(ctx, env, run)
 	if err != nil {
 		return err
@@ -51,7 +53,7 @@ func resume(ctx context.Context, env *environment, o *runOptions, name string) e
 func (o *runOptions) checkExtended(run *result.Run) error {
 	took := timeOf(run).Round(time.Second)
 	switch {
-	case !typed(o.flags.Lookup("time")):
+	case !cli.Typed(o.flags.Lookup("time")):
 		return nil
 	case run.Schedule.Rounds > 0:
 		return fmt.Errorf("has a fixed number of rounds: leave out --time, or start a new run with more --rounds")
@@ -73,13 +75,13 @@ func timeOf(run *result.Run) time.Duration {
 // toExtend returns the command that measures a run for a further time, or "" if there is none. The
 // run must have ended because its time was over: it was judged again and again until then, which
 // its intervals allow for, so it can go on.
-func (o *outputOptions) toExtend(run *result.Run, further time.Duration) string {
+func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
 		return ""
 	}
 	const step = 10 * time.Second
 	total := (timeOf(run) + further + further/4 + step).Truncate(step) // a quarter more, because it is an estimate
-	return inStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
+	return cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
 }
 
 // resumable returns the reason why a run cannot be continued on any machine, or nil. extended says
@@ -96,8 +98,8 @@ func resumable(run *result.Run, extended bool) error {
 		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", startAgain)
 	case run.Schedule == nil || len(run.Workloads) == 0:
 		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", startAgain)
-	case run.Version != version():
-		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), version(), startAgain)
+	case run.Version != cli.Version():
+		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), cli.Version(), startAgain)
 	}
 	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
 		return fmt.Errorf("lacks rows that somebody has deleted: %s", startAgain)
@@ -117,7 +119,7 @@ func resumable(run *result.Run, extended bool) error {
 const startAgain = "start a new run; show has the command of this one"
 
 // resumeRequest makes the request that continues a stored run.
-func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *result.Run) (*request, error) {
+func (o *runOptions) resumeRequest(ctx context.Context, env *cli.Environment, run *result.Run) (*request, error) {
 	r := &request{resumed: run, told: true, leftOut: run.LeftOut, compares: run.Compares, precision: run.Precision, host: run.Host}
 	r.matrix.Seed, r.matrix.Scale, r.matrix.Computing = run.Seed, run.Scale, o.computing
 	r.schedule = lab.Schedule{Rounds: run.Schedule.Rounds, Time: time.Duration(run.Schedule.TimeNS)}
@@ -125,19 +127,19 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 	case run.Compares != nil && run.Compares.Looks:
 		r.schedule.Settled = untilCompared
 	case run.Compares == nil && run.Schedule.Rounds == 0 && run.Precision > 0:
-		r.schedule.Settled = stats.UntilSettled(floorDriver, run.Precision)
+		r.schedule.Settled = stats.UntilSettled(lab.Floor, run.Precision)
 	}
 	if run.Compares != nil {
 		r.print = o.comparisonPrinter(env)
 	}
-	if typed(o.flags.Lookup("time")) {
+	if cli.Typed(o.flags.Lookup("time")) {
 		r.schedule.Time = o.time
 	}
-	if run.TrialLimitNS > 0 && !typed(o.flags.Lookup("trial-limit")) {
+	if run.TrialLimitNS > 0 && !cli.Typed(o.flags.Lookup("trial-limit")) {
 		o.trialLimit = time.Duration(run.TrialLimitNS)
 	}
-	return r, inOrder(
-		o.output.check,
+	return r, cli.InOrder(
+		o.output.Check,
 		func() error { return o.findRetyped(ctx, r, run) },
 		func() error { return o.checkResumedPlaces(r) },
 		func() error { return o.resumeDrivers(ctx, r, run) },
@@ -156,11 +158,11 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *environment, run *r
 // may be somebody else's, and must not decide what is executed, read, written or connected to.
 // Released drivers are safe. The error says what to type.
 func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
-	if r.workshop, err = o.workers.workshop(); err != nil {
+	if r.Workshop, err = o.workers.Workshop(); err != nil {
 		return err
 	}
 	for flag, list := range map[string]*[]string{"drivers": &o.drivers, "hosts": &o.hosts.names, "workloads": &o.workloads} {
-		if !typed(o.flags.Lookup(flag)) {
+		if !cli.Typed(o.flags.Lookup(flag)) {
 			*list = nil // a value from the environment is meant for new runs
 		}
 	}
@@ -176,21 +178,21 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	var drivers []string
 	for i := range run.Cases {
 		name := run.Cases[i].Driver
-		if _, ok := r.retyped[name]; !ok && !build.Released(name, r.known) {
-			drivers = with(drivers, name)
+		if _, ok := r.retyped[name]; !ok && !build.Released(name, r.Known) {
+			drivers = distinct.Append(drivers, name)
 		}
 	}
 	add("drivers", drivers...)
 	if run.Host != nil && !slices.Equal(o.hosts.names, []string{run.Host.Name}) {
 		if o.hosts.asked() {
-			return usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, document.Line(run.Host.Name))
+			return cli.Usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, document.Line(run.Host.Name))
 		}
 		add("hosts", run.Host.Name)
 	}
 	if run.Host == nil && o.hosts.asked() {
-		return usagef("--hosts %s: run %d was measured on this machine: leave it out", strings.Join(o.hosts.names, ","), run.ID)
+		return cli.Usagef("--hosts %s: run %d was measured on this machine: leave it out", strings.Join(o.hosts.names, ","), run.ID)
 	}
-	if usual, err := databasesDirectory(""); o.dir == "" && run.Host == nil && (err != nil || usual != run.Machine.Directory) {
+	if usual, err := cli.DatabasesDirectory(""); o.dir == "" && run.Host == nil && (err != nil || usual != run.Machine.Directory) {
 		add("dir", run.Machine.Directory)
 	}
 	if missing == nil {
@@ -200,23 +202,23 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 	if run.Host != nil {
 		hint = ", and --ssh if it was given"
 	}
-	return usagef("run %d: what a store names is not run, written to or connected with unless it is typed again, since the store may be somebody else's: "+
+	return cli.Usagef("run %d: what a store names is not run, written to or connected with unless it is typed again, since the store may be somebody else's: "+
 		"if you know it, add %s%s", run.ID, strings.Join(missing, " "), hint)
 }
 
 func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result.Run) error {
-	names, err := build.JoinRefs(o.drivers, r.known)
+	names, err := build.JoinRefs(o.drivers, r.Known)
 	if err != nil {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
-	refs, err := r.refs(ctx, names...)
+	refs, err := r.Refs(ctx, names...)
 	if err != nil {
 		return err
 	}
 	r.retyped = map[string]build.Ref{}
 	for i, ref := range refs {
-		if !build.Released(ref.Name, r.known) && !slices.Contains(driversOf(run), ref.Name) {
-			return usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
+		if !build.Released(ref.Name, r.Known) && !slices.Contains(driversOf(run), ref.Name) {
+			return cli.Usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
 		}
 		r.retyped[ref.Name] = ref
 	}
@@ -224,11 +226,11 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 }
 
 func (o *runOptions) checkResumedPlaces(r *request) error {
-	if err := inOrder(o.checkTrialLimit, func() error { return o.checkPlaces(r) }); err != nil {
+	if err := cli.InOrder(o.checkTrialLimit, func() error { return o.checkPlaces(r) }); err != nil {
 		return err
 	}
-	if run := r.resumed; run.Host == nil && run.Stopped == "" && process.InUse(r.dir, runDirectory) {
-		return usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, document.Line(r.dir))
+	if run := r.resumed; run.Host == nil && run.Stopped == "" && process.InUse(r.dir, cli.RunDirectory) {
+		return cli.Usagef("run %d has not ended, and something is being measured in %s: wait until that has ended", run.ID, document.Line(r.dir))
 	}
 	return nil
 }
@@ -236,20 +238,20 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 // resumeDrivers finds the drivers of a run in the versions that the run measured. They keep their
 // names in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
-	a := stats.Analyze(run, floorDriver)
+	a := stats.Analyze(run, lab.Floor)
 	for _, name := range driversOf(run) {
 		ref, ok := r.retyped[name]
 		var err error
 		if ok {
-			ref, err = r.inMeasuredVersion(ctx, ref, name, a)
+			ref, err = r.InMeasuredVersion(ctx, ref, name, a)
 		} else {
-			ref, err = r.measuredRef(ctx, name, a)
+			ref, err = r.MeasuredRef(ctx, name, a)
 		}
 		if err == nil {
-			ref, err = r.builder.Resolve(ctx, ref)
+			ref, err = r.Builder.Resolve(ctx, ref)
 		}
 		if err != nil {
-			return usagef("run %d cannot be resumed: %w", run.ID, err)
+			return cli.Usagef("run %d cannot be resumed: %w", run.ID, err)
 		}
 		ref.Name = name
 		r.matrix.Drivers = append(r.matrix.Drivers, ref)
@@ -271,10 +273,10 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 			continue
 		}
 		seen = append(seen, c.Workload)
-		w, err := workloadAgain(run, c, false, options...)
+		w, err := lab.WorkloadAgain(run, c, false, options...)
 		if err != nil {
 			if w, err = o.workloadFile(r, c, err); err != nil {
-				return usagef("run %d cannot be resumed: workload %s: %w", run.ID, document.Line(c.Workload), err)
+				return cli.Usagef("run %d cannot be resumed: workload %s: %w", run.ID, document.Line(c.Workload), err)
 			}
 		}
 		r.matrix.Workloads = append(r.matrix.Workloads, w)
@@ -305,29 +307,20 @@ func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workl
 // resumeCases plans the cases of a run again, exactly as they were planned first.
 func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	var planned []*lab.Case
+	asked := cmp.Or(run.Asked, &result.Asked{})
 	for _, w := range r.matrix.Workloads {
-		m := r.matrix
-		m.Workloads, m.Parameters, m.Settings = []*workload.Workload{w}, map[string][]int64{}, map[string][]string{}
-		if run.Asked != nil {
-			m.Settings = maps.Clone(run.Asked.Settings)
-			for name, values := range run.Asked.Parameters {
-				if slices.ContainsFunc(w.Parameters, func(v workload.Values) bool { return v.Name == name }) {
-					m.Parameters[name] = values
-				}
-			}
-		}
-		cases, err := m.Cases()
+		cases, err := r.matrix.CasesOf(w, asked.Settings, asked.Parameters)
 		if err != nil {
-			return usagef("run %d cannot be resumed: %w", run.ID, err)
+			return cli.Usagef("run %d cannot be resumed: %w", run.ID, err)
 		}
 		planned = append(planned, cases...)
 	}
 	for i := range run.Cases {
 		c := &run.Cases[i]
-		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return samePlan(c, &p.Case) })
+		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return lab.SamePlan(c, &p.Case) })
 		if k < 0 {
-			return usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
-				document.Line(c.Workload), document.Line(c.Driver), document.Line(words(c.Settings)), startAgain)
+			return cli.Usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
+				document.Line(c.Workload), document.Line(c.Driver), document.Line(cli.Words(c.Settings)), startAgain)
 		}
 		planned[k].Case = *c
 		r.cases = append(r.cases, planned[k])
@@ -335,27 +328,20 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 	return nil
 }
 
-// samePlan reports whether two cases have the same plan.
-func samePlan(a, b *result.Case) bool {
-	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
-		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
-		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
-}
-
 // goOn notes in the store that the run continues. It returns an error if the machine or a worker
 // has changed.
-func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m result.Machine, st *store.Store) error {
+func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions, m result.Machine, st *store.Store) error {
 	run := r.resumed
 	if dir := run.Machine.Directory; run.Host != nil && o.dir == "" && dir != m.Directory {
-		return usagef("run %d was begun in another directory there: add --dir %s", run.ID, document.Line(conditions.ShellWord(dir)))
+		return cli.Usagef("run %d was begun in another directory there: add --dir %s", run.ID, document.Line(conditions.ShellWord(dir)))
 	}
 	if differ := conditions.MachinesDiffer(run.Machine, m); differ != nil {
-		return usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, document.Line(strings.Join(differ, "; ")))
+		return cli.Usagef("run %d was begun on another machine: %s: resume it there, or start a new run here; show has the command of this one", run.ID, document.Line(strings.Join(differ, "; ")))
 	}
 	for i, c := range r.cases {
 		before := &run.Cases[i]
 		if err := sameWorker(run, before, c); err != nil {
-			return usagef("run %d cannot be resumed: %s %w", run.ID, document.Line(c.Driver), err)
+			return cli.Usagef("run %d cannot be resumed: %s %w", run.ID, document.Line(c.Driver), err)
 		}
 		if before.Worker == "" { // the case had no worker before
 			run.Cases[i] = c.Case
@@ -364,7 +350,7 @@ func (r *request) goOn(ctx context.Context, env *environment, o *runOptions, m r
 	// If the run is resumed again, that must use these values, not those with which the run began.
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
-	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.now()))
+	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.Now()))
 }
 
 // sameWorker returns an error if a case that was measured before has a different worker now, or
@@ -377,11 +363,25 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	case now.Unavailable != nil:
 		return fmt.Errorf("has no worker now: %s%s", document.Line(now.Unavailable.Message), conditions.Said(now.Unavailable))
 	case !maps.Equal(before.Build, now.Build):
-		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(words(now.Build)), document.Line(words(before.Build)))
+		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(cli.Words(now.Build)), document.Line(cli.Words(before.Build)))
 	case !maps.Equal(before.Linked, now.Linked):
 		return errors.New("has other modules in its worker now: start a new run")
 	case now.Ref.Dir != "" && filepath.Base(before.Worker) != filepath.Base(now.Worker):
 		return errors.New("is built from a directory that has been changed since: start a new run")
 	}
 	return nil
+}
+
+// furtherRounds returns the command that measures a run until none of its figures is uncertain, or
+// "" if there is none.
+func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
+	run := a.Run
+	rounds := report.FurtherRounds(a)
+	switch {
+	case rounds == 0 || rounds >= stats.MaxRounds || run.Compares != nil || run.Rounds == 0:
+		return ""
+	case run.Stopped == result.StoppedRounds:
+		return fmt.Sprintf("the same command with --rounds %d", run.Rounds+rounds)
+	}
+	return toExtend(o, run, timeOf(run)/time.Duration(run.Rounds)*time.Duration(rounds))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -42,7 +43,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 		}
 		s.signal(os.Kill)
 		running = false
-		if code := s.wait(); code == exitOK {
+		if code := s.wait(); code == cli.ExitOK {
 			break // the run ended before the kill
 		}
 		r := p.storedRun("1")
@@ -108,7 +109,7 @@ func TestSoakResumeHost(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if code := s.wait(); code != exitIncomplete {
+	if code := s.wait(); code != cli.ExitIncomplete {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
 	pi := ""
@@ -119,7 +120,7 @@ func TestSoakResumeHost(t *testing.T) {
 	}
 	before := p.storedRun(pi)
 	s = p.start(n.on("pi", "run", "--resume", pi)...)
-	if code := s.wait(); code != exitOK {
+	if code := s.wait(); code != cli.ExitOK {
 		t.Fatalf("exit status %d\n%s", code, s.said.String())
 	}
 	r := p.storedRun(pi)

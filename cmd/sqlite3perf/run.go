@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -20,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-func runCommand(env *environment) *cobra.Command {
+func runCommand(env *cli.Environment) *cobra.Command {
 	o := &runOptions{}
 	var again string
 	cmd := &cobra.Command{
@@ -53,7 +54,7 @@ with its plan, seed and workloads. Nothing is measured twice.`,
   sqlite3perf run --hosts pi,user@nvme --drivers mattn,modernc
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full
   sqlite3perf run --resume last`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if again != "" || cmd.Flags().Changed("resume") {
 				return resume(cmd.Context(), env, o, again)
@@ -63,12 +64,12 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	}
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
-	reaching(cmd.Flags(), executes, "resume")
-	grouped(cmd.Flags(), groupWhat, "resume")
+	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
+	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume")
 	return cmd
 }
 
-func run(ctx context.Context, env *environment, o *runOptions) error {
+func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
@@ -77,7 +78,7 @@ func run(ctx context.Context, env *environment, o *runOptions) error {
 	return measure(ctx, env, o, r)
 }
 
-func measure(ctx context.Context, env *environment, o *runOptions, r *request) error {
+func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	if len(o.hosts.names) > 1 {
 		return measureOnHosts(ctx, env, o, r)
 	}
@@ -86,14 +87,14 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 		print := r.print
 		if print == nil {
 			print = func(a *stats.Analysis) error {
-				if o.page.file == "" {
+				if o.page.File == "" {
 					return write(env, &o.output, a)
 				}
 				return errors.Join(write(env, &o.page, a), write(env, &o.output, a)) // both are written, even if one fails
 			}
 		}
 		if err := print(a); err != nil {
-			if _, silent := errors.AsType[statusError](failure); failure != nil && !silent {
+			if _, silent := errors.AsType[cli.StatusError](failure); failure != nil && !silent {
 				return fmt.Errorf("%w; and %w", failure, err)
 			}
 			return err
@@ -107,18 +108,18 @@ func measure(ctx context.Context, env *environment, o *runOptions, r *request) e
 
 // take measures what is requested and stores it. If that fails, it returns the analysis so far with
 // the error, or nil if no run was begun. The first Ctrl-C ends the run after the current trial.
-func take(ctx context.Context, env *environment, o *runOptions, r *request) (*stats.Analysis, error) {
-	show := newProgress(env, o.quiet)
-	show.least = r.least
-	defer show.finish()
-	env.outliveReaders()
+func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) (*stats.Analysis, error) {
+	show := cli.NewProgress(env, o.quiet)
+	show.Least = r.least
+	defer show.Finish()
+	env.OutliveReaders()
 	var measuring atomic.Bool
-	ctx, stop, release := env.interruptible(ctx, show.say, stoppingTrials(measuring.Load))
+	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
-	early := until(ctx, stop)
-	p, err := env.site(early, o, r, show)
+	early := cli.Until(ctx, stop)
+	p, err := newSite(early, env, o, r, show)
 	if err != nil {
-		return nil, unlessInterrupted(stop, err)
+		return nil, cli.UnlessInterrupted(stop, err)
 	}
 	defer p.remove()
 	st, err := store.Open(early, r.storePath)
@@ -126,30 +127,30 @@ func take(ctx context.Context, env *environment, o *runOptions, r *request) (*st
 		defer st.Close()
 		err = r.prepare(early, o, p, show)
 	}
-	if err := unlessInterrupted(stop, err); err != nil {
+	if err := cli.UnlessInterrupted(stop, err); err != nil {
 		return nil, err
 	}
 	measured, err := r.begin(early, env, o, p, st)
 	if err != nil {
-		return nil, unlessInterrupted(stop, err)
+		return nil, cli.UnlessInterrupted(stop, err)
 	}
 	l := &lab.Laboratory{
 		Run: measured, Cases: r.cases, Schedule: r.schedule, Recorder: st, Progress: show,
-		Executor: p.executor, Noise: p.noise, Now: env.now, Stop: stop,
+		Executor: p.executor, Noise: p.noise, Now: env.Now, Stop: stop,
 	}
 	measuring.Store(true)
 	failure := l.Measure(ctx)
 	if failure == nil {
-		failure = unlessInterrupted(stop, nil) // also after a Ctrl-C during the last trial
+		failure = cli.UnlessInterrupted(stop, nil) // also after a Ctrl-C during the last trial
 	}
-	return stats.Analyze(measured, floorDriver), failure
+	return stats.Analyze(measured, lab.Floor), failure
 }
 
 // prepare does everything before the first trial. Its errors mean that there is nothing to measure.
-func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *progress) error {
+func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
 	if !r.told {
-		sayWithout(&r.matrix, show.note)
-		sayNeeded(r.cases, show.note)
+		sayWithout(&r.matrix, show.Note)
+		sayNeeded(r.cases, show.Note)
 	}
 	if r.tried != nil {
 		if err := r.tried(ctx, p.processes, show); err != nil {
@@ -171,21 +172,21 @@ func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *pro
 		return err
 	}
 	if r.ahead != "" {
-		show.say("%s", r.ahead)
+		show.Say("%s", r.ahead)
 	}
 	if r.study == nil && !r.told {
-		sayUnset(r.cases, show.note)
+		sayUnset(r.cases, show.Note)
 	}
 	return r.fits(ctx, o, p, show)
 }
 
 // begin stores a new run before its first trial. For a resumed run it notes in the store that the
 // run continues.
-func (r *request) begin(ctx context.Context, env *environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
+func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
 	if r.resumed != nil {
 		return r.resumed, r.goOn(ctx, env, o, p.machine, st)
 	}
-	run := newRun(r, p.machine, env.now())
+	run := newRun(r, p.machine, env.Now())
 	run.TrialLimitNS = int64(o.trialLimit)
 	return run, st.Begin(ctx, run)
 }
@@ -207,12 +208,12 @@ func anyWorker(cases []*lab.Case, quiet bool) error {
 	if reasons != nil {
 		message += ": " + document.Line(strings.Join(reasons, "; "))
 	}
-	return incompleteError{errors.New(message)}
+	return cli.Incomplete(errors.New(message))
 }
 
 func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
-		Version: version(), Started: now.UTC(), Command: os.Args[1:],
+		Version: cli.Version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m, Host: r.host,
 	}
@@ -232,10 +233,10 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 // outcome returns the exit status for the cells of a run, as an error.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	}
 	if !a.Complete() {
-		return statusError(exitIncomplete)
+		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
 }

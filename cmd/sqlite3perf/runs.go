@@ -15,14 +15,15 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-func runsCommand(env *environment) *cobra.Command {
-	var o outputOptions
+func runsCommand(env *cli.Environment) *cobra.Command {
+	var o cli.OutputOptions
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the stored runs",
@@ -32,25 +33,25 @@ and parameters that were given for the workloads, with all their values. If the 
 from several machines, there is a column MACHINE. --format csv has the same columns;
 --format json has everything that the list knows of a run.`,
 		Example: "  sqlite3perf runs\n  sqlite3perf runs --format json",
-		Args:    arguments(0, 0, ""),
+		Args:    cli.Arguments(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return listRuns(cmd.Context(), env, &o) },
 	}
-	addStoreFlag(cmd.Flags(), &o.store)
-	o.addFlags(cmd.Flags())
-	o.setFormats("how the list is printed", runsFormats.Names(), runsFormats.Check)
+	cli.AddStoreFlag(cmd.Flags(), &o.Store)
+	o.AddFlags(cmd.Flags())
+	o.SetFormats("how the list is printed", runsFormats.Names(), runsFormats.Check)
 	return cmd
 }
 
-func listRuns(ctx context.Context, env *environment, o *outputOptions) error {
-	if err := o.check(); err != nil {
+func listRuns(ctx context.Context, env *cli.Environment, o *cli.OutputOptions) error {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	path, err := storePath(o.store)
+	path, err := cli.StorePath(o.Store)
 	if err != nil {
 		return err
 	}
-	if o.file != "" && sameFile(o.file, path) {
-		return usagef("-o %s is the store, which is not written over: name another file", o.file)
+	if o.File != "" && cli.SameFile(o.File, path) {
+		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.File)
 	}
 	st, err := store.OpenReadOnly(ctx, path)
 	if err != nil {
@@ -61,9 +62,9 @@ func listRuns(ctx context.Context, env *environment, o *outputOptions) error {
 	if err != nil {
 		return err
 	}
-	err = o.print(env, func(w io.Writer, format string, opts document.Options) error {
+	err = o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		return runsFormats.Write(w, format, list, opts)
-	}, o.again("sqlite3perf runs"))
+	}, o.Again("sqlite3perf runs"))
 	if err != nil {
 		return err
 	}
@@ -72,13 +73,13 @@ func listRuns(ctx context.Context, env *environment, o *outputOptions) error {
 		return err
 	}
 	if text := store.OrphansText(orphans); text != "" {
-		fmt.Fprintf(env.stderr, "store %s: %s\n", path, text)
+		fmt.Fprintf(env.Stderr, "store %s: %s\n", path, text)
 	}
 	return damagedRuns(path, list)
 }
 
 var runsFormats = document.FormatsOf[[]store.Entry, document.Options]{What: "list of runs", List: []document.Format[[]store.Entry, document.Options]{
-	{Name: tableFormat, To: func(w io.Writer, list []store.Entry, o document.Options) error {
+	{Name: cli.TableFormat, To: func(w io.Writer, list []store.Entry, o document.Options) error {
 		_, err := fmt.Fprintln(w, strings.Join(fitted(runRows(list, mostNamed), o.Width), "\n"))
 		return err
 	}},
@@ -229,6 +230,6 @@ func aligned(rows [][]string, n int) []string {
 	for _, row := range rows[1:] {
 		first = append(first, slices.Clone(row[:n])) // a copy, because rendering changes the row
 	}
-	_ = printTable(&b, strings.Join(rows[0][:n], "|"), first) // writing to memory does not fail
+	_ = document.PrintTable(&b, strings.Join(rows[0][:n], "|"), first) // writing to memory does not fail
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }

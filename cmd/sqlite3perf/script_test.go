@@ -27,6 +27,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -37,8 +38,8 @@ import (
 func TestMain(m *testing.M) {
 	commands := maps.Clone(workers)
 	commands["sqlite3perf"] = func() {
-		env := processEnvironment()
-		env.cpuTime = pretendedCPUTime
+		env := cli.ProcessEnvironment()
+		env.CPUTime = pretendedCPUTime
 		os.Exit(execute(context.Background(), env, os.Args[1:]))
 	}
 	commands["locker"] = locker

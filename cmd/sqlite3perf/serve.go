@@ -21,6 +21,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
@@ -41,11 +42,11 @@ type serveOptions struct {
 	drivers   []string
 	workloads []string
 	dir       string
-	workers   workerOptions
+	workers   cli.WorkerOptions
 	store     string
 }
 
-func serveCommand(env *environment) *cobra.Command {
+func serveCommand(env *cli.Environment) *cobra.Command {
 	o := &serveOptions{}
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -61,18 +62,18 @@ Ctrl-C ends serve and, after its current trial, a run that was started in the br
 		Example: `  sqlite3perf serve
   sqlite3perf serve --port 0 --store ./results.db
   sqlite3perf serve --drivers mattn,modernc,./my-worker --workloads read-write,./mine.yaml`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serve(cmd.Context(), env, o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.addr, "addr", "127.0.0.1", "`address` to listen on; everybody who can reach it can read the store")
-	reaching(f, opens, "addr")
+	cli.Reaching(f, cli.Opens, "addr")
 	f.IntVar(&o.port, "port", 8317, "`port` to listen on; 0: any free port")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers that can be measured from the browser (default: all, in any version)")
 	f.StringSliceVar(&o.workloads, "workloads", nil, "workloads that can be measured from the browser (default: the built-in ones)")
-	addDirFlag(f, &o.dir)
-	o.workers.addFlags(f)
-	addStoreFlag(f, &o.store)
+	cli.AddDirFlag(f, &o.dir)
+	o.workers.AddFlags(f)
+	cli.AddStoreFlag(f, &o.store)
 	return cmd
 }
 
@@ -84,15 +85,15 @@ const (
 	endTime    = 5 * time.Second // for unfinished answers when serve ends
 )
 
-func serve(ctx context.Context, env *environment, o *serveOptions) error {
+func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {
 	if o.port < 0 || o.port > 65535 {
-		return usagef("--port %d: want a number from 0 to 65535", o.port)
+		return cli.Usagef("--port %d: want a number from 0 to 65535", o.port)
 	}
 	ip, err := netip.ParseAddr(o.addr)
 	if o.addr != "localhost" && (err != nil || ip.Zone() != "") {
-		return usagef("--addr %q: want an IP address of this machine such as 127.0.0.1, or localhost", o.addr)
+		return cli.Usagef("--addr %q: want an IP address of this machine such as 127.0.0.1, or localhost", o.addr)
 	}
-	path, err := storePath(o.store)
+	path, err := cli.StorePath(o.store)
 	if err != nil {
 		return err
 	}
@@ -114,28 +115,28 @@ func serve(ctx context.Context, env *environment, o *serveOptions) error {
 		return errors.Join(cannotListen(o, err), site.Close())
 	}
 	if none != nil {
-		fmt.Fprintf(env.stderr, "%v\n", none)
+		fmt.Fprintf(env.Stderr, "%v\n", none)
 	}
 	server := &http.Server{
 		Handler:           site.Handler(),
 		ReadHeaderTimeout: headerTime, ReadTimeout: readTime, WriteTimeout: writeTime, IdleTimeout: writeTime,
 		MaxHeaderBytes: 16 << 10,
-		ErrorLog:       log.New(env.stderr, "", 0),
+		ErrorLog:       log.New(env.Stderr, "", 0),
 	}
-	ctx, stop, release := env.interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.stderr, format+"\n", args...) },
-		stoppingTrials(site.Measuring))
+	ctx, stop, release := env.Interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) },
+		cli.StoppingTrials(site.Measuring))
 	defer release()
 	secret := ""
 	if local {
 		secret = "#token=" + site.Token()
 	}
-	fmt.Fprintf(env.stdout, "http://%s/%s\n", listener.Addr(), secret)
+	fmt.Fprintf(env.Stdout, "http://%s/%s\n", listener.Addr(), secret)
 	if local {
-		fmt.Fprintln(env.stderr, "whoever has the whole address can start runs; without what follows the # everybody on this machine can read")
+		fmt.Fprintln(env.Stderr, "whoever has the whole address can start runs; without what follows the # everybody on this machine can read")
 	} else {
-		fmt.Fprintf(env.stderr, "everybody who can reach %s can read the store, so no run can be started there; without --addr only this machine can reach it\n", listener.Addr())
+		fmt.Fprintf(env.Stderr, "everybody who can reach %s can read the store, so no run can be started there; without --addr only this machine can reach it\n", listener.Addr())
 	}
-	fmt.Fprintf(env.stderr, "serving %s; Ctrl-C ends\n", path)
+	fmt.Fprintf(env.Stderr, "serving %s; Ctrl-C ends\n", path)
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	select {
@@ -159,13 +160,13 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 		if m.Hostname != hostname || !filepath.IsAbs(m.Directory) {
 			return 0, false
 		}
-		return process.Users(m.Directory, runDirectory), true
+		return process.Users(m.Directory, cli.RunDirectory), true
 	}
-	return explorer.Options{Store: path, Users: users, Floor: floorDriver, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
+	return explorer.Options{Store: path, Users: users, Floor: lab.Floor, Launcher: launcher, Describe: func(a *stats.Analysis) report.Options {
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
 		q := stored[a.Run.Answer.Question]
-		write, err := q.read(&outputOptions{store: o.store}, a, analyzed(ctx, o.store))
+		write, err := q.read(&cli.OutputOptions{Store: o.store}, a, cli.Analyzed(ctx, o.store))
 		if err != nil {
 			return err
 		}
@@ -175,38 +176,38 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 
 func cannotListen(o *serveOptions, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return usagef("--port %d is in use: name another, or 0 for any that is free", o.port)
+		return cli.Usagef("--port %d is in use: name another, or 0 for any that is free", o.port)
 	}
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	return usagef("--addr %s --port %d: cannot listen there: %w", o.addr, o.port, err)
+	return cli.Usagef("--addr %s --port %d: cannot listen there: %w", o.addr, o.port, err)
 }
 
 func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explorer.Launcher, error) {
 	l := &explorer.Launcher{}
-	shop, err := o.workers.workshop()
+	shop, err := o.workers.Workshop()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := databasesDirectory(o.dir); err != nil {
+	if _, err := cli.DatabasesDirectory(o.dir); err != nil {
 		return nil, err
 	}
 	if directory.Missing(filepath.Dir(o.store)) != nil {
-		return nil, noDirectory("--store "+o.store, filepath.Dir(o.store))
+		return nil, cli.NoDirectory("--store "+o.store, filepath.Dir(o.store))
 	}
 	about := map[string]build.Known{}
-	for _, k := range shop.known {
+	for _, k := range shop.Known {
 		about[k.Name] = k
 		if o.drivers == nil {
 			l.Drivers = append(l.Drivers, driverChoice(k.Name, k, !k.Optional))
 		}
 	}
-	names, err := build.JoinRefs(o.drivers, shop.known)
+	names, err := build.JoinRefs(o.drivers, shop.Known)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
-	if _, err := shop.refs(ctx, names...); err != nil {
+	if _, err := shop.Refs(ctx, names...); err != nil {
 		return nil, err
 	}
 	for _, name := range names {
@@ -242,8 +243,8 @@ func (o *serveOptions) launcher(ctx context.Context, storePath string) (*explore
 	l.Command = func(w *explorer.Wanted) *exec.Cmd {
 		cmd := exec.Command(executable, o.arguments(l, w, storePath)...)
 		cmd.Args[0] = os.Args[0]
-		cmd.Env = append(os.Environ(), ownedVariable+"=1")
-		ownGroup(cmd)
+		cmd.Env = append(os.Environ(), cli.OwnedVariable+"=1")
+		cli.OwnGroup(cmd)
 		return cmd
 	}
 	return l, nil
@@ -291,7 +292,7 @@ func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, store
 	if w.Time > 0 {
 		args = append(args, fmt.Sprintf("--time=%ds", w.Time))
 	}
-	for _, f := range []struct{ name, value string }{{"dir", o.dir}, {"source", o.workers.source}, {"worker-cache", o.workers.cache}, {"store", storePath}} {
+	for _, f := range []struct{ name, value string }{{"dir", o.dir}, {"source", o.workers.Source}, {"worker-cache", o.workers.Cache}, {"store", storePath}} {
 		if f.value != "" {
 			args = append(args, "--"+f.name+"="+f.value)
 		}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
 // served is a running server of the command serve.
@@ -86,7 +88,7 @@ func TestServe(t *testing.T) {
 	}
 	s.signal(os.Interrupt)
 	s.until("stopping")
-	if code := s.wait(); code != exitOK {
+	if code := s.wait(); code != cli.ExitOK {
 		t.Errorf("exit status %d", code)
 	}
 }
@@ -189,7 +191,7 @@ func TestServeRuns(t *testing.T) {
 		t.Fatalf("status %d: %+v", status, c)
 	}
 	c := s.events("ended", func(c current) bool { return c.Job.State == "ended" })
-	if c.Job.Run != 1 || c.Job.Status != exitOK || len(c.Runs) != 0 {
+	if c.Job.Run != 1 || c.Job.Status != cli.ExitOK || len(c.Runs) != 0 {
 		t.Errorf("%+v", c)
 	}
 	if run := p.head(s, 1); run.Stopped != "rounds" || run.Trials != 12 || fmt.Sprint(run.Asked.Settings) != "map[synchronous:[off]]" || run.Cases[0].Driver != "./good" {
@@ -213,7 +215,7 @@ func TestServeRuns(t *testing.T) {
 		t.Errorf("status %d: %+v", status, c)
 	}
 	c = s.events("ended", func(c current) bool { return c.Job.State == "ended" })
-	if run := p.head(s, 2); c.Job.Status != exitInterrupted || run.Stopped != "interrupted" || run.Trials < 3 {
+	if run := p.head(s, 2); c.Job.Status != cli.ExitInterrupted || run.Stopped != "interrupted" || run.Trials < 3 {
 		t.Errorf("%+v: %+v", c, run)
 	}
 
@@ -222,8 +224,8 @@ func TestServeRuns(t *testing.T) {
 	}
 	s.events("measures", measuring(3))
 	s.signal(os.Interrupt)
-	s.until("stopping when the current trial has ended")
-	if code := s.wait(); code != exitOK {
+	s.until("stopping when the current trials have ended")
+	if code := s.wait(); code != cli.ExitOK {
 		t.Errorf("exit status %d", code)
 	}
 	s = p.serve("--store", "results.db")

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 )
 
@@ -29,7 +30,7 @@ func TestServeArguments(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%q, want %q", got, c.want)
 		}
-		cmd := runCommand(&environment{})
+		cmd := runCommand(&cli.Environment{})
 		if err := cmd.ParseFlags(got[1:]); err != nil || cmd.Flags().NArg() > 0 {
 			t.Errorf("%q: %v, %q", got, err, cmd.Flags().Args())
 		}

@@ -12,8 +12,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -25,19 +27,19 @@ import (
 )
 
 type showOptions struct {
-	outputOptions
+	cli.OutputOptions
 	text    string // name of the workload whose text is printed
 	picture string
 	figures bool
 }
 
-func showCommand(env *environment) *cobra.Command {
+func showCommand(env *cli.Environment) *cobra.Command {
 	o := &showOptions{}
 	cmd := &cobra.Command{
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
-the newest that has ended. A terminal gets the answer: who is fastest, by how much, how
+the one that started last, of those that have ended. A terminal gets the answer: who is fastest, by how much, how
 sure that is, and warnings. --full prints every table, as in files and pipes.
 
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
@@ -49,18 +51,18 @@ unknown name lists the pictures. With -o run3.html, show writes the same page as
 Several runs must be of the same work on several machines. Show says which results are
 the same on all of them and which are opposite.`,
 		Example: "  sqlite3perf show last\n  sqlite3perf show last --full\n  sqlite3perf show 3 --workload simple > simple.yaml\n  sqlite3perf show 3 -o run3.csv\n  sqlite3perf show 3 -o run3.html\n  sqlite3perf show 4 5 6\n  sqlite3perf show 3 --chart summary -o summary.png",
-		Args:    arguments(1, -1, "the run"),
+		Args:    cli.Arguments(1, -1, "the run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`")
-	o.addFullFlag(f)
+	o.AddFullFlag(f)
 	addFiguresFlag(f, &o.figures)
-	addStoreFlag(f, &o.store)
+	cli.AddStoreFlag(f, &o.Store)
 	f.StringVar(&o.picture, "chart", "", "one picture of the run's page, by its `name`")
-	o.addFlags(f)
+	o.AddFlags(f)
 	formats := slices.Concat(report.Formats(), report.PictureFormats())
-	o.setFormats("how results are printed", formats, func(format string) error {
+	o.SetFormats("how results are printed", formats, func(format string) error {
 		if !slices.Contains(formats, format) {
 			return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
 		}
@@ -69,69 +71,69 @@ the same on all of them and which are opposite.`,
 	return cmd
 }
 
-func (o *showOptions) show(ctx context.Context, env *environment, args []string) error {
-	if o.text != "" && (o.file != "" || o.asked.Changed) {
-		return usagef("--workload prints a text to standard output: leave out --output and --format")
+func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []string) error {
+	if o.text != "" && (o.File != "" || o.Asked.Changed) {
+		return cli.Usagef("--workload prints a text to standard output: leave out --output and --format")
 	}
-	if o.picture != "" && o.file == "" && !typed(o.asked) {
-		o.format = "svg"
+	if o.picture != "" && o.File == "" && !cli.Typed(o.Asked) {
+		o.Format = "svg"
 	}
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return err
 	}
-	isPicture := slices.Contains(report.PictureFormats(), o.format)
+	isPicture := slices.Contains(report.PictureFormats(), o.Format)
 	switch {
 	case o.picture != "" && !isPicture:
-		return usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.format, document.Or(report.PictureFormats()))
-	case o.format == "png" && o.file == "" && env.stdoutWidth > 0:
-		return usagef("--format png: a terminal does not show it: name a file with -o")
+		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats()))
+	case o.Format == "png" && o.File == "" && env.StdoutWidth > 0:
+		return cli.Usagef("--format png: a terminal does not show it: name a file with -o")
 	case len(args) > 1 && (o.text != "" || o.picture != ""):
-		return usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
+		return cli.Usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
 	case len(args) > 1:
-		return showMachines(ctx, env, &o.outputOptions, args)
+		return showMachines(ctx, env, &o.OutputOptions, args)
 	}
-	run, err := storedRun(ctx, env, o.store, args[0], false)
+	run, err := storedRun(ctx, env, o.Store, args[0], false)
 	if err != nil {
 		return err
 	}
 	if o.text != "" {
 		return writeWorkload(env, run, o.text)
 	}
-	a := stats.Analyze(run, floorDriver)
+	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {
-		q, err := o.asksFor(run, o.figures)
+		q, err := asksFor(&o.OutputOptions, run, o.figures)
 		if err != nil {
 			return err
 		}
 		if q != nil {
-			return q.show(ctx, env, &o.outputOptions, a)
+			return q.show(ctx, env, &o.OutputOptions, a)
 		}
 	}
 	if isPicture {
-		return writePicture(env, &o.outputOptions, a, o.picture)
+		return writePicture(env, &o.OutputOptions, a, o.picture)
 	}
 	if run.Profiles != nil {
-		if err := profile.Formats.Check(o.format); err != nil {
-			return usagef("run %d has profiles instead of samples: %w", run.ID, err)
+		if err := profile.Formats.Check(o.Format); err != nil {
+			return cli.Usagef("run %d has profiles instead of samples: %w", run.ID, err)
 		}
 	}
-	return write(env, &o.outputOptions, a)
+	return write(env, &o.OutputOptions, a)
 }
 
-func showMachines(ctx context.Context, env *environment, o *outputOptions, refs []string) error {
-	if err := machines.Formats.Check(o.format); err != nil {
-		return usagef("--format %s has one run: want %s for several", o.format, strings.Join(machines.Formats.Names(), ", "))
+func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOptions, refs []string) error {
+	if err := machines.Formats.Check(o.Format); err != nil {
+		return cli.Usagef("--format %s has one run: want %s for several", o.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
 	var list []*hosted
 	ids, named := map[int64]bool{}, map[string]int{}
 	for _, ref := range refs {
-		a, err := sampled(ctx, env, o.store, ref)
+		a, err := sampled(ctx, env, o.Store, ref)
 		if err != nil {
 			return err
 		}
 		run := a.Run
 		if ids[run.ID] {
-			return usagef("run %d is named twice", run.ID)
+			return cli.Usagef("run %d is named twice", run.ID)
 		}
 		ids[run.ID] = true
 		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: a}
@@ -149,24 +151,24 @@ func showMachines(ctx context.Context, env *environment, o *outputOptions, refs 
 	return writeMachines(env, o, list)
 }
 
-func writePicture(env *environment, o *outputOptions, a *stats.Analysis, name string) error {
+func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis, name string) error {
 	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
 	switch {
 	case err != nil && name == "":
-		return usagef("--format %s: name a picture with --chart: %w", o.format, err)
+		return cli.Usagef("--format %s: name a picture with --chart: %w", o.Format, err)
 	case err != nil:
-		return usagef("--chart %s: %w", name, err)
+		return cli.Usagef("--chart %s: %w", name, err)
 	}
-	return o.print(env, func(w io.Writer, format string, _ document.Options) error {
+	return o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)
-	}, o.again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
+	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
 }
 
 // storedRun loads a run from the store that the user named or from the usual one. ref is its ID or
-// "last", the newest run that has ended or, with unfinished, the newest run. storedRun prints to
+// "last", the run that started last, of those that have ended or, with unfinished, of all. storedRun prints to
 // standard error which parts of the run the store lacks.
-func storedRun(ctx context.Context, env *environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
-	path, err := storePath(storeFile)
+func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
+	path, err := cli.StorePath(storeFile)
 	if err != nil {
 		return nil, err
 	}
@@ -177,22 +179,18 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	defer st.Close()
 	var newest int64
 	if ref == "last" {
-		list, err := st.Latest(ctx, 1)
-		if err != nil {
+		if newest, err = st.Newest(ctx); err != nil {
 			return nil, err
-		}
-		if len(list) > 0 {
-			newest = list[0].ID
 		}
 	}
 	id := newest
 	if !unfinished || newest == 0 {
 		if id, err = st.Resolve(ctx, ref); err != nil {
-			return nil, usageError{err}
+			return nil, cli.WrongUsage(err)
 		}
 	}
-	if newest > id {
-		fmt.Fprintf(env.stderr, "run %d was killed or is being measured: give its number to name it; the last that has ended is run %d\n", newest, id)
+	if newest != 0 && newest != id {
+		fmt.Fprintf(env.Stderr, "run %d was killed or is being measured: give its number to name it; the last that has ended is run %d\n", newest, id)
 	}
 	run, err := st.Load(ctx, id)
 	if err != nil {
@@ -200,7 +198,7 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 	}
 	for _, w := range run.Warnings {
 		if w.Code == result.WarningStore {
-			fmt.Fprintf(env.stderr, "store %s: run %d: %s\n", path, id, w.Message)
+			fmt.Fprintf(env.Stderr, "store %s: run %d: %s\n", path, id, w.Message)
 		}
 	}
 	return run, nil
@@ -209,19 +207,19 @@ func storedRun(ctx context.Context, env *environment, storeFile, ref string, unf
 const reportHint = "want a report such as sqlite3perf run --format json -o base.json writes"
 
 // storedOrReport reads a run from the store or, if side ends in .json, from a JSON report.
-func storedOrReport(ctx context.Context, env *environment, storeFile, side string) (*result.Run, error) {
+func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side string) (*result.Run, error) {
 	if strings.HasSuffix(side, ".json") {
 		f, err := directory.OpenRegular(side)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, usagef("%s: there is no such file: %s", side, reportHint)
+			return nil, cli.Usagef("%s: there is no such file: %s", side, reportHint)
 		}
 		if err != nil {
-			return nil, usagef("%w: %s", err, reportHint)
+			return nil, cli.Usagef("%w: %s", err, reportHint)
 		}
 		defer f.Close()
-		run, err := report.ReadJSON(io.LimitReader(f, maxOwn)) // the JSON of a larger report is cut off, so parsing it fails
+		run, err := report.ReadJSON(io.LimitReader(f, directory.MaxOwn)) // the JSON of a larger report is cut off, so parsing it fails
 		if err != nil {
-			return nil, usagef("%s: %w: %s", side, err, reportHint)
+			return nil, cli.Usagef("%s: %w: %s", side, err, reportHint)
 		}
 		return run, nil
 	}
@@ -236,20 +234,20 @@ func foreign(run *result.Run, named string) bool {
 
 // sampled analyzes a run from the store or a JSON report. It returns an error if the run has no
 // samples.
-func sampled(ctx context.Context, env *environment, storeFile, side string) (*stats.Analysis, error) {
+func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) (*stats.Analysis, error) {
 	run, err := storedOrReport(ctx, env, storeFile, side)
 	if err != nil {
 		return nil, err
 	}
 	if run.Unsampled() != "" {
-		return nil, usagef("run %d has %s instead of samples, so it cannot be compared: name another run; runs lists them", run.ID, run.Unsampled())
+		return nil, cli.Usagef("run %d has %s instead of samples, so it cannot be compared: name another run; runs lists them", run.ID, run.Unsampled())
 	}
-	return stats.Analyze(run, floorDriver), nil
+	return stats.Analyze(run, lab.Floor), nil
 }
 
 // writeWorkload prints the text of a workload exactly as the run read it. The SQL files that the
 // workload names follow, each after a line with its name.
-func writeWorkload(env *environment, run *result.Run, name string) error {
+func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
 	var names []string
 	found := false
 	for _, w := range run.Workloads {
@@ -261,7 +259,7 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 		for _, f := range w.Includes {
 			text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
 		}
-		if _, err := io.WriteString(env.asItIs(), text); err != nil {
+		if _, err := io.WriteString(env.AsItIs(), text); err != nil {
 			return err
 		}
 	}
@@ -271,8 +269,32 @@ func writeWorkload(env *environment, run *result.Run, name string) error {
 	case len(names) == 0:
 		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
 	}
-	return usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
+	return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
 }
 
-// floorDriver is the driver with which all others are compared.
-const floorDriver = "native"
+func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error {
+	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		return report.Write(w, format, a, ofRun(o, env, a, opts))
+	}, o.Again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
+}
+
+// ofRun adds to the options of a report what depends on the run.
+func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, options document.Options) report.Options {
+	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
+	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: cli.ScaleHint, Samples: moreSamples,
+		Compare: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID)), Rest: []document.Hint{
+			{Shows: "all tables", Command: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf show %d --full", a.Run.ID))},
+			{Shows: "pictures", Command: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf report %d", a.Run.ID))},
+			{Shows: "explore", Command: cli.InStore(o.Store, "sqlite3perf serve")},
+		}}
+	opts.Hints.Full, opts.Hints.FullFlag = opts.Hints.Rest[0].Command, "--full"
+	opts.Hints.Further = furtherRounds(o, a)
+	if resumable(a.Run, false) == nil {
+		opts.Hints.Resume = cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
+	}
+	if a.Run.Compares != nil {
+		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 0, document.Hint{Shows: "verdicts", Command: opts.Hints.Compare})
+	}
+	opts.Lines = o.Screen(env)
+	return opts
+}

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -350,7 +351,7 @@ func TestSoakInterruptedProfile(t *testing.T) {
 	s := p.start(args...)
 	s.until("./good: ")
 	s.signal(os.Interrupt)
-	if code := s.wait(); code != 130 || !strings.Contains(s.said.String(), "stopping when the current trial has ended; Ctrl-C again stops at once\n") {
+	if code := s.wait(); code != 130 || !strings.Contains(s.said.String(), "stopping when the current trials have ended; Ctrl-C again stops at once\n") {
 		t.Errorf("exit status %d\n%s", code, s.said.String())
 	}
 	if out := s.stdout.String(); !regexp.MustCompile(`(?m)^\./good +\d+ samples? in \d+ trials?, by `).MatchString(out) {
@@ -570,7 +571,7 @@ func TestReaderGoesAway(t *testing.T) {
 		}
 		err = cmd.Run()
 		write.Close()
-		if code := cmd.ProcessState.ExitCode(); code != exitFailed {
+		if code := cmd.ProcessState.ExitCode(); code != cli.ExitFailed {
 			t.Errorf("%v: exit status %d", err, code)
 		}
 		if want := fmt.Sprintf("broken pipe: sqlite3perf show %d prints it again\n", i+1); !both && !strings.HasSuffix(said.String(), want) {
@@ -609,7 +610,7 @@ func TestInterruptedBuild(t *testing.T) {
 			return err == nil
 		})
 		s.signal(os.Interrupt)
-		if code := s.wait(); code != exitInterrupted || !strings.Contains(s.said.String(), "\nstopping; Ctrl-C again stops at once\n") {
+		if code := s.wait(); code != cli.ExitInterrupted || !strings.Contains(s.said.String(), "\nstopping; Ctrl-C again stops at once\n") {
 			t.Errorf("%v: exit status %d\n%s", args, code, s.said.String())
 		}
 		p.alone()
@@ -632,12 +633,12 @@ func TestInterruptedBuild(t *testing.T) {
 func TestInterruptedSays(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal, 1)
-	env := &environment{interrupted: new(atomic.Bool), catch: func() <-chan os.Signal { return interrupts }}
+	env := &cli.Environment{Interrupted: new(atomic.Bool), Catch: func() <-chan os.Signal { return interrupts }}
 	ended, said := make(chan struct{}), false
-	_, stop, release := env.interruptible(t.Context(), func(string, ...any) {
+	_, stop, release := env.Interruptible(t.Context(), func(string, ...any) {
 		<-ended
 		said = true
-	}, stopping)
+	}, cli.Stopping)
 	interrupts <- os.Interrupt
 	<-stop
 	close(ended)

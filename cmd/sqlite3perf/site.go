@@ -3,21 +3,19 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -41,66 +39,34 @@ const featuresHint = "sqlite3perf drivers --features shows which driver has what
 
 const elsewhereHint = "or name another directory with --dir"
 
-const runDirectory = "sqlite3perf-run-"
-
-func newScratch(dir string) (*process.Scratch, error) {
-	scratch, err := process.NewScratch(dir, runDirectory)
-	if err != nil {
-		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
-	}
-	return scratch, nil
-}
-
-// machineIn returns the machine with dir as the directory for databases. The run's own directory in
-// dir will be gone when users read this.
-func machineIn(m result.Machine, dir string) result.Machine {
-	m.Directory = dir
-	return m
-}
-
-// observed creates a directory for databases in dir, and observes the machine with that directory.
-func observed(dir string) (*process.Scratch, *machine.Observer, error) {
-	scratch, err := newScratch(dir)
-	if err != nil {
-		return nil, nil, err
-	}
-	observer, err := machine.Observe(scratch.Dir)
-	if err != nil {
-		scratch.Remove()
-		return nil, nil, fmt.Errorf("%w: name another directory with --dir", err)
-	}
-	return scratch, observer, nil
-}
-
-// site prepares the machine for what is requested: this machine or, if r.host is set, another one.
-func (env *environment) site(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+// newSite prepares the machine for what is requested: this machine or, if r.host is set, another one.
+func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*site, error) {
 	if r.host != nil {
-		return env.remoteSite(ctx, o, r, show)
+		return remoteSite(ctx, env, o, r, show)
 	}
-	scratch, observer, err := observed(r.dir)
+	scratch, observer, err := cli.Observed(r.dir)
 	if err != nil {
 		return nil, err
 	}
-	slice, _ := time.ParseDuration(os.Getenv("SL"))
-	processes := &lab.Processes{Slice: slice, Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.cpuTime}
+	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	return &site{
-		machine: machineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		machine: cli.MachineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
-			return lab.Prepare(ctx, cases, r.builder, progress)
+			return lab.Prepare(ctx, cases, r.Builder, progress)
 		},
 		needs: processes.CheckNeeds,
 	}, nil
 }
 
-func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *request, show *progress) (*site, error) {
+func remoteSite(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*site, error) {
 	options, err := o.hosts.options(r)
 	if err != nil {
 		return nil, err
 	}
-	options.Say = show.note
+	options.Say = show.Note
 	m, err := host.Connect(ctx, r.host.Name, options)
 	if err != nil {
-		return nil, o.hosts.other.wait(ctx, incompleteError{err}, "")
+		return nil, o.hosts.other.wait(ctx, cli.Incomplete(err), "")
 	}
 	var about result.Machine
 	if r.resumed != nil {
@@ -108,7 +74,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 	}
 	if err == nil {
 		if about, err = m.Open(ctx, host.Place{Dir: o.dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint}); err != nil {
-			err = incompleteError{err}
+			err = cli.Incomplete(err)
 		}
 	}
 	if err := o.hosts.other.wait(ctx, err, m.Boot()); err != nil {
@@ -116,9 +82,9 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 		return nil, err
 	}
 	return &site{
-		machine: about, executor: m, noise: o.hosts.other.noise(m, show.say), remove: m.Close,
+		machine: about, executor: m, noise: o.hosts.other.noise(m, show.Say), remove: m.Close,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
-			return ofHost(m.Prepare(ctx, cases, r.builder, progress))
+			return ofHost(m.Prepare(ctx, cases, r.Builder, progress))
 		},
 		needs: func(ctx context.Context, cases []*lab.Case) error { return ofHost(m.CheckNeeds(ctx, cases)) },
 	}, nil
@@ -127,7 +93,7 @@ func (env *environment) remoteSite(ctx context.Context, o *runOptions, r *reques
 // ofHost gives errors of another machine the exit status of a run that measured nothing.
 func ofHost(err error) error {
 	if _, ok := errors.AsType[*host.Error](err); ok {
-		return incompleteError{err}
+		return cli.Incomplete(err)
 	}
 	return err
 }
@@ -138,9 +104,9 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 	used, err := m.InUse(ctx, dir)
 	switch {
 	case err != nil:
-		return incompleteError{err}
+		return cli.Incomplete(err)
 	case used:
-		return usagef("run %d: something is being measured in %s on %s: wait until that has ended (if its connection was lost, that takes up to %v)",
+		return cli.Usagef("run %d: something is being measured in %s on %s: wait until that has ended (if its connection was lost, that takes up to %v)",
 			run.ID, document.Line(run.Machine.Directory), document.Line(run.Host.Name), host.Silence)
 	}
 	return nil
@@ -155,8 +121,8 @@ type hostOptions struct {
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.names, "hosts", nil, "other machines to measure on, named as for ssh: pi,user@nvme; same plan and seed on each (--dir is then a directory there)")
 	f.StringVar(&o.ssh, "ssh", "ssh", "the SSH `client` for --hosts, with its options, such as 'ssh -F file'")
-	reaching(f, executes, "hosts", "ssh")
-	grouped(f, groupWhere, "hosts", "ssh")
+	cli.Reaching(f, cli.Executes, "hosts", "ssh")
+	cli.Grouped(f, cli.GroupWhere, "hosts", "ssh")
 }
 
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }
@@ -165,49 +131,49 @@ func (o *hostOptions) asked() bool { return len(o.names) > 0 }
 func (o *runOptions) checkHosts(r *request) error {
 	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
 		if f != nil && f.Changed {
-			return usagef("--hosts names none: want names as for ssh, such as pi,user@nvme, or leave it out")
+			return cli.Usagef("--hosts names none: want names as for ssh, such as pi,user@nvme, or leave it out")
 		}
 		return nil
 	}
 	var err error
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
-		return usagef("--hosts: %w", err)
+		return cli.Usagef("--hosts: %w", err)
 	}
 	client := strings.Fields(o.hosts.ssh)
 	if len(client) == 0 {
-		return usagef("--ssh names no client: want such as ssh, or leave it out")
+		return cli.Usagef("--ssh names no client: want such as ssh, or leave it out")
 	}
 	if _, err := exec.LookPath(client[0]); err != nil {
-		return usagef("--hosts: there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client), or name yours with --ssh", client[0])
+		return cli.Usagef("--hosts: there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client), or name yours with --ssh", client[0])
 	}
 	if err := host.Check(r.cases); err != nil {
-		return usagef("--hosts: %w", err)
+		return cli.Usagef("--hosts: %w", err)
 	}
 	if len(o.hosts.names) == 1 {
 		r.host = &result.Host{Name: o.hosts.names[0]}
 		return nil
 	}
-	if err := machines.Formats.Check(o.output.format); err != nil {
-		return usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.format, strings.Join(machines.Formats.Names(), ", "))
+	if err := machines.Formats.Check(o.output.Format); err != nil {
+		return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
-	if o.page.file != "" {
-		return usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.flag)
+	if o.page.File != "" {
+		return cli.Usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.Flag)
 	}
 	return nil
 }
 
 func (o *hostOptions) options(r *request) (*host.Options, error) {
 	executable, err := os.Executable()
-	return &host.Options{SSH: strings.Fields(o.ssh), Version: version(), Executable: executable,
+	return &host.Options{SSH: strings.Fields(o.ssh), Version: cli.Version(), Executable: executable,
 		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
-			return buildFor(ctx, r.builder.Source, goos, goarch)
+			return buildFor(ctx, r.Builder.Source, goos, goarch)
 		}}, err
 }
 
 // buildFor builds this command for another platform. It returns "" if source is not a clone with
 // the command's sources.
 func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
-	if !isDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
+	if !cli.IsDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil
 	}
 	scratch, err := process.NewTemporary()
@@ -223,19 +189,19 @@ func buildFor(ctx context.Context, source build.Source, goos, goarch string) (pa
 }
 
 // hostAgentCommand is the command that --hosts starts on other machines. It is not for users.
-func hostAgentCommand(env *environment) *cobra.Command {
+func hostAgentCommand(env *cli.Environment) *cobra.Command {
 	return &cobra.Command{
 		Use:     host.AgentCommand,
 		Short:   "Measure here what a sqlite3perf on another machine asks for",
 		Long:    "Host-agent is what run --hosts starts on other machines. It answers requests on standard\ninput until there are no more.",
 		Example: "  sqlite3perf " + host.AgentCommand,
 		Hidden:  true,
-		Args:    arguments(0, 0, ""),
+		Args:    cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			env.outliveReaders() // after a lost connection, the command must first remove what it created
+			env.OutliveReaders() // after a lost connection, the command must first remove what it created
 			ctx, cancel := context.WithCancel(cmd.Context())
 			defer cancel()
-			interrupts := env.catch()
+			interrupts := env.Catch()
 			go func() {
 				select {
 				case <-interrupts:
@@ -243,8 +209,8 @@ func hostAgentCommand(env *environment) *cobra.Command {
 				case <-ctx.Done():
 				}
 			}()
-			agent := &host.Agent{Version: version(), DirectoryPrefix: runDirectory}
-			return agent.Serve(ctx, os.Stdin, env.rawOut)
+			agent := &host.Agent{Version: cli.Version(), DirectoryPrefix: cli.RunDirectory}
+			return agent.Serve(ctx, os.Stdin, env.RawOut)
 		},
 	}
 }

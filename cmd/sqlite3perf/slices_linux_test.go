@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -37,9 +38,9 @@ func BenchmarkSlices(b *testing.B) {
 	if err := flags.Parse([]string{"--quiet", "--store", filepath.Join(dir, "results.db"), "--workloads", "simple,point-read,read-write,many,group-by,analytics"}); err != nil {
 		b.Fatal(err)
 	}
-	r, err := o.check(b.Context(), &environment{})
+	r, err := o.check(b.Context(), &cli.Environment{})
 	if err == nil {
-		err = lab.Prepare(b.Context(), r.cases, r.builder, quietly{})
+		err = lab.Prepare(b.Context(), r.cases, r.Builder, quietly{})
 	}
 	if err != nil {
 		b.Fatal(err)

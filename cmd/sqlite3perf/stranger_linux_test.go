@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -35,11 +36,11 @@ var evil = []string{
 func strangersRun(t *testing.T, change func(*result.Run), drivers ...string) *result.Run {
 	t.Helper()
 	w := builtinKept(t, "simple")
-	usual, err := databasesDirectory("")
+	usual, err := cli.DatabasesDirectory("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &result.Run{Version: version(), Command: []string{"run"}, Started: time.Now(), Scale: "quick", Seed: 7, Workloads: []result.Workload{w},
+	r := &result.Run{Version: cli.Version(), Command: []string{"run"}, Started: time.Now(), Scale: "quick", Seed: 7, Workloads: []result.Workload{w},
 		Schedule: &result.Schedule{Rounds: 8}, Machine: result.Machine{Directory: usual}}
 	for i, d := range append(drivers, "modernc") {
 		c := result.Case{ID: i + 1, Workload: w.Name, WorkloadSHA256: w.SHA256, Driver: d, Scale: "quick", Phases: []string{"insert"}}
@@ -124,7 +125,7 @@ func TestStrangersStore(t *testing.T) {
 		db := fmt.Sprintf("refused%d.db", n)
 		strangersStore(t, db, r)
 		said, code := stderrOf(t, "run", "--resume", "1", "--store", db)
-		if code != exitUsage || !strings.Contains(said, want) || strings.Contains(said, program) {
+		if code != cli.ExitUsage || !strings.Contains(said, want) || strings.Contains(said, program) {
 			t.Errorf("exit status %d, want %q:\n%s", code, want, said)
 		}
 	}
@@ -137,7 +138,7 @@ func TestStrangersStore(t *testing.T) {
 	if err := os.WriteFile("theirs.json", report, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if said, code := stderrOf(t, "merge", "theirs.db", "--store", "merged.db"); code != exitOK {
+	if said, code := stderrOf(t, "merge", "theirs.db", "--store", "merged.db"); code != cli.ExitOK {
 		t.Fatal(said)
 	}
 	if err := os.MkdirAll(".home", 0o755); err != nil { // this directory contains the user's own store
@@ -171,7 +172,7 @@ var takeWorkloads = [][]string{
 
 // TestEveryCommandGetsStrangersWorkloads checks that takeWorkloads leaves out no command.
 func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
-	for _, c := range rootCommand(&environment{}).Commands() {
+	for _, c := range rootCommand(&cli.Environment{}).Commands() {
 		takes := c.Flags().Lookup("workloads") != nil && c.Name() != "serve"
 		if takes != slices.ContainsFunc(takeWorkloads, func(args []string) bool { return args[0] == c.Name() }) {
 			t.Errorf("%s: --workloads is %v, and takeWorkloads says otherwise", c.Name(), takes)
@@ -224,7 +225,7 @@ func TestStrangersWorkload(t *testing.T) {
 	refused := func(args ...string) {
 		t.Helper()
 		said, code := stderrOf(t, args...)
-		if code != exitUsage || !strings.Contains(said, "--allow-files if you trust the workload") {
+		if code != cli.ExitUsage || !strings.Contains(said, "--allow-files if you trust the workload") {
 			t.Errorf("%q: exit status %d: %s", args, code, said)
 		}
 	}
@@ -236,12 +237,12 @@ func TestStrangersWorkload(t *testing.T) {
 		}
 	}
 	for name := range evil {
-		if err := os.WriteFile(localConfig, []byte("workloads: ./"+name+".yaml\n"), 0o644); err != nil {
+		if err := os.WriteFile(cli.LocalConfig, []byte("workloads: ./"+name+".yaml\n"), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		refused("run", "--drivers", "modernc")
 	}
-	os.Remove(localConfig)
+	os.Remove(cli.LocalConfig)
 	if after := namesIn(t, "."); !slices.Equal(names, after) {
 		t.Errorf("files before %q and after %q", names, after)
 	}
@@ -427,7 +428,7 @@ func readOrRefused(t *testing.T, data []byte, args ...string) (read bool) {
 			}
 		}()
 		said, code := stderrOf(t, args...)
-		if read = code == exitOK || code == exitIncomplete; !read && strings.Count(said, "\n") != 1 {
+		if read = code == cli.ExitOK || code == cli.ExitIncomplete; !read && strings.Count(said, "\n") != 1 {
 			done <- "it says " + said
 		}
 		done <- ""

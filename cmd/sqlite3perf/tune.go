@@ -13,7 +13,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -25,9 +27,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func tuneCommand(env *environment) *cobra.Command {
+func tuneCommand(env *cli.Environment) *cobra.Command {
 	o := &tuneOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "tune",
 		Short: "Search for the settings that are worth setting for a workload",
 		Long: `Tune searches for the settings that make a workload faster on a driver. For each it
@@ -49,7 +51,7 @@ run in the store. The last run has the answer: sqlite3perf show last prints it a
   sqlite3perf tune --workloads ./mine.yaml --drivers modernc -o tune.html
   sqlite3perf tune --workloads read-write --drivers mattn --durability same
   sqlite3perf tune --workloads ./mine.yaml --drivers mattn --phase query --set synchronous=full`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return tuneSettings(cmd.Context(), env, o) },
 	})
 }
@@ -80,51 +82,51 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	o.addTimeFlag(f, 3*time.Minute, "time for the search, without building the worker; the best settings are confirmed even if that takes longer")
 	o.addSeedFlag(f)
 	f.StringVar(&o.leastGain, "least-gain", "2%", "a setting must gain at least this `share` of the time")
-	renamed(f, "precision", "least-gain")
-	grouped(f, groupWhat, "drivers", "durability", "settings", "phase", "least-gain")
+	cli.Renamed(f, "precision", "least-gain")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "durability", "settings", "phase", "least-gain")
 	o.addPlaceFlags(f)
-	o.output.addFullFlag(f)
-	o.output.setFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how the answer is printed", tune.Formats.Names(), tune.Formats.Check)
 }
 
-func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
-	if err := o.output.checkFormat(); err != nil {
+func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) error {
+	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
-	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.now}
+	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.Now}
 	most, ok := mostLost[o.durability]
 	if !ok {
-		return usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
+		return cli.Usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
 	}
 	s.Most = most
-	gain, err := share("--least-gain", o.leastGain)
+	gain, err := cli.Share("--least-gain", o.leastGain)
 	if err != nil {
 		return err
 	}
 	s.Margin = gain
 	if o.flags.Changed("settings") && len(o.settings) == 0 {
-		return usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
+		return cli.Usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
 	}
 	for _, name := range o.settings {
 		if !slices.Contains(tune.Names, name) {
-			return usagef("--settings %s: tune does not search it: %s", name, driver.Suggest(name, tune.Names))
+			return cli.Usagef("--settings %s: tune does not search it: %s", name, driver.Suggest(name, tune.Names))
 		}
 	}
 	if len(o.drivers) == 0 {
-		return usagef("which driver? Name one, as in --drivers modernc")
+		return cli.Usagef("which driver? Name one, as in --drivers modernc")
 	}
 	given, fixed, err := o.given()
 	if err != nil {
 		return err
 	}
 	o.set = fixed
-	show := newProgress(env, o.quiet)
+	show := cli.NewProgress(env, o.quiet)
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
 	}
 	if n := len(r.matrix.Drivers); n > 1 {
-		return usagef("--drivers names %d drivers: tune searches the settings of one", n)
+		return cli.Usagef("--drivers names %d drivers: tune searches the settings of one", n)
 	}
 	if err := checkPhase(o.phase, r.cases); err != nil {
 		return err
@@ -132,13 +134,13 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	for name, values := range given {
 		for _, v := range values {
 			if _, err := withSettings(r.cases, driver.Settings{name: v}); err != nil {
-				return usagef("--set %s: %w", name, err)
+				return cli.Usagef("--set %s: %w", name, err)
 			}
 		}
 	}
-	r.keepsTime = typed(o.flags.Lookup("time"))
-	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.note}
-	s.Needs = func(n tune.Need) { show.note("%s", needWords(n, o.time)) }
+	r.keepsTime = cli.Typed(o.flags.Lookup("time"))
+	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.Note}
+	s.Needs = func(n tune.Need) { show.Note("%s", needWords(n, o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
@@ -147,7 +149,7 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
-		return incompleteError{fmt.Errorf("%w: tune needs a workload that works: sqlite3perf run shows what fails", base)}
+		return cli.Incomplete(fmt.Errorf("%w: tune needs a workload that works: sqlite3perf run shows what fails", base))
 	}
 	if len(found.Races) == 0 {
 		return failure
@@ -156,14 +158,14 @@ func tuneSettings(ctx context.Context, env *environment, o *tuneOptions) error {
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	keepAnswer(ctx, env, r.storePath, answer.Run(), answer)
-	return cmp.Or(failure, o.output.printAnswer(env, tuningWriter(&o.output, answer), showAgain(answer.Run())))
+	cli.KeepAnswer(ctx, env, r.storePath, answer.Run(), answer)
+	return cmp.Or(failure, o.output.PrintAnswer(env, tuningWriter(&o.output, answer), cli.ShowAgain(answer.Run())))
 }
 
-func tuningWriter(o *outputOptions, t tune.Tuning) answerWriter {
+func tuningWriter(o *cli.OutputOptions, t tune.Tuning) cli.AnswerWriter {
 	t.Flag = "--set"
 	return func(w io.Writer, format string, opts document.Options) error {
-		opts.Hints.Rest = append(opts.Hints.Rest, document.Hint{Shows: "last race", Command: inStore(o.store, showAgain(t.Run())+" "+figuresFlag+" --full")})
+		opts.Hints.Rest = append(opts.Hints.Rest, document.Hint{Shows: "last race", Command: cli.InStore(o.Store, cli.ShowAgain(t.Run())+" "+figuresFlag+" --full")})
 		return tune.Formats.Write(w, format, t, opts)
 	}
 }
@@ -177,7 +179,7 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 			fixed = append(fixed, entry)
 			continue
 		}
-		err := eachList("--set", []string{entry}, func(name, value string) error {
+		err := cli.EachList("--set", []string{entry}, func(name, value string) error {
 			v, err := driver.ParseSetting(name, value)
 			if err != nil {
 				return err
@@ -185,18 +187,16 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 			if !slices.Contains(tune.Names, name) {
 				return fmt.Errorf("tune does not search %s: give it one value; several can be given to %s", name, strings.Join(tune.Names, ", "))
 			}
-			if !slices.Contains(tried[name], v) {
-				tried[name] = append(tried[name], v)
-			}
+			tried[name] = distinct.Append(tried[name], v)
 			return nil
 		})
 		if err != nil {
-			return nil, nil, usageError{err}
+			return nil, nil, cli.WrongUsage(err)
 		}
 	}
 	for _, entry := range fixed {
 		if name, _, _ := strings.Cut(entry, "="); tried[strings.TrimSpace(name)] != nil {
-			return nil, nil, usagef("--set %s: it is given once with one value and once with several: leave one of them out", strings.TrimSpace(name))
+			return nil, nil, cli.Usagef("--set %s: it is given once with one value and once with several: leave one of them out", strings.TrimSpace(name))
 		}
 	}
 	return tried, fixed, nil
@@ -234,7 +234,7 @@ func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
 }
 
 type candidateRuns struct {
-	env  *environment
+	env  *cli.Environment
 	o    *runOptions
 	r    *request
 	note func(format string, args ...any)
@@ -291,7 +291,7 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 
 func needWords(n tune.Need, limit time.Duration) string {
 	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
-		roughly(n.Trial), document.Counted(n.Values, "value"), roughly(n.Time))
+		cli.Roughly(n.Trial), document.Counted(n.Values, "value"), cli.Roughly(n.Time))
 	if n.Time <= limit {
 		return words
 	}
@@ -329,11 +329,11 @@ func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Tol
 		return nil, err
 	}
 	ref := t.r.cases[0].Ref
-	worker, _, err := t.r.builder.Worker(ctx, ref, nil)
+	worker, _, err := t.r.Builder.Worker(ctx, ref, nil)
 	if err != nil {
 		return nil, err
 	}
-	scratch, err := newScratch(t.r.dir)
+	scratch, err := cli.NewScratch(t.r.dir)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -12,8 +13,8 @@ import (
 // spelling of data source names, one also needs a call, and one has no data source names.
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
-	var o workerOptions
-	shop, err := o.workshop()
+	var o cli.WorkerOptions
+	shop, err := o.Workshop()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,11 +24,11 @@ func TestSpellSettings(t *testing.T) {
 		"mattn":   `sql.Open("sqlite3", dsn) with file:app.db?_txlock=immediate&_journal_mode=wal; and in code (ConnectHook of a sqlite3.SQLiteDriver that is registered under another name): PRAGMA mmap_size=1048576`,
 		"native":  "PRAGMA journal_mode=wal on each new connection; PRAGMA mmap_size=1048576 on each new connection; begin transactions that write with BEGIN IMMEDIATE",
 	} {
-		refs, err := shop.refs(t.Context(), name)
+		refs, err := shop.Refs(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := &candidateRuns{o: &runOptions{quiet: true}, r: &request{workshop: shop, dir: t.TempDir(), cases: []*lab.Case{{Ref: refs[0]}}}}
+		c := &candidateRuns{o: &runOptions{quiet: true}, r: &request{Workshop: shop, dir: t.TempDir(), cases: []*lab.Case{{Ref: refs[0]}}}}
 		list := c.spell(t.Context(), []driver.Settings{set})
 		if len(list) != 1 {
 			t.Errorf("%s: %d spellings", name, len(list))

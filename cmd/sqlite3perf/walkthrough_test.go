@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -138,8 +139,8 @@ func replayedEverywhere(t *testing.T, shop string, env []string) {
 	cmd.Dir, cmd.Env, cmd.Stderr = shop, append(os.Environ(), env...), &stderr
 	out, err := cmd.Output()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitIncomplete {
-		t.Fatalf("%v, want exit status %d: python and sqinn cannot replay\n%s", err, exitIncomplete, stderr.String())
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitIncomplete {
+		t.Fatalf("%v, want exit status %d: python and sqinn cannot replay\n%s", err, cli.ExitIncomplete, stderr.String())
 	}
 	j, err := load(out)
 	if err != nil {

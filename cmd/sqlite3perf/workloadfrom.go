@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -28,7 +29,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-func workloadCommand(env *environment) *cobra.Command {
+func workloadCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "workload",
 		Short:   "Make a workload: from a database of yours",
@@ -36,12 +37,12 @@ func workloadCommand(env *environment) *cobra.Command {
 		Example: "  sqlite3perf workload from app.db -o mine.yaml",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case len(args) > 0 && isWorkload(args[0]):
-				return usagef("unexpected argument %q: sqlite3perf workloads %[1]s explains it", args[0])
-			case len(args) > 0 && isDatabase(args[0]):
-				return databaseHere(cmd, args[0])
+			case len(args) > 0 && cli.IsWorkload(args[0]):
+				return cli.Usagef("unexpected argument %q: sqlite3perf workloads %[1]s explains it", args[0])
+			case len(args) > 0 && cli.IsDatabase(args[0]):
+				return cli.DatabaseHere(cmd, args[0])
 			}
-			return arguments(0, 0, "")(cmd, args)
+			return cli.Arguments(0, 0, "")(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -60,7 +61,7 @@ type fromOptions struct {
 	quiet      bool
 }
 
-func workloadFromCommand(env *environment) *cobra.Command {
+func workloadFromCommand(env *cli.Environment) *cobra.Command {
 	o := &fromOptions{}
 	cmd := &cobra.Command{
 		Use:   "from DATABASE",
@@ -78,7 +79,7 @@ texts, and small integers with their frequencies.`,
 		Example: `  sqlite3perf workload from app.db -o mine.yaml
   sqlite3perf workload from app.db -o mine.yaml --rows 10%
   sqlite3perf run --workloads ./mine.yaml --drivers mattn,modernc`,
-		Args: arguments(1, 1, "the database"),
+		Args: cli.Arguments(1, 1, "the database"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			share, err := o.check(args[0])
 			if err != nil {
@@ -93,10 +94,10 @@ texts, and small integers with their frequencies.`,
 	f.BoolVar(&o.keepValues, "keep-values", false, "keep values: literals of the schema, exact ranges, and texts and numbers of columns with few")
 	f.BoolVar(&o.noCompare, "no-compare", false, "do not load the imitation to compare it with the database")
 	f.StringVar(&o.keep, "keep", "", "also write the imitation to a new `file`, a database")
-	reaching(f, reveals, "keep-values")
-	reaching(f, writes, "keep")
+	cli.Reaching(f, cli.Reveals, "keep-values")
+	cli.Reaching(f, cli.Writes, "keep")
 	f.BoolVar(&o.force, "force", false, "also replace a file that workload from did not write, or that has changed")
-	reaching(f, overwrites, "force")
+	cli.Reaching(f, cli.Overwrites, "force")
 	f.StringVar(&o.format, "format", "text", "how the comparison is printed: text or json")
 	f.BoolVar(&o.quiet, "quiet", false, "show no progress")
 	return cmd
@@ -106,23 +107,23 @@ func (o *fromOptions) check(database string) (float64, error) {
 	number, percent := strings.CutSuffix(o.rows, "%")
 	share, err := strconv.ParseFloat(number, 64)
 	if err != nil || !percent || !(share > 0 && share <= 100) {
-		return 0, usagef("--rows is %q: want a share, such as 10%%, up to 100%%", o.rows)
+		return 0, cli.Usagef("--rows is %q: want a share, such as 10%%, up to 100%%", o.rows)
 	}
 	if o.format != "text" && o.format != "json" {
-		return 0, usagef("--format is %q: want text or json", o.format)
+		return 0, cli.Usagef("--format is %q: want text or json", o.format)
 	}
 	if err := snapshot.Check(database); err != nil {
-		return 0, usagef("database %s: %w", database, err)
+		return 0, cli.Usagef("database %s: %w", database, err)
 	}
 	switch {
 	case o.keep == "":
 	case o.noCompare:
-		return 0, usagef("--keep and --no-compare: the imitation is loaded only to be compared: leave one of them out")
+		return 0, cli.Usagef("--keep and --no-compare: the imitation is loaded only to be compared: leave one of them out")
 	default:
 		if _, err := os.Lstat(o.keep); err == nil {
-			return 0, usagef("--keep %s exists: name a new file", o.keep)
+			return 0, cli.Usagef("--keep %s exists: name a new file", o.keep)
 		}
-		if err := (&outputOptions{file: o.keep, flag: "--keep " + o.keep}).checkPlace(); err != nil {
+		if err := (&cli.OutputOptions{File: o.keep, Flag: "--keep " + o.keep}).CheckPlace(); err != nil {
 			return 0, err
 		}
 	}
@@ -130,33 +131,33 @@ func (o *fromOptions) check(database string) (float64, error) {
 		return share / 100, nil
 	}
 	if ext := filepath.Ext(o.file); ext != ".yaml" && ext != ".yml" {
-		return 0, usagef("-o %s: a workload's file ends in .yaml: want such as mine.yaml", o.file)
+		return 0, cli.Usagef("-o %s: a workload's file ends in .yaml: want such as mine.yaml", o.file)
 	}
-	if sameFile(o.file, database) {
-		return 0, usagef("-o %s is the database: name another file", o.file)
+	if cli.SameFile(o.file, database) {
+		return 0, cli.Usagef("-o %s is the database: name another file", o.file)
 	}
-	if err := o.output().checkPlace(); err != nil {
+	if err := o.output().CheckPlace(); err != nil {
 		return 0, err
 	}
 	if !o.force && !replaceable(o.file) {
-		return 0, usagef("-o %s exists, and workload from did not write it, or it has been changed: name another file, or replace it with --force", o.file)
+		return 0, cli.Usagef("-o %s exists, and workload from did not write it, or it has been changed: name another file, or replace it with --force", o.file)
 	}
 	return share / 100, nil
 }
 
-func (o *fromOptions) output() *outputOptions { return &outputOptions{file: o.file} }
+func (o *fromOptions) output() *cli.OutputOptions { return &cli.OutputOptions{File: o.file} }
 
 // seal is the beginning of the last line of a workload that the command "workload from" wrote. The
 // hash of the text follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
 // sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
-func sealed(text string) string { return text + seal + sumOf([]byte(text)) + "\n" }
+func sealed(text string) string { return text + seal + directory.Sum([]byte(text)) + "\n" }
 
 // replaceable reports whether a file does not exist, or has not changed since the command
 // "workload from" wrote it.
 func replaceable(file string) bool {
-	data, err := directory.ReadRegular(file, maxOwn)
+	data, err := directory.ReadRegular(file, directory.MaxOwn)
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}
@@ -164,17 +165,17 @@ func replaceable(file string) bool {
 	return string(data) == sealed(text)
 }
 
-func (o *fromOptions) run(ctx context.Context, env *environment, database string, share float64) (err error) {
-	d := &display{w: env.stderr, quiet: o.quiet}
-	ctx, stop, release := env.interruptible(ctx, d.say, stopping)
+func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database string, share float64) (err error) {
+	d := cli.NewDisplay(env, o.quiet)
+	ctx, stop, release := env.Interruptible(ctx, d.Say, cli.Stopping)
 	defer release()
-	ctx = until(ctx, stop)
+	ctx = cli.Until(ctx, stop)
 	tell := o.teller(env)
 	defer func() {
-		if interrupted(stop) && err != nil {
+		if cli.Interrupted(stop) && err != nil {
 			tell("")
-			d.say("interrupted: no workload is written")
-			err = statusError(exitInterrupted)
+			d.Say("interrupted: no workload is written")
+			err = cli.StatusError(cli.ExitInterrupted)
 		}
 	}()
 	scratch, err := process.NewTemporary()
@@ -184,10 +185,10 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	defer scratch.Remove()
 	source, err := imitate.Open(ctx, database, scratch.Dir)
 	if errors.Is(err, imitate.ErrNoTables) {
-		return usageError{err}
+		return cli.WrongUsage(err)
 	}
 	if err != nil {
-		return incompleteError{err}
+		return cli.Incomplete(err)
 	}
 	defer func() {
 		if e := source.Close(); err == nil {
@@ -213,14 +214,14 @@ func (o *fromOptions) run(ctx context.Context, env *environment, database string
 	}
 	text := sealed(w.YAML)
 	tell("")
-	out := env.stdout
+	out := env.Stdout
 	if o.file == "" {
-		if _, err := io.WriteString(env.asItIs(), text); err != nil {
+		if _, err := io.WriteString(env.AsItIs(), text); err != nil {
 			return err
 		}
-		out = env.stderr
-	} else if err := o.output().put([]byte(text)); err != nil {
-		return fmt.Errorf("-o %s: %w", o.file, reason(err))
+		out = env.Stderr
+	} else if err := o.output().Put([]byte(text)); err != nil {
+		return fmt.Errorf("-o %s: %w", o.file, directory.Reason(err))
 	}
 	if o.format == "json" {
 		return o.json(out, database, w, c, source)
@@ -234,9 +235,9 @@ func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)
 	}
-	scratch, err := beside(o.keep)
+	scratch, err := process.Beside(o.keep)
 	if err != nil {
-		return nil, fmt.Errorf("--keep %s: %w", o.keep, reason(err))
+		return nil, fmt.Errorf("--keep %s: %w", o.keep, directory.Reason(err))
 	}
 	defer scratch.Remove()
 	file := filepath.Join(scratch.Dir, filepath.Base(o.keep))
@@ -245,7 +246,7 @@ func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved
 		return nil, err
 	}
 	if _, err := os.Lstat(o.keep); err == nil {
-		return nil, usagef("--keep %s exists by now: name a new file", o.keep)
+		return nil, cli.Usagef("--keep %s exists by now: name a new file", o.keep)
 	}
 	if err := os.Rename(file, o.keep); err != nil {
 		return nil, fmt.Errorf("--keep %s: %w", o.keep, err)
@@ -273,23 +274,23 @@ const toldEvery = 10 * time.Second
 
 // teller returns a function that shows the current step: always on a terminal, and elsewhere from
 // time to time if the work takes long.
-func (o *fromOptions) teller(env *environment) func(string) {
+func (o *fromOptions) teller(env *cli.Environment) func(string) {
 	if o.quiet {
 		return func(string) {}
 	}
-	last := env.now()
-	if env.stderrWidth == 0 {
+	last := env.Now()
+	if env.StderrWidth == 0 {
 		return func(what string) {
-			if now := env.now(); what != "" && now.Sub(last) > toldEvery {
+			if now := env.Now(); what != "" && now.Sub(last) > toldEvery {
 				last = now
-				fmt.Fprintln(env.stderr, what)
+				fmt.Fprintln(env.Stderr, what)
 			}
 		}
 	}
 	return func(what string) {
-		if now := env.now(); what == "" || now.Sub(last) > 100*time.Millisecond {
+		if now := env.Now(); what == "" || now.Sub(last) > 100*time.Millisecond {
 			last = now
-			fmt.Fprintf(env.rawErr, "\r\x1b[K%s", abridged(what, env.stderrWidth-1))
+			fmt.Fprintf(env.RawErr, "\r\x1b[K%s", abridged(what, env.StderrWidth-1))
 		}
 	}
 }
@@ -350,7 +351,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 				rows = append(rows, []string{"", "", "", "", "", "imitation: " + abridged(q.Plan[1], 60)})
 			}
 		}
-		if err := printTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
+		if err := document.PrintTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
 			return err
 		}
 	}
@@ -361,7 +362,7 @@ func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, 
 		}
 	}
 	if o.file != "" {
-		command, about := "sqlite3perf run --workloads "+conditions.ShellWord(pathOf(o.file)), ""
+		command, about := "sqlite3perf run --workloads "+conditions.ShellWord(cli.PathOf(o.file)), ""
 		if w.Cut() {
 			command += " --scale full"
 			about = fmt.Sprintf("Without --scale full it is quicker, and no table has more than %s rows.\n", document.Thousands(imitate.QuickRows))
@@ -412,15 +413,6 @@ func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 		}
 	}
 	return list
-}
-
-// pathOf returns the path of a file so that it cannot be mistaken for the name of a built-in
-// workload.
-func pathOf(file string) string {
-	if filepath.IsAbs(file) || strings.HasPrefix(file, ".") {
-		return file
-	}
-	return "./" + filepath.ToSlash(file)
 }
 
 // mean formats a mean number of rows.

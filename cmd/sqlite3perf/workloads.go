@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -25,7 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-func workloadsCommand(env *environment) *cobra.Command {
+func workloadsCommand(env *cli.Environment) *cobra.Command {
 	var language, schema, source, allowFiles bool
 	cmd := &cobra.Command{
 		Use:   "workloads [NAME or FILE]",
@@ -36,19 +36,19 @@ start from a built-in one, or from a database:
   sqlite3perf workloads simple --yaml > mine.yaml
   sqlite3perf workload from app.db -o mine.yaml`,
 		Example: "  sqlite3perf workloads simple\n  sqlite3perf workloads ./mine.yaml\n  sqlite3perf workloads --language",
-		Args:    arguments(0, 1, "the workload"),
+		Args:    cli.Arguments(0, 1, "the workload"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case language:
-				_, err := io.WriteString(env.stdout, workload.LanguageReference())
+				_, err := io.WriteString(env.Stdout, workload.LanguageReference())
 				return err
 			case schema:
-				_, err := env.stdout.Write(workload.Schema)
+				_, err := env.Stdout.Write(workload.Schema)
 				return err
 			case source && len(args) == 0:
-				return usagef("--yaml needs the name of a workload, such as: sqlite3perf workloads simple --yaml")
+				return cli.Usagef("--yaml needs the name of a workload, such as: sqlite3perf workloads simple --yaml")
 			case len(args) == 0:
-				return listWorkloads(env.stdout)
+				return listWorkloads(env.Stdout)
 			}
 			if source {
 				w, err := readWorkload(args[0], allowFiles)
@@ -59,7 +59,7 @@ start from a built-in one, or from a database:
 				if err != nil {
 					return err
 				}
-				_, err = io.WriteString(env.asItIs(), text)
+				_, err = io.WriteString(env.AsItIs(), text)
 				return err
 			}
 			w, err := loadWorkload("", args[0], allowFiles)
@@ -68,27 +68,22 @@ start from a built-in one, or from a database:
 			}
 			resolved, err := w.Plan(workload.Quick, nil)
 			if err != nil {
-				return usagef("workload %s: %w", w.Name, err)
+				return cli.Usagef("workload %s: %w", w.Name, err)
 			}
 			if err := lab.CheckSQL(w, resolved); err != nil {
-				return usageError{err}
+				return cli.WrongUsage(err)
 			}
 			for _, p := range w.Warnings {
-				fmt.Fprintf(env.stderr, "warning: %s\n", document.Line(p.Error()))
+				fmt.Fprintf(env.Stderr, "warning: %s\n", document.Line(p.Error()))
 			}
-			return explain(env.stdout, w, resolved)
+			return explain(env.Stdout, w, resolved)
 		},
 	}
 	cmd.Flags().BoolVar(&language, "language", false, "list what a workload file may say: generators, checks, phases")
 	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of workload files, for an editor")
 	cmd.Flags().BoolVar(&source, "yaml", false, "print the workload's file")
-	addAllowFilesFlag(cmd.Flags(), &allowFiles)
+	cli.AddAllowFilesFlag(cmd.Flags(), &allowFiles)
 	return cmd
-}
-
-func addAllowFilesFlag(f *pflag.FlagSet, value *bool) {
-	f.BoolVar(value, "allow-files", false, "let SQL of workload files use other files: ATTACH, VACUUM INTO, …")
-	reaching(f, reachesOut, "allow-files")
 }
 
 // loadWorkload reads a built-in workload or a file. If the workload begins with a database,
@@ -99,11 +94,11 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 		return w, err
 	}
 	if dir == "" {
-		if dir, err = databasesDirectory(""); err != nil {
+		if dir, err = cli.DatabasesDirectory(""); err != nil {
 			return nil, err
 		}
 	}
-	scratch, err := process.NewScratch(dir, runDirectory)
+	scratch, err := process.NewScratch(dir, cli.RunDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for the copy of %s: %w", w.Database, err)
 	}
@@ -112,17 +107,17 @@ func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error)
 	}
 	s, err := snapshot.Take(context.Background(), w.DatabasePath(), scratch.Dir)
 	if err != nil {
-		return nil, usagef("workload %s: %w", w.Name, err)
+		return nil, cli.Usagef("workload %s: %w", w.Name, err)
 	}
 	if err := w.Begin(context.Background(), s); err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
 	return w, nil
 }
 
 func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
-	if isDatabase(name) {
-		return nil, usagef("%s is a database, not a workload: %s", name, fromDatabase(name))
+	if cli.IsDatabase(name) {
+		return nil, cli.Usagef("%s is a database, not a workload: %s", name, cli.FromDatabase(name))
 	}
 	var options []workload.Option
 	if allowFiles {
@@ -131,10 +126,10 @@ func readWorkload(name string, allowFiles bool) (*workload.Workload, error) {
 	w, err := workload.Load(name, options...)
 	var problems workload.Problems
 	if errors.As(err, &problems) && slices.ContainsFunc(problems, func(p workload.Problem) bool { return p.Outside }) {
-		return nil, usagef("%w, or give --allow-files if you trust the workload", err)
+		return nil, cli.Usagef("%w, or give --allow-files if you trust the workload", err)
 	}
 	if err != nil {
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
 	return w, nil
 }
@@ -149,7 +144,7 @@ func listWorkloads(out io.Writer) error {
 		first, _, _ := strings.Cut(strings.Join(strings.Fields(l.About), " "), ". ")
 		rows = append(rows, []string{name, strings.TrimSuffix(first, ".") + "."})
 	}
-	return printTable(out, "|", rows)
+	return document.PrintTable(out, "|", rows)
 }
 
 // schemaFile matches the line of a workload that names a file with the schema.
@@ -189,13 +184,13 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 		fmt.Fprintf(out, "database:   %s: %s of %s, in pages of %d bytes, %s; SHA-256 %.12s…\n", document.Line(w.Database), document.Bytes(s.Bytes), document.Counted(s.Tables, "table"), s.PageSize, mode, s.SHA256)
 	}
 	if len(w.Settings) > 0 {
-		fmt.Fprintf(out, "settings:   %s\n", words(w.Settings))
+		fmt.Fprintf(out, "settings:   %s\n", cli.Words(w.Settings))
 	}
 	if len(w.Changes) > 0 {
-		fmt.Fprintf(out, "changed to: %s (by the schema)\n", words(w.Changes))
+		fmt.Fprintf(out, "changed to: %s (by the schema)\n", cli.Words(w.Changes))
 	}
 	if unset := w.Unset(w.Settings); len(unset) > 0 {
-		fmt.Fprintf(out, "defaults:   the workload %s; add to settings: {%s}\n", ownDefaults(unset), strings.NewReplacer("=", ": ", " ", ", ").Replace(words(unset)))
+		fmt.Fprintf(out, "defaults:   the workload %s; add to settings: {%s}\n", ownDefaults(unset), strings.NewReplacer("=", ": ", " ", ", ").Replace(cli.Words(unset)))
 	}
 	full, err := w.Plan(workload.Full, nil)
 	if err != nil {
@@ -223,7 +218,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 			timed = "not timed"
 		}
 		if len(p.Changes) > 0 {
-			timed += ", changes " + words(p.Changes)
+			timed += ", changes " + cli.Words(p.Changes)
 		}
 		if c := clients(&quick.Phases[i]); c > 1 {
 			timed += fmt.Sprintf(", %d clients", c)
@@ -233,7 +228,7 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 			statements = append(statements, []string{"does:", quick.Phases[i].Name, abridged(what, 120)})
 		}
 	}
-	return cmp.Or(printTable(out, "|||", phases), printTable(out, "||", statements))
+	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements))
 }
 
 // ownDefaults returns a warning about settings that the workload does not set. It is the
@@ -251,7 +246,7 @@ func sayUnset(cases []*lab.Case, say func(format string, args ...any)) {
 			continue
 		}
 		told[c.Workload] = true
-		say("%s: %s %s; give --set %s", conditions.KindOf(conditions.CaveatUnset).Name, c.Workload, ownDefaults(unset), strings.ReplaceAll(words(unset), " ", " --set "))
+		say("%s: %s %s; give --set %s", conditions.KindOf(conditions.CaveatUnset).Name, c.Workload, ownDefaults(unset), strings.ReplaceAll(cli.Words(unset), " ", " --set "))
 	}
 }
 

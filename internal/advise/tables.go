@@ -8,15 +8,17 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/mod/module"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"golang.org/x/mod/module"
 )
 
 // measuredFacts is the table of the measured figures of each candidate: the recommended ones, to
@@ -31,9 +33,7 @@ func measuredFacts(a Advised) document.Grid {
 	}
 	taken := len(order)
 	for i := range f.Candidates {
-		if !slices.Contains(order, i) {
-			order = append(order, i)
-		}
+		order = distinct.Append(order, i)
 	}
 	tails := slices.ContainsFunc(f.Pairs, func(p recommend.Pair) bool { return p.Tail != nil })
 	ratio := func(s *stats.Summary) string {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/recommend"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -94,7 +95,7 @@ func advicePage(a Advised, o document.Options) document.Document {
 	if p, ok := d[at].(document.Paragraph); ok && p.Quiet {
 		at++ // and the note below the table
 	}
-	return slices.Insert(d, at, document.Blocks(a.pictures())...)
+	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
 
 // pictures returns pictures of the times by which speed is judged: over all tables and in each one
@@ -134,9 +135,7 @@ func adviceOrigin(a *stats.Analysis) document.List {
 	l = append(l, conditions.MachineItems(of.Machine)...)
 	for _, g := range a.Groups {
 		for _, it := range conditions.GroupWarnings(g) {
-			if !slices.Contains(l, it) {
-				l = append(l, it)
-			}
+			l = distinct.Append(l, it)
 		}
 	}
 	return append(l, conditions.RunWarnings(a)...)

@@ -306,7 +306,18 @@ func bisectionPage(b Bisection, o document.Options) document.Document {
 	i := slices.IndexFunc(d, func(x document.Block) bool { _, ok := x.(document.Grid); return ok })
 	p.Behind = document.Document{d[i]}
 	d[i] = p
-	return slices.Insert(d, i, document.Block(document.Heading{Level: 2, Text: "Releases"}))
+	d = slices.Insert(d, i, document.Block(document.Heading{Level: 2, Text: "Releases"}))
+	return document.WithSource(d, conditions.PictureSource(b.measured()...))
+}
+
+// measured returns the first and the last run of a bisection.
+func (b Bisection) measured() (runs []*result.Run) {
+	for _, s := range b.Steps {
+		if s.Analysis != nil {
+			runs = append(runs[:min(len(runs), 1)], s.Analysis.Run)
+		}
+	}
+	return runs
 }
 
 // stepsPicture shows the ratio of each step, ordered by release. ok is false if no step has a

@@ -1,6 +1,10 @@
 package chart
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+)
 
 // Grouped shows bars in groups, such as the published and the measured value of each driver.
 // Bars with the same Name have the same color. Ranks are not shown.
@@ -29,9 +33,7 @@ func (g *Grouped) draw() *canvas {
 		for i := range group.Bars {
 			b := &group.Bars[i]
 			list, rows = append(list, b), append(rows, rowWords{text: b.text(g.Axis)})
-			if !slices.Contains(sides, b.Name) {
-				sides = append(sides, b.Name)
-			}
+			sides = distinct.Append(sides, b.Name)
 		}
 	}
 	if len(list) == 0 {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -13,9 +14,7 @@ import (
 func (c *Clusters) loads() (list []protocol.ClusterLoad) {
 	for _, t := range c.done() {
 		for _, l := range t.Result.Loads {
-			if !slices.Contains(list, l.ClusterLoad) {
-				list = append(list, l.ClusterLoad)
-			}
+			list = distinct.Append(list, l.ClusterLoad)
 		}
 	}
 	return list

@@ -44,7 +44,7 @@ func beware(c *stats.Comparison) (l document.List) {
 // Comparison describes a comparison as a document: the answer, the verdict on each cell, and then
 // how sure that is and where it is from.
 func Comparison(c Compared, o document.Options) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}}
+	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, MachineChanged(c)}
 	g := comparedGrid(c.Comparison)
 	if len(g.Rows) > 0 {
 		d = append(d, g)
@@ -57,7 +57,7 @@ func Comparison(c Compared, o document.Options) document.Document {
 		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
 	}
 	if l := beware(c.Comparison); l != nil {
-		section(1, "how sure that is", l)
+		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Body: document.Document{l.Brief()}}, {Missing: "how sure that is"}}})
 	}
 	if left := leftOut(c, o); left != nil {
 		section(2, "what is too short or left out", left...)
@@ -67,11 +67,15 @@ func Comparison(c Compared, o document.Options) document.Document {
 		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
 	}
 	from.Note(More(o.Hints))
-	measured := "how it was measured"
+	const measured = "how it was measured"
+	forms := []document.Form{{Body: document.Document{from}}}
 	if warnings := slices.DeleteFunc(slices.Clone(from), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
-		measured += ", with " + document.Counted(int64(len(warnings)), "warning")
+		forms = append(forms, document.Form{Body: document.Document{warnings.Brief()}, Missing: measured},
+			document.Form{Missing: measured + ", with " + document.Counted(int64(len(warnings)), "warning")})
+	} else {
+		forms = append(forms, document.Form{Missing: measured})
 	}
-	section(3, measured, from)
+	d = append(d, document.Section{Rank: 3, Forms: forms})
 	if len(g.Rows) > 0 {
 		section(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides))
 	}
@@ -104,6 +108,7 @@ func comparedNote(c Compared) document.Paragraph {
 		failures = " The difference of the shares that failed is within as many points."
 	}
 	words := RatioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
+		" The report of a run has narrower intervals, so the two can disagree." +
 		fmt.Sprintf(" probably: one comparison alone would find it. no difference: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", document.Share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
 	if c.Pairs > 1 {
 		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
@@ -174,11 +179,39 @@ func HowSure(c *stats.Comparison) string {
 }
 
 func howSure(c *stats.Comparison) (l document.List) {
-	l.Note(document.Item{Label: "how sure", Text: HowSure(c)})
+	l.Note(document.Item{Label: "how sure", Text: HowSure(c), Short: [2]string{fmt.Sprintf("chance of a wrong \"slower\" or \"faster\": at most %s", document.Share(stats.Doubt))}})
 	if !c.Interleaved && len(c.Cells) > 0 {
-		l = append(l, document.Item{Label: "beware", Text: "the sides were measured at different times, so ratios include whatever changed on the machine", Alarm: true})
+		l = append(l, conditions.WarningOf(conditions.CaveatTimes))
 	}
 	return l
+}
+
+// MachineChanged warns if between the two runs of a comparison the speed of the machine seems to
+// have changed. It returns nil if not.
+func MachineChanged(c Compared) document.List {
+	reference := floorOf(c.First)
+	ratio, ok := c.Drift(reference)
+	if !ok {
+		return nil
+	}
+	who := "every driver is about"
+	if slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.First.Case.Driver == reference }) {
+		who = reference + ", plain C for comparison, is"
+	}
+	slower := document.SlowerBy(stats.Summary{Median: ratio}) + " in " + c.Comparison.Second
+	return document.List{conditions.WarningOf(conditions.CaveatSpeed, who+" "+document.Than(slower, "in "+c.Comparison.First))}
+}
+
+// floorOf returns the driver that is the floor of a run; "" if the run has none.
+func floorOf(a *stats.Analysis) string {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			if t.IsFloor {
+				return t.Cells[t.Base].Case.Driver
+			}
+		}
+	}
+	return ""
 }
 
 func correctedFor(c *stats.Comparison) string {

@@ -53,6 +53,11 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	for _, w := range warned.Keys {
 		if ids := warned.Of[w]; len(ids) < len(all) {
 			w.Text = fmt.Sprintf("run %d: %s", ids[0], w.Text)
+			for i, s := range w.Short {
+				if s != "" {
+					w.Short[i] = fmt.Sprintf("run %d: %s", ids[0], s)
+				}
+			}
 		}
 		l = append(l, w)
 	}

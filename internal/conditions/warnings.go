@@ -32,6 +32,8 @@ const (
 	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
 	CaveatUnsettled   = "unsettled"   // figures are less precise than requested; Count: figures
 	CaveatSummary     = "no-summary"  // the summary leaves out cells or drivers; Count: cells and drivers left out
+	CaveatSpeed       = "speed"       // between two compared runs, the machine's speed seems to have changed; Count: 1
+	CaveatTimes       = "times"       // the sides of a comparison were measured at different times; Count: 1
 	CaveatLeftOut     = "left-out"    // workloads or drivers were not measured; Count: workloads and drivers
 )
 
@@ -58,6 +60,9 @@ type Kind struct {
 	// if the function that finds it makes the text.
 	Sentence string
 
+	// Short replaces the sentence on a screen that has little room; "" if there is no shorter form.
+	Short string
+
 	// part is not nil for warnings about a noisy machine, all of which share one line. It returns
 	// the text of that line about all warnings of this kind in a few words. rounds is the number of
 	// rounds of the run.
@@ -77,6 +82,10 @@ var Kinds = []Kind{
 	{Code: CaveatEnded, Name: "cut short", Sentence: "%s after %s"},
 	{Code: CaveatUnranked, Name: "not ranked", Sentence: "more operations failed than in other rows%s: %s"},
 	{Code: CaveatErrors, Name: "errors", Sentence: "operations failed for another reason than a lock: %s"},
+	{Code: CaveatSpeed, Name: "speed", Sentence: "%s: the machine probably changed, so the ratios say little about the drivers",
+		Short: "the machine probably changed between the runs"},
+	{Code: CaveatTimes, Name: "beware", Sentence: "the sides were measured at different times, so ratios include whatever changed on the machine",
+		Short: "measured at different times: the machine may have changed"},
 	{Code: CaveatFewRounds, Name: "few rounds", Sentence: "%s fewer than %d rounds, too few to rank them"},
 	{Code: result.WarningUnverified, Name: "unverified", Sentence: "the rows that were written could not be checked: %s"},
 	{Code: CaveatTooShort, Name: "too short", Sentence: "a phase of less than %s is too short to judge a driver by: %s"},
@@ -177,7 +186,7 @@ func kindIndex(code string) int {
 
 // Item returns an item with a warning of this kind.
 func (k *Kind) Item(text string) document.Item {
-	it := document.Item{Label: k.Name, Text: text, Alarm: k.Weight != Mild, Warning: true, Kept: k.Weight == Grave}
+	it := document.Item{Label: k.Name, Text: text, Alarm: k.Weight != Mild, Warning: true, Kept: k.Weight == Grave, Short: [2]string{k.Short}}
 	if k.Code == CaveatRisk {
 		it.Most = -1 // never cut, because a part of a risk could be misread
 	}
@@ -219,6 +228,9 @@ func CaveatItems(list []Caveat) (items document.List) {
 	return items
 }
 
+// noisyAdvice is the end of the line about a noisy machine.
+const noisyAdvice = ": trust ratios more than times"
+
 // noiseItem returns one item for all caveats about a noisy machine.
 func noiseItem(list []Caveat) document.Item {
 	var parts []string
@@ -227,7 +239,8 @@ func noiseItem(list []Caveat) document.Item {
 		parts = append(parts, c.part)
 		mild = mild && KindOf(c.Code).Weight == Mild
 	}
-	return document.Item{Label: Noise, Text: document.And(parts) + ": trust ratios more than times", Alarm: !mild, Warning: true}
+	said := document.And(parts)
+	return document.Item{Label: Noise, Text: said + noisyAdvice, Short: [2]string{said, "the machine was noisy" + noisyAdvice}, Alarm: !mild, Warning: true}
 }
 
 // MachineCaveats returns a caveat for each code and phase of warnings that are about a run and not

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -301,9 +302,7 @@ func (c *comparison) add(s Statement, reason Reason) {
 		c.groups[key] = g
 		c.order = append(c.order, key)
 	}
-	if !slices.Contains(g.Declared, s.Declared) {
-		g.Declared = append(g.Declared, s.Declared)
-	}
+	g.Declared = distinct.Append(g.Declared, s.Declared)
 	last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })
 	if last < 0 {
 		s.Executions = 1

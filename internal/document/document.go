@@ -82,6 +82,12 @@ type Item struct {
 	Brief       bool // a page cuts the text to one line, because the whole text follows elsewhere
 	Warning     bool // a warning; a screen counts those that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out
+
+	// Short has forms of Text, each shorter than the one before; "" is none. On a screen that has room for at
+	// most two lines of Text, the first form that fits replaces a longer Text.
+	Short [2]string
+
+	More Reference // further reading, which only pages link to
 }
 
 // Note adds an item, unless its text is empty.
@@ -89,6 +95,17 @@ func (l *List) Note(i Item) {
 	if i.Text != "" {
 		*l = append(*l, i)
 	}
+}
+
+// Brief returns the list with a line for each item, except for items that are never cut.
+func (l List) Brief() List {
+	l = slices.Clone(l)
+	for i := range l {
+		if l[i].Most >= 0 {
+			l[i].Most = 1
+		}
+	}
+	return l
 }
 
 // Details are blocks that Markdown and pages hide until the reader opens them. Other formats show
@@ -222,6 +239,7 @@ func (d Document) each(line, cell func(string) string) Document {
 			}
 			for i := range b {
 				b[i].Label, b[i].Text = cell(line(b[i].Label)), line(b[i].Text)
+				b[i].Short, b[i].More.Title = [2]string{line(b[i].Short[0]), line(b[i].Short[1])}, line(b[i].More.Title)
 			}
 			out = append(out, b)
 		case Details:
@@ -342,7 +360,9 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the sides of this run
-	Further   string // the command that measures the further rounds that a comparison needs; "" if there is none
+	Further   string // the command that measures the further rounds that a comparison, or an uncertain figure, needs; "" if there is none
+	Full      string // the command that prints the whole report
+	FullFlag  string // the flag of that command which makes it whole
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger

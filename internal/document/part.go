@@ -122,18 +122,20 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)
 	var lines []string
+	render := func(b Block) []string {
+		r.document(Document{b})
+		all := strings.SplitAfter(r.out.String(), "\n")
+		return all[:len(all)-1]
+	}
 	block := func(i int) []string {
 		r.out.Reset()
 		if _, ok := d[i].(Heading); ok && i > 0 {
 			r.out.WriteByte('\n')
 		}
-		b := d[i]
-		if l, ok := b.(List); ok {
-			b = l.cut(room-len(lines), opts)
+		if l, ok := d[i].(List); ok {
+			return render(l.cut(room-len(lines), opts))
 		}
-		r.document(Document{b})
-		all := strings.SplitAfter(r.out.String(), "\n")
-		return all[:len(all)-1]
+		return render(d[i])
 	}
 	next := 0
 	for next < len(d) {
@@ -148,7 +150,12 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 		_, labeled := d[next].(List)
 		_, table := d[next].(Grid)
 		if left := room - len(lines); (labeled || table) && left > 2 {
-			lines = append(lines, block(next)[:left]...)
+			part := block(next)
+			if l, ok := d[next].(List); ok {
+				r.out.Reset()
+				part = render(l.begun(left, opts))
+			}
+			lines = append(lines, part[:min(len(part), left)]...)
 		} else if next > 1 {
 			if _, alone := d[next-1].(Heading); alone {
 				next--
@@ -158,6 +165,21 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 		rest = d.Names(next)
 	}
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
+}
+
+// begun returns the first items of a list, which take at most most lines. The last one is cut to
+// the lines that are left, so that its short form is shown if it has one.
+func (l List) begun(most int, opts Options) List {
+	l = l.cut(most, opts)
+	for i := range l {
+		_, n := rendered(Document{l[i : i+1]}, opts)
+		if n >= most {
+			l[i].Most = most
+			return l[:i+1]
+		}
+		most -= n
+	}
+	return l
 }
 
 // cut limits the lines of each item in a list, if the list takes more than half of the lines left.

@@ -10,6 +10,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -212,8 +213,29 @@ func (r *textRenderer) list(l List) {
 			c = alarm
 		}
 		r.out.WriteString(r.paint(text.Pad(text.Trim(it.Label, label), label, ' '), c) + strings.Repeat(" ", gap))
-		r.lines(it.Text, indent, nil, it.Most)
+		r.lines(r.short(it, len(indent)), indent, nil, it.Most)
 	}
+}
+
+// briefest is the number of lines up to which the short form of an item replaces a longer text.
+const briefest = 2
+
+// short returns the text of an item or, if there is no room for it, the longest short form for which
+// there is. indent is the number of columns before the text.
+func (r *textRenderer) short(it Item, indent int) string {
+	if it.Most < 1 || it.Most > briefest {
+		return it.Text
+	}
+	shortest := it.Text
+	for _, text := range []string{it.Text, it.Short[0], it.Short[1]} {
+		if text == "" {
+			continue
+		}
+		if shortest = text; len(wrapText(text, max(r.width-indent, leastText), r.width)) <= it.Most {
+			break
+		}
+	}
+	return shortest
 }
 
 func (r *textRenderer) grid(g Grid) {
@@ -401,9 +423,7 @@ func (r *textRenderer) fit(g Grid) []int {
 		if c.Drop == 0 {
 			break
 		}
-		if !slices.Contains(r.dropped, c.Title) {
-			r.dropped = append(r.dropped, c.Title)
-		}
+		r.dropped = distinct.Append(r.dropped, c.Title)
 		total -= widths[least] + gap
 		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
 	}

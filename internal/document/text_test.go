@@ -49,3 +49,51 @@ func TestLongWords(t *testing.T) {
 		}
 	}
 }
+
+// TestShortForms checks that an item without room for its text shows the longest short form for which
+// there is room, and that the text is cut only if there is none.
+func TestShortForms(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
+	short := [2]string{"a text that has about sixty-two characters, which fit into a line", "a few words"}
+	for _, tc := range []struct {
+		most, width int
+		short       [2]string
+		want        string // begins the text
+	}{
+		{0, 80, short, "eight ch"}, {3, 80, short, "eight ch"}, {1, 240, short, "eight ch"},
+		{1, 80, short, short[0] + "\n"}, {2, 80, short, short[0] + "\n"}, {1, 60, short, short[1] + "\n"},
+		{1, 60, [2]string{"", short[1]}, short[1] + "\n"}, {1, 60, [2]string{short[0]}, "a text that has"}, {1, 80, [2]string{}, "eight ch"},
+	} {
+		var b strings.Builder
+		if err := RenderText(&b, Document{List{{Label: "label", Text: long, Most: tc.most, Short: tc.short}}}, Options{Width: tc.width}); err != nil {
+			t.Fatal(err)
+		}
+		if got := b.String(); !strings.HasPrefix(got, "label         "+tc.want) {
+			t.Errorf("%+v: %s", tc, got)
+		}
+	}
+}
+
+// TestListIsNotCutInAnItem checks that on a screen that ends within a list, the last item shows its
+// short form, or that it is cut.
+func TestListIsNotCutInAnItem(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
+	var l List
+	for range 12 {
+		l = append(l, Item{Label: "one", Text: long, Short: [2]string{"a few words"}}, Item{Label: "two", Text: long})
+	}
+	for lines := LeastLines; lines < 36; lines += 3 {
+		var b strings.Builder
+		if err := RenderPart(&b, Document{Heading{Level: 1, Text: "answer"}, l}, nil, Options{Width: 80, Lines: lines}); err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(b.String(), "\n"); n > lines {
+			t.Errorf("%d lines, want at most %d", n, lines)
+		}
+		list, _, _ := strings.Cut(b.String(), "\nnot shown")
+		last := list[strings.LastIndexByte(list, '\n')+1:]
+		if !strings.HasSuffix(last, "…") && !strings.HasSuffix(last, "a few words") {
+			t.Errorf("%d lines end with %q", lines, last)
+		}
+	}
+}

@@ -78,6 +78,9 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	default:
 		out.Beware = "The sides were measured at different times, so ratios include whatever changed on the machine."
 	}
+	if l := compare.MachineChanged(compare.Compared{Comparison: c, First: a, Second: b}); l != nil {
+		out.Beware = document.Upper(l[0].Text) + ". " + out.Beware
+	}
 	return out, nil
 }
 

@@ -1,9 +1,13 @@
 package explorer
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 type metric struct {
@@ -69,7 +73,51 @@ func unitOf(metric string) string {
 	return "s"
 }
 
+// kindPrefix begins the names of metrics that are the 99th percentile of the latency of one kind of
+// operations, such as "p99:write".
+const kindPrefix = tailLatency + ":"
+
+// tailOf returns the metric of the 99th percentile of the latency of one kind of operations.
+func tailOf(kind string) metric {
+	return metric{kindPrefix + kind, "99th percentile of the latency of " + kind, false, less, func(s *result.Sample) (float64, string) {
+		for _, l := range s.Latency {
+			if l.Operation == kind {
+				return float64(l.P99NS) / 1e9, "s"
+			}
+		}
+		return 0, "s"
+	}}
+}
+
+// metricsOf returns the metrics that a run can show. If the run has several kinds of operations, the
+// 99th percentile of each is one of them.
+func metricsOf(a *stats.Analysis) []metric {
+	var kinds []metric
+	known := map[string]bool{}
+	for _, t := range a.Run.Trials {
+		for _, s := range t.Samples {
+			for _, l := range s.Latency {
+				if !known[l.Operation] && len(kinds) < mostKinds {
+					known[l.Operation] = true
+					kinds = append(kinds, tailOf(l.Operation))
+				}
+			}
+		}
+	}
+	if len(kinds) < 2 {
+		return metrics
+	}
+	at := slices.IndexFunc(metrics, func(m metric) bool { return m.Name == tailLatency })
+	return slices.Insert(slices.Clone(metrics), at+1, kinds...)
+}
+
+// mostKinds limits the kinds of operations among the metrics of a run.
+const mostKinds = 20
+
 func (q *query) metric() metric {
+	if kind, ok := strings.CutPrefix(q.text("metric"), kindPrefix); ok && kind != "" {
+		return tailOf(kind)
+	}
 	names := document.Map(metrics, func(m metric) string { return m.Name })
 	name := q.word("metric", names...)
 	for _, m := range metrics {

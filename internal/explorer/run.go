@@ -114,7 +114,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	out := &Run{
 		ID: of.ID, Answer: said.Text, Choices: said.Alternatives(), Version: of.Version, Started: of.Started, Ended: of.Ended, Stopped: of.Stopped, Ending: result.Ending(of.Stopped),
 		Command: of.Command, Seed: of.Seed, Scale: of.Scale, Rounds: of.Rounds, Trials: len(of.Trials), Machine: of.Machine, Asked: of.Asked, Study: of.Study, Compares: of.Compares,
-		LeftOut: of.LeftOut, Sure: report.HowSure(a, &said, o), Beware: bewareOf(said.Caveats), Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metrics, Unsampled: of.Unsampled(),
+		LeftOut: of.LeftOut, Sure: report.HowSure(a, &said, o), Beware: bewareOf(said.Caveats), Caveats: said.Caveats, Warnings: a.Warnings, Metrics: metricsOf(a), Unsampled: of.Unsampled(),
 	}
 	if of.Profiles != nil {
 		out.Profiled = of.Profiles.Phase

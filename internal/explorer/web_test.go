@@ -416,6 +416,27 @@ func TestKindsOfP99(t *testing.T) {
 	if table.Of != "the slowest kind (put)" || len(c.Kinds) != 2 || c.Kinds[0] != (Kind{"get", 5e-6}) || c.Kinds[1] != (Kind{"put", 90e-6}) || *c.Median != 90e-6 {
 		t.Errorf("%+v\n%+v", table, c)
 	}
+	// Each kind can be chosen by itself.
+	var tails []string
+	for _, m := range get[*Run](t, server, "/api/v1/runs/1").Metrics {
+		if strings.HasPrefix(m.Name, tailLatency) {
+			tails = append(tails, m.Name+", "+m.Title)
+		}
+	}
+	if want := []string{"p99, 99th percentile of the latency", "p99:get, 99th percentile of the latency of get", "p99:put, 99th percentile of the latency of put"}; !slices.Equal(tails, want) {
+		t.Errorf("metrics %q, want %q", tails, want)
+	}
+	for kind, want := range map[string]float64{"get": 5e-6, "put": 90e-6} {
+		cells := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix&metric=p99:"+kind)
+		if table := cells.Tables[0]; *table.Cells[0].Median != want || table.Unit != "s" || table.Of != "" || table.Cells[0].Kinds != nil || !strings.HasSuffix(cells.Metric.Title, " of "+kind) {
+			t.Errorf("%s: %+v", kind, cells)
+		}
+	}
+	for _, m := range get[*Run](t, serveRuns(t, aRun(1, 1)), "/api/v1/runs/1").Metrics {
+		if strings.HasPrefix(m.Name, kindPrefix) {
+			t.Errorf("a run with one kind of operations has the metric %s", m.Name)
+		}
+	}
 	if table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix").Tables[0]; table.Of != "" || table.Cells[0].Kinds != nil {
 		t.Errorf("of time: %+v", table)
 	}
@@ -541,6 +562,18 @@ func TestCompareBeware(t *testing.T) {
 	}
 	if !c.SameBuilds || !strings.Contains(c.Beware, "same builds, measured at different times") || says(c.FirstCaveats) || !says(c.SecondCaveats) {
 		t.Errorf("%+v", c)
+	}
+	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), aRun(2, 1)), "/api/v1/compare?first=1&second=2"); strings.Contains(c.Beware, "the machine probably changed") {
+		t.Errorf("%q, although nothing changed", c.Beware)
+	}
+	slow := aRun(2, 1)
+	for i := range slow.Trials {
+		for k := range slow.Trials[i].Samples {
+			slow.Trials[i].Samples[k].WallNS *= 3
+		}
+	}
+	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), slow), "/api/v1/compare?first=1&second=2"); !strings.Contains(c.Beware, "is 3.0 times as slow in run 2 as in run 1: the machine probably changed") {
+		t.Errorf("%q", c.Beware)
 	}
 	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {
 		t.Errorf("%+v", run.Caveats)

@@ -337,6 +337,14 @@ func beside(c *stats.Gated) string {
 	return ""
 }
 
+// measured returns the runs that a gate rests on: that of a stored baseline, and its own.
+func (g Gated) measured() []*result.Run {
+	if g.Base == nil {
+		return conditions.Runs(g.Runs)
+	}
+	return append([]*result.Run{g.Base.Run}, conditions.Runs(g.Runs)...)
+}
+
 func gateGrid(g *stats.Gate) document.Grid {
 	byComparison := map[*stats.Compared]*stats.Gated{}
 	var cells []*stats.Compared
@@ -383,5 +391,6 @@ func gatePage(g Gated, o document.Options) document.Document {
 	}
 	d = append(d, compare.SidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
 	d = append(d, orders...)
-	return append(append(append(d, document.Heading{Level: 2, Text: "How it was measured"}), gateOrigin(g, h).Body...), document.Methodology(compare.OfSides))
+	d = append(append(append(d, document.Heading{Level: 2, Text: "How it was measured"}), gateOrigin(g, h).Body...), document.Methodology(compare.OfSides))
+	return document.WithSource(d, conditions.PictureSource(g.measured()...))
 }

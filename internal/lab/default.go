@@ -5,3 +5,6 @@ package lab
 var DefaultWorkloads = []string{
 	"simple", "real", "many", "concurrent", "point-read", "read-write", "group-by", "analytics",
 }
+
+// Floor is the driver with which all others are compared.
+const Floor = "native"

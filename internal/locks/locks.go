@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -151,9 +152,7 @@ func (m *LockedMix) Drivers() []string { return driversOf(m.Cells) }
 
 func driversOf(cells []*LockCell) (names []string) {
 	for _, c := range cells {
-		if !slices.Contains(names, c.Driver) {
-			names = append(names, c.Driver)
-		}
+		names = distinct.Append(names, c.Driver)
 	}
 	return names
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
@@ -75,9 +76,7 @@ func groupsOf(p *Profiled) (names []string) {
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {
-		if !slices.Contains(all, string(g)) {
-			all = append(all, string(g))
-		}
+		all = distinct.Append(all, string(g))
 	}
 	return all
 }

@@ -21,6 +21,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	if l := said.alternatives(); l != nil {
 		d = append(d, l)
 	}
+	o.listed = "below, \"" + UncertainHeading + "\""
 	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}
 	d = append(d, header(a, o, append(sure, caveatItems(said.Caveats, o.Study == nil)...))...)
 	if o.Study != nil {
@@ -32,6 +33,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	harmful := conditions.HarmfulDefects(a)
 	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(harmful, f, o.Hints)...) },
 		func(g *stats.Group) { d = append(d, group(harmful, g, o.Hints)...) })
+	d = append(d, uncertainFigures(a, o.Hints)...)
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {
@@ -155,71 +157,6 @@ func leftOut(list []result.LeftOut, h document.Hints) string {
 		words = slices.Insert(words, 0, why)
 	}
 	return strings.Join(words, "; ")
-}
-
-const maxOpen = 3
-
-// Settled returns the number of open figures, which are less precise than requested. text says how
-// many of the run's figures are precise enough, and names the widest open figures.
-func Settled(a *stats.Analysis) (openFigures int, text string) {
-	figures := a.Figures()
-	if a.Run.Precision <= 0 || len(figures) == 0 {
-		return 0, ""
-	}
-	what := "median"
-	if slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil }) {
-		what = "ratio"
-	}
-	figures = onePerRow(figures, a.Run.Precision)
-	open := slices.DeleteFunc(slices.Clone(figures), func(f stats.Figure) bool { return f.Settled(a.Run.Precision) })
-	within := "±" + document.Percent(a.Run.Precision)
-	text = fmt.Sprintf("%d of %s precise to %s", len(figures)-len(open), verb(len(figures), what+" is", what+"s are"), within)
-	switch {
-	case len(open) == 0:
-		return 0, text
-	case len(open) == len(figures):
-		text = fmt.Sprintf("no %s of a cell is precise to %s yet", what, within)
-	}
-	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
-		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)
-	}
-	slices.SortStableFunc(open, func(a, b stats.Figure) int {
-		x, _ := a.Summary.Spread()
-		y, _ := b.Summary.Spread()
-		return cmp.Compare(y, x)
-	})
-	words := document.Map(open[:min(len(open), maxOpen)], func(f stats.Figure) string {
-		return fmt.Sprintf("%s %s %s", f.TableName, cmp.Or(f.Cell.As, conditions.Label(f.Cell.Case)), document.Spread(f.Summary))
-	})
-	if more := len(open) - len(words); more > 0 {
-		words = append(words, fmt.Sprintf("%d more", more))
-	}
-	return len(open), text + "; the least precise: " + strings.Join(words, ", ")
-}
-
-// onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
-// by side with others has two figures: one in its own table, and one in the common table.
-func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
-	type row struct {
-		of    int // id of the case
-		phase string
-	}
-	at := map[row]int{} // indexes in list
-	for _, f := range figures {
-		k := row{f.Cell.Case.ID, f.Phase}
-		i, ok := at[k]
-		if !ok {
-			at[k] = len(list)
-			list = append(list, f)
-			continue
-		}
-		x, _ := f.Summary.Spread()
-		y, _ := list[i].Summary.Spread()
-		if settled := f.Settled(precision); settled == list[i].Settled(precision) && x > y || !settled && list[i].Settled(precision) {
-			list[i] = f
-		}
-	}
-	return list
 }
 
 func groupTitle(g *stats.Group) string {

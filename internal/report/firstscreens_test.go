@@ -84,7 +84,7 @@ func TestFirstScreens(t *testing.T) {
 			write := func(o document.Options) string {
 				var b bytes.Buffer
 				o.Hints.Rest = []document.Hint{{Shows: "all of it", Command: "sqlite3perf show 12 --full"}}
-				o.Hints.Further, o.Hints.Pass = "sqlite3perf run --resume 12 --time 1m10s", "give it more --time"
+				o.Hints.Full, o.Hints.FullFlag, o.Hints.Further, o.Hints.Pass = "sqlite3perf show 12 --full", "--full", "sqlite3perf run --resume 12 --time 1m10s", "give it more --time"
 				if err := kinds[kind](&b, o); err != nil {
 					t.Fatal(err)
 				}

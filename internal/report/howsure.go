@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,7 +34,24 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if said.FalseDifference > 0 && opts.Study == nil {
 		chance = fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference))
 	}
-	return sentences(measured, exactness(a, shown), chance)
+	listed := ""
+	if opts.Study == nil { // the report of a study has no list of uncertain figures
+		u := uncertainOf(a)
+		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
+	}
+	return sentences(measured, exactness(a, shown), listed, chance)
+}
+
+// howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
+// says how many figures are uncertain.
+func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
+	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
+	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
+		open := fmt.Sprintf("%d of %s uncertain: %s lists them", len(u.open), document.Counted(int64(u.all), u.kind()), opts.Hints.FullFlag)
+		first, _, _ := strings.Cut(it.Text, ". ")
+		it.Short = [2]string{first + ". " + open, document.Counted(int64(rounds(a)), "round") + "; " + open}
+	}
+	return it
 }
 
 // sentences joins sentences, which have no full stops, and leaves out empty ones. A single sentence

@@ -92,8 +92,10 @@ func TestHowSureEverywhere(t *testing.T) {
 			"markdown": strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, ""),
 			"html":     html.UnescapeString(write(t, "html", run, "native", document.Options{})),
 		} {
-			if !strings.Contains(out, want) {
-				t.Errorf("%s %s: no %q in\n%.3000s", name, format, want, out)
+			for _, sentence := range strings.Split(want, ". ") { // between them, some formats say where the uncertain figures are listed
+				if !strings.Contains(out, sentence) {
+					t.Errorf("%s %s: no %q in\n%.3000s", name, format, sentence, out)
+				}
 			}
 		}
 	}

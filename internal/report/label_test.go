@@ -23,7 +23,7 @@ func TestOneName(t *testing.T) {
 	}
 	for _, format := range []string{"table", "markdown"} {
 		got := strings.ReplaceAll(write(t, format, run, "../mine/w", document.Options{Width: 300}), "\\", "")
-		if strings.Count(got, "× my-own (../mine/w)") != 4 || !strings.Contains(got, "the ratios to my-own (../mine/w) over 2 cells") {
+		if strings.Count(got, "× my-own (../mine/w)") != 5 || !strings.Contains(got, "the ratios to my-own (../mine/w) over 2 cells") {
 			t.Errorf("%s: not the name that rows have:\n%s", format, got)
 		}
 		if n := strings.Count(got, "../mine/w") - strings.Count(got, "my-own (../mine/w)"); n != 0 {

@@ -21,7 +21,8 @@ func legend(a *stats.Analysis) document.Document {
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects), Quiet: true}}
+		"A comparison (sqlite3perf compare) has intervals of %s, so the two can disagree. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(1-stats.Doubt)), Quiet: true}}
 }
 
 // judgedBy names the statistical tests by which a run calls two drivers tied.

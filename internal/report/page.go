@@ -29,6 +29,7 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // pageOf describes a run for a page: the answer and the first picture, warnings, pictures with their
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
+	o.Hints.Full = "" // the page itself lists what is uncertain
 	said := AnswersOf(a, o)
 	d := pageAnswer(a, &said, o)
 	s := ScopeOf(o)
@@ -93,11 +94,28 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	if len(first) == 0 {
 		d = append(d, pageWarnings(said, o)...)
 	}
+	d = append(d, uncertainOnPage(a, o.Hints)...)
 	if p.cases != nil {
 		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
 	}
 	return d
 }
+
+// uncertainOnPage is [uncertainFigures] for a page, which closes a long list.
+func uncertainOnPage(a *stats.Analysis, h document.Hints) document.Document {
+	d := uncertainFigures(a, h)
+	if len(d) == 0 {
+		return nil
+	}
+	last := len(d) - 1
+	if g, ok := d[last].(document.Grid); ok && len(g.Rows) > mostListed {
+		d[last] = document.Details{Title: fmt.Sprintf("All %d, the widest first", len(g.Rows)), Body: document.Document{g}}
+	}
+	return d
+}
+
+// mostListed is the number of uncertain figures up to which a page lists them without being asked.
+const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
 
@@ -136,7 +154,11 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	if rest != "" {
 		d = append(d, document.Paragraph{Text: rest})
 	}
-	l := append(said.alternatives(), document.Item{Label: "how sure", Text: HowSure(a, said, o)})
+	sure := document.Item{Label: "how sure", Text: HowSure(a, said, o)}
+	if u := uncertainOf(a); o.Study == nil && u.all > 0 {
+		sure.More = document.Reference{Title: u.sentence(), Address: "#" + document.Slug(UncertainHeading)}
+	}
+	l := append(said.alternatives(), sure)
 	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
 	for _, it := range worst[:min(len(worst), mostWorst)] {
 		it.Brief = true

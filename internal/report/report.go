@@ -26,7 +26,8 @@ type Options struct {
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
-	alone bool // each picture is written by itself, so the size of a page is no limit
+	listed string // where uncertain figures are listed, for example a part of the report; "": as Hints.Full says
+	alone  bool   // each picture is written by itself, so the size of a page is no limit
 }
 
 var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{

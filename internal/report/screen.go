@@ -49,7 +49,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	for i := range l {
 		l[i].Kept = l[i].Alarm
 	}
-	l = append(l, document.Item{Label: "how sure", Text: HowSure(a, &said, opts), Most: 3, Kept: true})
+	l = append(l, howSureItem(a, &said, opts))
 	d = append(append(d, s.items(l, 0, "other needs")...), empty)
 	figures := s.figures(&said)
 	switch {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -287,9 +288,7 @@ func (g *Group) phases() []string {
 	var list []string
 	for _, o := range g.Outcomes {
 		for _, p := range o.Case.Phases {
-			if !slices.Contains(list, p) {
-				list = append(list, p)
-			}
+			list = distinct.Append(list, p)
 		}
 	}
 	return list

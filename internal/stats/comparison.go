@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -223,9 +224,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparison {
 	var drivers []string
 	for _, c := range a.Run.Cases {
-		if !slices.Contains(drivers, c.Driver) {
-			drivers = append(drivers, c.Driver)
-		}
+		drivers = distinct.Append(drivers, c.Driver)
 	}
 	by := &result.Compares{Factor: result.FactorDriver, First: first, Second: second}
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}

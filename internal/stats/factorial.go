@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -120,14 +121,10 @@ func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence 
 			if i == len(f.Factors) {
 				f.Factors = append(f.Factors, Factor{Name: v.Name})
 			}
-			if !slices.Contains(f.Factors[i].Values, v) {
-				f.Factors[i].Values = append(f.Factors[i].Values, v)
-			}
+			f.Factors[i].Values = distinct.Append(f.Factors[i].Values, v)
 		}
 		for _, o := range g.Outcomes {
-			if !slices.Contains(f.Drivers, o.Case.Driver) {
-				f.Drivers = append(f.Drivers, o.Case.Driver)
-			}
+			f.Drivers = distinct.Append(f.Drivers, o.Case.Driver)
 		}
 	}
 	alike := map[string]int{} // number of cases of a driver that differ only in settings that do not apply to the driver

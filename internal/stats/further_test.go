@@ -29,3 +29,26 @@ func TestFurther(t *testing.T) {
 		t.Errorf("of two that are equal, %d more rounds with much noise, %d with little", much, little)
 	}
 }
+
+// TestFigureFurther checks that the estimated rounds grow with the square of the interval's width, and
+// that a figure which is precise enough needs none.
+func TestFigureFurther(t *testing.T) {
+	of := func(n int, spread float64) *stats.Figure {
+		return &stats.Figure{Summary: stats.Summary{N: n, Median: 2, Interval: &stats.Interval{Low: 2 - 2*spread, High: 2 + spread}}}
+	}
+	for _, tc := range []struct {
+		figure *stats.Figure
+		want   int
+	}{
+		{of(10, 0.04), 0},
+		{of(10, 0.1), 30},
+		{of(10, 0.2), 150},
+		{of(10, 10), stats.MaxRounds},
+		{&stats.Figure{Summary: stats.Summary{N: 4, Median: 2}}, stats.MinSamples - 4},
+		{&stats.Figure{Summary: stats.Summary{N: 10, Interval: &stats.Interval{Low: -1, High: 1}}}, stats.MaxRounds},
+	} {
+		if got := tc.figure.Further(0.05); got != tc.want {
+			t.Errorf("%+v needs %d more rounds, want %d", tc.figure.Summary, got, tc.want)
+		}
+	}
+}

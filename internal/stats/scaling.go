@@ -2,7 +2,8 @@ package stats
 
 import (
 	"math"
-	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 )
 
 // Scaling is the universal scalability law, fitted to throughputs of different numbers of
@@ -43,9 +44,7 @@ func FitScaling(points []Throughput) (s Scaling, ok bool) {
 		if !(p.Clients > 0 && p.PerSecond > 0) || math.IsInf(p.Clients/p.PerSecond, 0) {
 			return Scaling{}, false
 		}
-		if !slices.Contains(clients, p.Clients) {
-			clients = append(clients, p.Clients)
-		}
+		clients = distinct.Append(clients, p.Clients)
 	}
 	if len(clients) < MinScaling {
 		return Scaling{}, false

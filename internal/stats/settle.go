@@ -39,6 +39,26 @@ func (f *Figure) Settled(precision float64) bool {
 	return ok && spread <= precision
 }
 
+// Further estimates how many more rounds are needed until the figure is settled. It assumes that the
+// interval shrinks with the square root of the rounds. A result of [MaxRounds] means that many or
+// more.
+func (f *Figure) Further(precision float64) int {
+	spread, ok := f.Summary.Spread()
+	switch {
+	case f.Summary.N < MinSamples:
+		return MinSamples - f.Summary.N
+	case !ok:
+		return MaxRounds
+	case spread <= precision:
+		return 0
+	}
+	total := RoundsUntil(f.Summary.N, spread/precision)
+	if total == MaxRounds {
+		return MaxRounds
+	}
+	return max(total-f.Summary.N, 1)
+}
+
 // Figures returns the figures of a run. A cell that is compared in two tables has two figures.
 func (a *Analysis) Figures() []Figure {
 	var list []Figure

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -221,9 +222,7 @@ func (e *Entry) addCase(driver, workload sql.NullString) {
 		return
 	}
 	e.Cases++
-	if !slices.Contains(e.Drivers, driver.String) {
-		e.Drivers = append(e.Drivers, driver.String)
-	}
+	e.Drivers = distinct.Append(e.Drivers, driver.String)
 	if !slices.Contains(e.Workloads, workload.String) {
 		e.Workloads = append(e.Workloads, workload.String)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -251,9 +252,7 @@ func (p *parts) warn() {
 	if lacking > 0 {
 		w := result.Warning{Code: result.WarningStore,
 			Message: fmt.Sprintf("%d of %d trials lack the sample of a phase: somebody has deleted it", lacking, len(p.run.Trials))}
-		if !slices.Contains(p.run.Warnings, w) { // a merge may have stored the same warning
-			p.run.Warnings = append(p.run.Warnings, w)
-		}
+		p.run.Warnings = distinct.Append(p.run.Warnings, w) // a merge may have stored the same warning
 	}
 }
 
@@ -332,8 +331,26 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	return e, err
 }
 
-// Resolve returns the ID of the run that a user names by its number or as "last". "last" is the
-// newest run that has ended. The error is [ErrNoRun] if the store does not have that run.
+// newestFirst sorts runs by the time at which they started, because merge appends older runs of
+// other stores. Runs whose time cannot be read come last.
+const newestFirst = ` ORDER BY julianday(CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END) DESC, run_id DESC LIMIT 1`
+
+// Newest returns the ID of the run that started last, whether it has ended or not. It returns 0 if
+// the store has no run.
+func (s *Store) Newest(ctx context.Context) (id int64, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		err := c.QueryRowContext(ctx, `SELECT run_id FROM runs`+newestFirst).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return id, err
+}
+
+// Resolve returns the ID of the run that a user names by its number or as "last". "last" is the run
+// that started last, of those that have ended. The error is [ErrNoRun] if the store does not have
+// that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
@@ -346,8 +363,8 @@ func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 		case err != nil:
 			return err
 		case ref == "last" && len(ids) > 0:
-			err := c.QueryRowContext(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL
-				ORDER BY run_id DESC LIMIT 1`).Scan(&id)
+			err := c.QueryRowContext(ctx, `SELECT run_id FROM runs
+				WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL`+newestFirst).Scan(&id)
 			if errors.Is(err, sql.ErrNoRows) {
 				return fmt.Errorf("%w as last in store %s: none has ended: give the number %d of the newest, which was killed or is being measured: it has %s", ErrNoRun, s.path, ids[len(ids)-1], ranges(ids))
 			}

@@ -289,6 +289,37 @@ func TestResolve(t *testing.T) {
 	}
 }
 
+// TestLast checks that the last run is the one that started last, not the one that was stored last: a
+// merge adds older runs of another store.
+func TestLast(t *testing.T) {
+	ctx, s := context.Background(), mustOpen(t, newPath(t))
+	if id, err := s.Newest(ctx); id != 0 || err != nil {
+		t.Errorf("the newest run of an empty store is %d, %v", id, err)
+	}
+	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	east := time.FixedZone("east", 9*60*60)
+	for i, started := range []time.Time{noon, noon.Add(time.Minute), noon.Add(-time.Hour).In(east), noon.Add(time.Hour)} {
+		r := smallRun()
+		r.Started = started
+		if err := s.Begin(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if i == 3 {
+			break // the run is still being measured
+		}
+		r.Ended = started.Add(time.Second)
+		if err := s.Finish(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if id, err := s.Resolve(ctx, "last"); err != nil || id != 2 {
+		t.Errorf("the last run is %d, %v; want 2", id, err)
+	}
+	if id, err := s.Newest(ctx); err != nil || id != 4 {
+		t.Errorf("the newest run is %d, %v; want 4", id, err)
+	}
+}
+
 func TestRanges(t *testing.T) {
 	for _, c := range []struct {
 		ids  []int64

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
@@ -203,9 +204,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 	}
 	// A second version of a driver in first has its own entry.
 	for _, d := range own {
-		if !slices.Contains(list, d) {
-			list = append(list, d)
-		}
+		list = distinct.Append(list, d)
 	}
 	return list
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -72,9 +73,7 @@ var generatorDefs = []generatorDef{
 func generatorKinds() []string {
 	var list []string
 	for _, d := range generatorDefs {
-		if !slices.Contains(list, d.kind) {
-			list = append(list, d.kind)
-		}
+		list = distinct.Append(list, d.kind)
 	}
 	return list
 }

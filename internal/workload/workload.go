@@ -19,6 +19,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -184,9 +185,7 @@ func (w *Workload) resolveAll(r *reader) {
 // need adds features to Needs, each once.
 func (w *Workload) need(keys []string) {
 	for _, key := range keys {
-		if !slices.Contains(w.Needs, key) {
-			w.Needs = append(w.Needs, key)
-		}
+		w.Needs = distinct.Append(w.Needs, key)
 	}
 }
 

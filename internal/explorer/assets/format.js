@@ -57,12 +57,14 @@ export function probability(p) {
   return rounded;
 }
 
-// moment formats a time in the time zone of the reader.
+const zone = new Intl.DateTimeFormat("en", { timeZoneName: "short" });
+
+// moment formats a time in the time zone of the reader, with the name of the zone.
 export function moment(text) {
   const t = new Date(text);
   if (!text || Number.isNaN(t.getTime()) || t.getFullYear() < 1971) return "–";
   const two = (n) => String(n).padStart(2, "0");
-  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())}`;
+  return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} ${two(t.getHours())}:${two(t.getMinutes())} ${zone.formatToParts(t).find((p) => p.type === "timeZoneName").value}`;
 }
 
 // span formats a duration of s seconds.

@@ -65,7 +65,7 @@ export async function run({ query, path, signal, go }) {
     h("p", { class: "answer" }, filtered && h("span", { class: "quiet" }, filtered), r.answer),
     r.choices && facts(r.choices),
     facts([
-      ["how sure", r.how_sure],
+      ["how sure", r.how_sure && [r.how_sure, uncertain(r)]],
       ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ""}; ${counted(r.rounds, "round")}${r.unsampled ? "" : ", " + counted(r.trials, "trial")}; ${r.ending}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
@@ -86,6 +86,12 @@ export async function run({ query, path, signal, go }) {
     !r.unsampled && cells.tables.length > 0 && query.has("driver") && metric === "time" && h("p", { class: "quiet" }, "Ranks and ties are those among all drivers of the run, those that are not chosen included."),
     !r.unsampled && cells.tables.map((t) => [pictures.ahead.get(t), figures(t, cells.metric, query, open, cases, r.defects), pictures.below.get(t), t === held && chosen]),
   ];
+}
+
+// uncertain links to the list of the run's uncertain figures in its report.
+function uncertain(r) {
+  const open = r.caveats.find((c) => c.code === "unsettled");
+  return open && !r.compares && !r.study && [". ", h("a", { href: `/runs/${r.id}/report#uncertain-figures` }, `${counted(open.count, "uncertain figure")}, the widest first`)];
 }
 
 // alike groups cases by their status and reason.

@@ -4,6 +4,7 @@ package build
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,11 +21,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-
 	"golang.org/x/mod/modfile"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -370,4 +370,28 @@ func versionMod(ref Ref, dir string) (string, error) {
 		return "", err
 	}
 	return mod, os.WriteFile(filepath.Join(dir, "go.sum"), sum, 0o644)
+}
+
+// State returns the version of a driver that would be measured, and the state of its worker.
+// The error is a [*BuildError] if the worker cannot be built.
+func (b *Builder) State(ctx context.Context, ref Ref) (version, state string, err error) {
+	version = cmp.Or(ref.Version, ref.Known.Version, "-")
+	if ref.Dir != "" {
+		version = "-"
+	}
+	if len(ref.Known.Command) > 0 {
+		_, with, err := b.Worker(ctx, ref, nil)
+		if err != nil {
+			return version, "unavailable", err
+		}
+		return with["module_version"], "found", nil
+	}
+	built, err := b.Built(ctx, ref)
+	switch {
+	case err != nil:
+		return version, "unavailable", err
+	case built:
+		return version, "built", nil
+	}
+	return version, "not built yet", nil
 }

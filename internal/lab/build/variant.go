@@ -429,3 +429,9 @@ func memoryLimit(v string) string {
 	}
 	return strconv.FormatUint(n<<shift, 10)
 }
+
+// Same reports whether both are built from the same version of a library, with the same options.
+func (r Ref) Same(other Ref) bool {
+	return r.Known != nil && r.Known == other.Known && r.Dir == other.Dir && maps.Equal(r.Options, other.Options) &&
+		cmp.Or(r.Version, r.Known.Version) == cmp.Or(other.Version, other.Known.Version)
+}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package main
+package cli
 
 import (
 	"fmt"
@@ -25,14 +25,14 @@ func raise(sig os.Signal) {
 	time.Sleep(time.Second) // another thread may receive the signal a little later
 }
 
-// ownGroup makes a command start in its own process group, so that Ctrl-C at the terminal does not
+// OwnGroup makes a command start in its own process group, so that Ctrl-C at the terminal does not
 // reach it.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func OwnGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// enoughAddresses returns an error if the address space is limited to less than Go's runtime,
+// EnoughAddresses returns an error if the address space is limited to less than Go's runtime,
 // SQLite and their threads need. Otherwise the runtime would end the process at an arbitrary
 // moment.
-func enoughAddresses() error {
+func EnoughAddresses() error {
 	const least = 2 << 30
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_AS, &limit); err == nil && limit.Cur < least {

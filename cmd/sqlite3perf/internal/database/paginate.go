@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -10,11 +10,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func paginateCommand(env *environment) *cobra.Command {
+// PaginateCommand returns the command paginate.
+func PaginateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	p := &protocol.Paginate{}
 	cmd := &cobra.Command{
@@ -28,7 +31,7 @@ every repetition, in shuffled order, on one connection. The result is the median
 its 95% interval.`,
 		Example: `  sqlite3perf paginate --db a.db
   sqlite3perf paginate --db a.db --depths 0,1000,100000 --limit 20 --repetitions 30`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return paginate(cmd.Context(), env, o, p) },
 	}
 	f := cmd.Flags()
@@ -42,15 +45,15 @@ its 95% interval.`,
 	return cmd
 }
 
-func paginate(ctx context.Context, env *environment, o *databaseOptions, p *protocol.Paginate) error {
+func paginate(ctx context.Context, env *cli.Environment, o *databaseOptions, p *protocol.Paginate) error {
 	p.Table = o.table
-	w := newWatcher(env, o, 0, func(g *protocol.Progress) string {
+	w := cli.NewWatcher(env, o.quiet, 0, func(g *protocol.Progress) string {
 		if g.Stage != "repetitions" {
 			return ""
 		}
 		return fmt.Sprintf("repetition %d of %d", g.Rows, p.Repetitions)
 	})
-	p.EveryMS = w.every(2000)
+	p.EveryMS = w.Every(2000)
 	t, err := o.check(ctx, env, protocol.Job{Paginate: p}, reads)
 	if err != nil {
 		return err
@@ -68,7 +71,7 @@ func paginate(ctx context.Context, env *environment, o *databaseOptions, p *prot
 		return printPaginated(out, r.Depths)
 	})
 	if res.Interrupted {
-		fmt.Fprintln(env.stderr, "interrupted")
+		fmt.Fprintln(env.Stderr, "interrupted")
 	}
 	return err
 }
@@ -99,7 +102,7 @@ func printPaginated(out io.Writer, pages []protocol.Page) error {
 		rows = append(rows, []string{fmt.Sprint(d.rows), seconds(d.offset.Median), interval(d.offset, seconds), seconds(d.keyset.Median), interval(d.keyset, seconds),
 			tenths(d.ratio.Median), interval(d.ratio, tenths)})
 	}
-	if err := printTable(out, ">depth|>OFFSET|>[95% interval]|>keyset|>[95% interval]|>OFFSET ÷ keyset|>[95% interval]", rows); err != nil {
+	if err := document.PrintTable(out, ">depth|>OFFSET|>[95% interval]|>keyset|>[95% interval]|>OFFSET ÷ keyset|>[95% interval]", rows); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "n = %d each, interleaved in one process; closed loop\n\n", list[0].offset.N)

@@ -1,4 +1,4 @@
-package main
+package catalog
 
 import (
 	"cmp"
@@ -17,25 +17,29 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-type prober struct {
-	builder *build.Builder
-	scratch *process.Scratch // directory for workers; nil until the first worker runs
+// Catalog finds out about drivers, by asking their workers where that is needed.
+type Catalog struct {
+	Builder *build.Builder
+	Known   []build.Known                    // all drivers of the source tree
+	Scratch func() (*process.Scratch, error) // creates a directory for workers
+	Note    func(format string, args ...any) // says that a worker is built or left out; may be nil for Drivers
+	Naming  string                           // the flag that names drivers to measure
+
+	scratch *process.Scratch // nil until the first worker runs
 }
 
-func (p *prober) close() {
+// Close removes the directory for workers.
+func (p *Catalog) Close() {
 	if p.scratch != nil {
 		p.scratch.Remove()
 	}
 }
 
-// processes returns a runner of workers. Their directory is removed by close.
-func (p *prober) processes() (*lab.Processes, error) {
+// processes returns a runner of workers. Their directory is removed by Close.
+func (p *Catalog) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
-		parent, err := databasesDirectory("")
-		if err != nil {
-			return nil, err
-		}
-		if p.scratch, err = newScratch(parent); err != nil {
+		var err error
+		if p.scratch, err = p.Scratch(); err != nil {
 			return nil, err
 		}
 	}
@@ -44,9 +48,9 @@ func (p *prober) processes() (*lab.Processes, error) {
 
 // library returns the versions of a driver's library without building anything. unknown is the
 // reason why the version of SQLite is not known, or "".
-func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
+func (p *Catalog) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
-		if built, err := p.builder.Built(ctx, ref); err != nil || !built {
+		if built, err := p.Builder.Built(ctx, ref); err != nil || !built {
 			return pinnedLibrary(ref), "its worker is not built yet"
 		}
 	}
@@ -57,9 +61,9 @@ func (p *prober) library(ctx context.Context, ref build.Ref) (l defects.Library,
 	return l, ""
 }
 
-func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
+func (p *Catalog) worker(ctx context.Context, ref build.Ref, building func()) (defects.Library, error) {
 	l := pinnedLibrary(ref)
-	path, with, err := p.builder.Worker(ctx, ref, building)
+	path, with, err := p.Builder.Worker(ctx, ref, building)
 	if err != nil {
 		return l, err
 	}
@@ -73,7 +77,7 @@ func (p *prober) worker(ctx context.Context, ref build.Ref, building func()) (de
 		}
 		l.Module, l.Version = cmp.Or(proof.Module, info.Module), proof.ModuleVersion
 	} else if len(ref.Known.Command) == 0 {
-		if l.Linked, err = p.builder.Linked(ctx, ref); err != nil {
+		if l.Linked, err = p.Builder.Linked(ctx, ref); err != nil {
 			return l, err
 		}
 	}
@@ -108,41 +112,33 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 	return lines
 }
 
-// defectList returns a table of the known defects of each driver, followed by all that is said of
+// Defects returns a table of the known defects of each driver, followed by all that is said of
 // each defect.
-func (s workshop) defectList(ctx context.Context, env *environment, refs []build.Ref) (document.Document, error) {
+func (p *Catalog) Defects(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	var rows [][]string
 	var all []defects.Defect
-	err := env.orderly(ctx, false, func(ctx context.Context, show *progress) error {
-		p := &prober{builder: s.builder}
-		defer p.close()
-		for _, ref := range refs {
-			if ref.Name == floorDriver {
-				continue // no application uses the floor driver
-			}
-			l, err := p.worker(ctx, ref, func() { show.say("building the worker for %s", ref.Name) })
-			if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
-				return err
-			}
-			var ids []string
-			for _, d := range defects.Known(l) {
-				ids = append(ids, d.ID)
-				if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
-					all = append(all, d)
-				}
-			}
-			words := cmp.Or(strings.Join(ids, ", "), "none known here")
-			if err != nil {
-				words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
-			}
-			rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
+	for _, ref := range refs {
+		if ref.Name == lab.Floor {
+			continue // no application uses the floor driver
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
+		l, err := p.worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
+		if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {
+			return nil, err
+		}
+		var ids []string
+		for _, d := range defects.Known(l) {
+			ids = append(ids, d.ID)
+			if !slices.ContainsFunc(all, func(other defects.Defect) bool { return other.ID == d.ID }) {
+				all = append(all, d)
+			}
+		}
+		words := cmp.Or(strings.Join(ids, ", "), "none known here")
+		if err != nil {
+			words = strings.Join(append(ids, "of its SQLite not known, since there is no worker"), ", ")
+		}
+		rows = append(rows, []string{ref.Name, cmp.Or(l.Version, "-"), cmp.Or(l.SQLite, "-"), words})
 	}
-	list := document.Document{tableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
+	list := document.Document{document.TableOf("DRIVER|VERSION|SQLITE|KNOWN DEFECTS", rows)}
 	for _, d := range all {
 		list = append(list, describeDefect(d)...)
 	}

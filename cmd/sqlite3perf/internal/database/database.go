@@ -1,9 +1,9 @@
-package main
+// Package database has the commands that work on one database of the user, which they keep. Each gives
+// the driver's worker one job, and prints its result.
+package database
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -31,36 +32,32 @@ type databaseOptions struct {
 	format string
 	quiet  bool
 
-	workers workerOptions
+	workers cli.WorkerOptions
 }
 
 func (o *databaseOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.db, "db", "sqlite3perf.db", "the database: `PATH[?options]`, with options in mattn's or modernc's spelling: 'a.db?_journal=wal&_sync=0'")
 	f.StringVar(&o.driver, "driver", "mattn", "driver to use: mattn, mattn@v1.14.22, mattn:GOGC=400, mattn=../go-sqlite3, ./my-worker")
-	reaching(f, executes, "driver")
-	reaching(f, writes, "db")
-	o.workers.addFlags(f)
+	cli.Reaching(f, cli.Executes, "driver")
+	cli.Reaching(f, cli.Writes, "db")
+	o.workers.AddFlags(f)
 	f.StringVar(&o.format, "format", "table", "table or json")
-	addQuietFlag(f, &o.quiet)
+	cli.AddQuietFlag(f, &o.quiet)
 }
 
 func (o *databaseOptions) addTableFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.table, "table", "bench", "`name` of the table")
-	reaching(f, writes, "table")
+	cli.Reaching(f, cli.Writes, "table")
 }
 
 func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
 
-// formerNames maps the names that the original program used for drivers, as they register with
-// database/sql.
-var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
-
 // task is a job after its flags were checked, with everything that running it needs. Nothing has
 // been created yet.
 type task struct {
-	env     *environment
+	env     *cli.Environment
 	options *databaseOptions
 	builder *build.Builder
 	ref     build.Ref
@@ -68,34 +65,6 @@ type task struct {
 	request lab.JobRequest
 
 	proof *protocol.Proof // set after the database is opened
-}
-
-// jobFlags has the flags that set the fields of jobs, by field.
-var jobFlags = map[string]string{
-	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
-	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
-	"depths": "--depths", "limit": "--limit", "repetitions": "--repetitions",
-	"files": "--allow-files",
-}
-
-// flagged rewords a problem with fields of a job as a problem with the flags that set them.
-func flagged(fields []protocol.Field, problem string) string {
-	var wrong, other []string
-	for _, f := range fields {
-		switch flag := cmp.Or(jobFlags[f.Name], f.Name); f.Value {
-		case "":
-			other = append(other, flag)
-		default:
-			wrong = append(wrong, flag+" "+f.Value)
-		}
-	}
-	if wrong != nil {
-		problem = strings.Join(wrong, " ") + ": " + problem
-	}
-	if other != nil {
-		problem += " (" + strings.Join(other, ", ") + ")"
-	}
-	return problem
 }
 
 // use says what a job does with the database file.
@@ -106,21 +75,21 @@ const (
 	creates            // the file is created if necessary
 )
 
-func (o *databaseOptions) check(ctx context.Context, env *environment, j protocol.Job, u use) (*task, error) {
+func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j protocol.Job, u use) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
 	if o.format != "table" && o.format != "json" {
-		return nil, usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
+		return nil, cli.Usagef("unknown format %q: %s", o.format, driver.Suggest(o.format, []string{"table", "json"}))
 	}
 	if err := t.request.Job.Check(); err != nil {
 		var wrong *protocol.FieldError
 		if errors.As(err, &wrong) {
-			err = errors.New(flagged(wrong.Fields, wrong.Problem))
+			err = errors.New(cli.Flagged(wrong.Fields, wrong.Problem))
 		}
-		return nil, usageError{err}
+		return nil, cli.WrongUsage(err)
 	}
 	var err error
-	if t.request.Seed, err = seed(o.seed); err != nil {
+	if t.request.Seed, err = cli.Seed(o.seed); err != nil {
 		return nil, err
 	}
 	if err := t.checkDatabase(u); err != nil {
@@ -133,34 +102,34 @@ func (t *task) checkDatabase(u use) (err error) {
 	path, _, _ := strings.Cut(t.options.db, "?")
 	path = strings.TrimPrefix(path, "file:")
 	if t.request.Settings, err = driver.ParseDSN(t.options.db); err != nil {
-		return usagef("--db: %w", err)
+		return cli.Usagef("--db: %w", err)
 	}
 	if path == ":memory:" {
 		path, t.request.Settings["mode"] = "memory.db", "memory"
 	}
 	if path == "" {
-		return usagef("--db %q names no file: want PATH[?options], such as 'a.db?_journal=wal'", t.options.db)
+		return cli.Usagef("--db %q names no file: want PATH[?options], such as 'a.db?_journal=wal'", t.options.db)
 	}
 	t.request.Path = path
 	mode := t.request.Settings["mode"]
 	if mode == "memory" {
 		if u == reads {
-			return usagef("--db %s: a database in memory is empty: want a file", t.options.db)
+			return cli.Usagef("--db %s: a database in memory is empty: want a file", t.options.db)
 		}
 		return nil
 	}
 	fi, err := os.Stat(path)
 	switch {
 	case err == nil && fi.IsDir():
-		return usagef("--db %s is a directory: want a file", path)
+		return cli.Usagef("--db %s is a directory: want a file", path)
 	case err == nil && !fi.Mode().IsRegular():
-		return usagef("--db %s is not a regular file", path)
+		return cli.Usagef("--db %s is not a regular file", path)
 	case errors.Is(err, fs.ErrNotExist):
 		if u == reads || mode == "rw" || mode == "ro" {
 			return fmt.Errorf("there is no database %s: sqlite3perf generate --db %s makes one", path, path)
 		}
-		if dir := filepath.Dir(path); !isDirectory(dir) {
-			return noDirectory("--db "+path, dir)
+		if dir := filepath.Dir(path); !cli.IsDirectory(dir) {
+			return cli.NoDirectory("--db "+path, dir)
 		}
 	case err != nil:
 		return fmt.Errorf("--db: %w", err)
@@ -171,37 +140,32 @@ func (t *task) checkDatabase(u use) (err error) {
 	return nil
 }
 
-func isDirectory(path string) bool {
-	fi, err := os.Stat(path)
-	return err == nil && fi.IsDir()
-}
-
 func (t *task) checkDriver(ctx context.Context) error {
-	shop, err := t.options.workers.workshop()
+	shop, err := t.options.workers.Workshop()
 	if err != nil {
 		return err
 	}
-	refs, err := shop.refs(ctx, t.options.driver)
+	refs, err := shop.Refs(ctx, t.options.driver)
 	if err == nil {
-		t.builder, t.ref = shop.builder, refs[0]
+		t.builder, t.ref = shop.Builder, refs[0]
 	}
 	return err
 }
 
 // prepare finds the worker of the driver, or builds it.
-func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
+func (t *task) prepare(ctx context.Context, w *cli.Watcher) (err error) {
 	if t.worker != "" {
 		return nil
 	}
-	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
+	ctx, stop, release := t.env.Interruptible(ctx, w.Say, cli.Stopping)
 	defer release()
-	t.worker, _, err = t.builder.Worker(until(ctx, stop), t.ref, func() {
-		w.note("building the worker for %s", t.ref.Name)
+	t.worker, _, err = t.builder.Worker(cli.Until(ctx, stop), t.ref, func() {
+		w.Note("building the worker for %s", t.ref.Name)
 	})
 	switch {
-	case interrupted(stop):
-		w.say("interrupted: nothing has been done")
-		return statusError(exitInterrupted)
+	case cli.Interrupted(stop):
+		w.Say("interrupted: nothing has been done")
+		return cli.StatusError(cli.ExitInterrupted)
 	case err != nil:
 		return fmt.Errorf("driver %s: %w", t.ref.Name, err)
 	}
@@ -211,28 +175,28 @@ func (t *task) prepare(ctx context.Context, w *watcher) (err error) {
 // run lets the driver's worker do the job. The first Ctrl-C stops the job in an orderly way, and
 // the second one kills the worker. If a job fails and the worker reports how far it got, run
 // returns the report with the error.
-func (t *task) run(ctx context.Context, w *watcher) (*protocol.JobResult, error) {
+func (t *task) run(ctx context.Context, w *cli.Watcher) (*protocol.JobResult, error) {
 	if err := t.prepare(ctx, w); err != nil {
 		return nil, err
 	}
-	ctx, stop, release := t.env.interruptible(ctx, w.say, stopping)
+	ctx, stop, release := t.env.Interruptible(ctx, w.Say, cli.Stopping)
 	defer release()
 	t.request.Ref = t.ref
 	t.request.Ready = func(p *protocol.Proof) { t.proof = p }
-	t.request.Progress = w.progress
+	t.request.Progress = w.Progress
 	res, err := lab.RunJob(ctx, t.worker, t.request, stop)
-	w.finish()
+	w.Finish()
 	var told *lab.JobError
 	switch {
 	case err == nil:
-		res.Interrupted = res.Interrupted || interrupted(stop) // also after a Ctrl-C at the last moment
+		res.Interrupted = res.Interrupted || cli.Interrupted(stop) // also after a Ctrl-C at the last moment
 		return res, nil
-	case interrupted(stop) && ctx.Err() != nil:
-		return nil, statusError(exitInterrupted)
+	case cli.Interrupted(stop) && ctx.Err() != nil:
+		return nil, cli.StatusError(cli.ExitInterrupted)
 	case errors.As(err, &told):
-		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
+		err = fmt.Errorf("%s on %s: %s%s%s", t.request.Path, t.ref.Name, document.Line(cli.Flagged(told.Reason.Fields, told.Reason.Message)), conditions.Said(&told.Reason), hints[told.Reason.SQLite&0xff])
 		if told.Reason.Code == protocol.CodeUsage {
-			return nil, usageError{err}
+			return nil, cli.WrongUsage(err)
 		}
 		return res, err
 	}
@@ -295,18 +259,12 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error
 	if t.options.format == "json" {
-		err = writeJSON(t.env.stdout, t.databaseOutput(command, r))
+		err = cli.WriteJSON(t.env.Stdout, t.databaseOutput(command, r))
 	} else {
-		err = text(t.env.stdout)
+		err = text(t.env.Stdout)
 	}
 	if err == nil && r.Interrupted {
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	}
 	return err
-}
-
-func writeJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(document.PrintableJSON(w))
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"cmp"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -26,7 +27,8 @@ type concurrentOptions struct {
 	pool     string
 }
 
-func concurrentCommand(env *environment) *cobra.Command {
+// ConcurrentCommand returns the command concurrent.
+func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{
 		Use:   "concurrent",
@@ -42,10 +44,10 @@ Two of them may run on one file at the same time:
   sqlite3perf concurrent --from=99999999 --db 'a.db?_journal=wal&_busy_timeout=10000'`,
 		Example: `  sqlite3perf concurrent -r 10 -w 10 -m 4 -d 10s --clear --db 'a.db?_journal=wal'
   sqlite3perf concurrent -w 100 --pool own --txlock immediate --db 'a.db?_journal=wal'`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.pool != "pinned" && o.pool != "go" && cmd.Flags().Changed("maxConns") {
-				return usagef("--pool %s and -m %d both say how many connections there are: leave one out", o.pool, o.maxConns)
+				return cli.Usagef("--pool %s and -m %d both say how many connections there are: leave one out", o.pool, o.maxConns)
 			}
 			return concurrent(cmd.Context(), env, o)
 		},
@@ -57,7 +59,7 @@ Two of them may run on one file at the same time:
 	f.DurationVarP(&o.duration, "duration", "d", time.Minute, "how long")
 	f.Int64Var(&o.From, "from", 0, "first `ID` to write")
 	f.BoolVar(&o.Clear, "clear", false, "drop and recreate the table first")
-	reaching(f, overwrites, "clear")
+	cli.Reaching(f, cli.Overwrites, "clear")
 	f.BoolVar(&o.close, "close", true, "close the database at the end; --close=false leaves the WAL as it is")
 	f.StringVar(&o.txlock, "txlock", "", "write in explicit transactions that begin deferred, immediate or exclusive (default: the INSERT alone)")
 	f.StringVar(&o.pool, "pool", "pinned", "pinned: all connections stay open; go: all but 2 are closed when idle, as is Go's default; own: one for each client; or a number, like -m")
@@ -73,10 +75,10 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)
 		if err != nil {
-			return usagef("%s: %w", flag, err)
+			return cli.Usagef("%s: %w", flag, err)
 		}
 		if old, ok := s[name]; ok && old != v {
-			return usagef("%s %s: --db says %s=%s: leave one out", flag, value, name, old)
+			return cli.Usagef("%s %s: --db says %s=%s: leave one out", flag, value, name, old)
 		}
 		s[name] = v
 		return nil
@@ -98,19 +100,19 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 		size = strconv.Itoa(max(o.Readers+o.Writers, 1))
 	default:
 		if n, err := strconv.Atoi(o.pool); err != nil || n < 1 {
-			return usagef("--pool %s: want pinned, go, own, or a number of connections", o.pool)
+			return cli.Usagef("--pool %s: want pinned, go, own, or a number of connections", o.pool)
 		}
 		size = o.pool
 	}
 	if s["mode"] == "memory" && s["cache"] != "shared" && size != "1" {
-		return usagef("--db %s: each of %s connections would have its own database in memory: add cache=shared, or want -m 1", o.db, size)
+		return cli.Usagef("--db %s: each of %s connections would have its own database in memory: add cache=shared, or want -m 1", o.db, size)
 	}
 	return set("-m", "pool_size", size)
 }
 
-func concurrent(ctx context.Context, env *environment, o *concurrentOptions) error {
+func concurrent(ctx context.Context, env *cli.Environment, o *concurrentOptions) error {
 	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
-	w := newWatcher(env, &o.databaseOptions, 0, activityLine)
+	w := cli.NewWatcher(env, o.quiet, 0, activityLine)
 	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent}, creates)
 	if err != nil {
 		return err
@@ -129,7 +131,7 @@ func concurrent(ctx context.Context, env *environment, o *concurrentOptions) err
 		return t.printConcurred(out, &o.Concurrent, res.Concurrent)
 	})
 	if failed == nil && res.Interrupted {
-		fmt.Fprintln(env.stderr, "interrupted")
+		fmt.Fprintln(env.Stderr, "interrupted")
 	}
 	return cmp.Or(failed, err)
 }
@@ -188,7 +190,7 @@ func (t *task) printConcurred(out io.Writer, c *protocol.Concurrent, r *protocol
 		fmt.Fprintf(&after, "IDs from %d to %d were tried\n", c.From, r.LastID)
 	}
 	fmt.Fprintf(out, "table %s of %s, for %s, closed loop\n", c.Table, t.where(), time.Duration(r.WallNS).Round(time.Millisecond))
-	err := printTable(out, "|>clients|>operations|>per second|>mean|>p50|>p90|>p99|>p99.9|>max|>ok", rows)
+	err := document.PrintTable(out, "|>clients|>operations|>per second|>mean|>p50|>p90|>p99|>p99.9|>max|>ok", rows)
 	if err == nil {
 		_, err = io.WriteString(out, after.String())
 	}

@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -8,10 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func generateCommand(env *environment) *cobra.Command {
+// GenerateCommand returns the command generate.
+func GenerateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	g := &protocol.Generate{}
 	var interval int
@@ -27,10 +29,10 @@ Without --force, it drops nothing in a database that sqlite3perf did not make. C
 stops it after the current INSERT; then it prints the number of rows.`,
 		Example: `  sqlite3perf generate -r 1000000 -b 100 -p --db 'a.db?_journal=wal&_sync=0'
   sqlite3perf generate -r 50000 --db a.db --driver modernc -v`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if interval < 0 {
-				return usagef("-i %d: want seconds between progress lines, or 0 for none", interval)
+				return cli.Usagef("-i %d: want seconds between progress lines, or 0 for none", interval)
 			}
 			return generate(cmd.Context(), env, o, g, interval)
 		},
@@ -48,9 +50,9 @@ stops it after the current INSERT; then it prints the number of rows.`,
 	return cmd
 }
 
-func generate(ctx context.Context, env *environment, o *databaseOptions, g *protocol.Generate, interval int) error {
+func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *protocol.Generate, interval int) error {
 	g.Table = o.table
-	w := newWatcher(env, o, g.Rows, func(p *protocol.Progress) string {
+	w := cli.NewWatcher(env, o.quiet, g.Rows, func(p *protocol.Progress) string {
 		switch {
 		case p.Stage == "vacuum":
 			return "VACUUM"
@@ -59,7 +61,7 @@ func generate(ctx context.Context, env *environment, o *databaseOptions, g *prot
 		}
 		return ""
 	})
-	g.EveryMS = w.every(int64(interval) * 1000)
+	g.EveryMS = w.Every(int64(interval) * 1000)
 	t, err := o.check(ctx, env, protocol.Job{Generate: g}, creates)
 	if err != nil {
 		return err

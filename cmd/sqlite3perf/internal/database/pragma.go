@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -9,13 +9,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-func pragmaCommand(env *environment) *cobra.Command {
+// PragmaCommand returns the command pragma.
+func PragmaCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
-	return withFlags(o.addFlags, &cobra.Command{
+	return cli.WithFlags(o.addFlags, &cobra.Command{
 		Use:   "pragma NAME[=VALUE]...",
 		Short: "Read pragmas, or set them and show the effect",
 		Long: `Pragma reads each named pragma, or sets it and reads it back. A pragma that was set is
@@ -26,20 +28,20 @@ is opened: --db 'a.db?_synchronous=off'.
 If a pragma does not have the value it was set to, the exit status is 1.`,
 		Example: `  sqlite3perf pragma journal_mode synchronous --db a.db
   sqlite3perf pragma journal_mode=wal --db a.db --driver modernc`,
-		Args: arguments(1, -1, "the pragma"),
+		Args: cli.Arguments(1, -1, "the pragma"),
 		RunE: func(cmd *cobra.Command, args []string) error { return pragma(cmd.Context(), env, o, args) },
 	})
 }
 
-func pragma(ctx context.Context, env *environment, o *databaseOptions, args []string) error {
+func pragma(ctx context.Context, env *cli.Environment, o *databaseOptions, args []string) error {
 	p := &protocol.Pragma{}
 	for _, s := range args {
-		if isDatabase(s) {
-			return usagef("%s is a database: name it with --db, as in: sqlite3perf pragma journal_mode --db %s", s, s)
+		if cli.IsDatabase(s) {
+			return cli.Usagef("%s is a database: name it with --db, as in: sqlite3perf pragma journal_mode --db %s", s, s)
 		}
 		a, err := protocol.ParsePragma(s)
 		if err != nil {
-			return usageError{err}
+			return cli.WrongUsage(err)
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
@@ -47,7 +49,7 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 	if err != nil {
 		return err
 	}
-	res, err := t.run(ctx, newWatcher(env, o, 0, func(*protocol.Progress) string { return "" }))
+	res, err := t.run(ctx, cli.NewWatcher(env, o.quiet, 0, func(*protocol.Progress) string { return "" }))
 	if err != nil {
 		return err
 	}
@@ -62,10 +64,10 @@ func pragma(ctx context.Context, env *environment, o *databaseOptions, args []st
 			rows = append(rows, row)
 		}
 		fmt.Fprintln(out, t.where())
-		return printTable(out, "||", rows)
+		return document.PrintTable(out, "||", rows)
 	})
 	if err == nil && slices.ContainsFunc(res.Pragma, func(r protocol.PragmaRead) bool { return r.Set != nil && !r.Took }) {
-		return statusError(exitFailed)
+		return cli.StatusError(cli.ExitFailed)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -15,7 +15,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
 // display prints lines to standard error and, if bar is not nil, a progress bar below them.
@@ -26,17 +25,22 @@ type display struct {
 	bar   *progressbar.ProgressBar
 }
 
-func newBar(env *environment, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
+func newBar(env *Environment, most int64, options ...progressbar.Option) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(most, append(options,
-		progressbar.OptionSetWriter(env.rawErr),
+		progressbar.OptionSetWriter(env.RawErr),
 		progressbar.OptionClearOnFinish(),
 		progressbar.OptionUseANSICodes(true), // also clears the ^C that the terminal prints after the bar
 		progressbar.OptionSetRenderBlankState(false),
 	)...)
 }
 
-// say prints a line, even if the display is quiet.
-func (d *display) say(format string, args ...any) {
+// NewDisplay returns a display without a bar.
+func NewDisplay(env *Environment, quiet bool) *display {
+	return &display{w: env.Stderr, quiet: quiet}
+}
+
+// Say prints a line, even if the display is quiet.
+func (d *display) Say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar != nil {
@@ -45,14 +49,15 @@ func (d *display) say(format string, args ...any) {
 	fmt.Fprintf(d.w, format+"\n", args...)
 }
 
-// note prints a line, unless the display is quiet.
-func (d *display) note(format string, args ...any) {
+// Note prints a line, unless the display is quiet.
+func (d *display) Note(format string, args ...any) {
 	if !d.quiet {
-		d.say(format, args...)
+		d.Say(format, args...)
 	}
 }
 
-func (d *display) finish() {
+// Finish removes the bar.
+func (d *display) Finish() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar != nil {
@@ -61,14 +66,14 @@ func (d *display) finish() {
 	}
 }
 
-// progress shows the progress of a run on standard error. On a terminal it is a bar with the time
+// Progress shows the progress of a run on standard error. On a terminal it is a bar with the time
 // left, elsewhere it is plain lines. It shows nothing if it is quiet.
-type progress struct {
+type Progress struct {
 	display
 	now   func() time.Time
 	began time.Time     // time at which the first trial began
-	least time.Duration // least time of the run, if known beforehand
-	told  time.Time     // time at which the last plain line was printed
+	Least time.Duration // least time of the run, if known beforehand
+	Told  time.Time     // time at which the last plain line was printed
 	text  int           // greatest width of the text before the bar, in columns
 
 	takes    time.Duration // last estimate of the time of the run; 0 if there is none
@@ -81,11 +86,12 @@ const (
 	between  = 5 * time.Second // least time between two plain lines
 )
 
-func newProgress(env *environment, quiet bool) *progress {
-	p := &progress{display: display{w: env.stderr, quiet: quiet}, now: env.now}
-	if env.stderrWidth > 0 && !quiet {
-		width := max(5, min(30, env.stderrWidth-64))
-		p.text = max(0, env.stderrWidth-width-len(" 100% ||  ")-1)
+// NewProgress returns the progress of a run, as a bar if standard error is a terminal.
+func NewProgress(env *Environment, quiet bool) *Progress {
+	p := &Progress{display: display{w: env.Stderr, quiet: quiet}, now: env.Now}
+	if env.StderrWidth > 0 && !quiet {
+		width := max(5, min(30, env.StderrWidth-64))
+		p.text = max(0, env.StderrWidth-width-len(" 100% ||  ")-1)
 		p.bar = newBar(env, barSteps,
 			progressbar.OptionSetWidth(width),
 			progressbar.OptionSetPredictTime(false),
@@ -95,11 +101,11 @@ func newProgress(env *environment, quiet bool) *progress {
 	return p
 }
 
-func (p *progress) Building(i, n int, name string) {
-	p.note("building the worker for %s (%d of %d)", name, i, n)
+func (p *Progress) Building(i, n int, name string) {
+	p.Note("building the worker for %s (%d of %d)", name, i, n)
 }
 
-func (p *progress) Built(i, n int, name string, err error) {
+func (p *Progress) Built(i, n int, name string, err error) {
 	if err == nil {
 		return
 	}
@@ -107,7 +113,7 @@ func (p *progress) Built(i, n int, name string, err error) {
 	if e, ok := errors.AsType[*build.BuildError](err); ok {
 		why = e.Reason.Message + conditions.Said(&e.Reason)
 	}
-	p.note("%s is unavailable: %s", name, why)
+	p.Note("%s is unavailable: %s", name, why)
 }
 
 // tellRows is the least number of rows whose hashing takes long enough to show progress.
@@ -115,19 +121,19 @@ const tellRows = 50_000_000
 
 // Computing shows how many rows of expected answers have been hashed: the rows that a workload must
 // return or leave in the database.
-func (p *progress) Computing(workload string, done, total int64) {
+func (p *Progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return
 	}
-	if now := p.now(); done == 0 || now.Sub(p.told) >= between {
-		p.told = now
-		p.say("computing what %s must return: %d of %d rows", workload, done, total)
+	if now := p.now(); done == 0 || now.Sub(p.Told) >= between {
+		p.Told = now
+		p.Say("computing what %s must return: %d of %d rows", workload, done, total)
 	}
 }
 
 // Merging shows how many runs of a store have been merged. of is 0 while the store is copied and
 // checked.
-func (p *progress) Merging(name string, done, of int) {
+func (p *Progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return
 	}
@@ -136,16 +142,16 @@ func (p *progress) Merging(name string, done, of int) {
 		text, share = fmt.Sprintf("merged %d of %s of %s", done, document.Counted(of, "run"), document.Line(name)), float64(done)/float64(of)
 	}
 	if p.bar == nil {
-		if p.now().Sub(p.told) >= between {
-			p.told = p.now()
-			p.say("%s", text)
+		if p.now().Sub(p.Told) >= between {
+			p.Told = p.now()
+			p.Say("%s", text)
 		}
 		return
 	}
 	p.draw(text, share)
 }
 
-func (p *progress) draw(text string, share float64) {
+func (p *Progress) draw(text string, share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bar.Describe(strings.ToValidUTF8(text[:min(len(text), p.text)], ""))
@@ -153,7 +159,7 @@ func (p *progress) draw(text string, share float64) {
 }
 
 // Planned prints what will be measured, and how long it will take.
-func (p *progress) Planned(plan lab.Plan) {
+func (p *Progress) Planned(plan lab.Plan) {
 	if p.quiet {
 		return
 	}
@@ -184,17 +190,17 @@ func (p *progress) Planned(plan lab.Plan) {
 	default:
 		words += fmt.Sprintf("at least %s in %d rounds, then more until %v are over", document.Counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	}
-	if least := max(p.least, plan.Least); least > 0 && s.Rounds == 0 && least > s.Time {
-		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, roughly(least))
+	if least := max(p.Least, plan.Least); least > 0 && s.Rounds == 0 && least > s.Time {
+		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, Roughly(least))
 	} else if least > 0 {
-		words += ", at least " + roughly(least)
+		words += ", at least " + Roughly(least)
 	}
-	p.say("%s", words)
+	p.Say("%s", words)
 }
 
 // estimate prints the estimated size of the run. On a terminal the estimate is part of the progress
 // bar. Elsewhere it is a plain line, and one more if the estimate changes by more than half.
-func (p *progress) estimate(plan lab.Plan, unless string) {
+func (p *Progress) estimate(plan lab.Plan, unless string) {
 	p.takes = plan.Takes
 	if p.bar != nil {
 		return
@@ -207,20 +213,20 @@ func (p *progress) estimate(plan lab.Plan, unless string) {
 		now, p.changing = " now", true
 	}
 	p.printed = plan.Takes
-	p.say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), roughly(plan.Takes), unless)
+	p.Say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), Roughly(plan.Takes), unless)
 }
 
-func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
+func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
 	if p.quiet {
 		return
 	}
 	for _, w := range t.Warnings {
 		if w.Code == result.WarningStopped {
-			p.say("%s", w.Message)
+			p.Say("%s", w.Message)
 		}
 	}
 	if t.Status != result.OK {
-		p.say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
+		p.Say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
 	}
 	if p.began.IsZero() {
 		p.began = p.now().Add(-time.Duration(t.TookNS))
@@ -233,15 +239,15 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	remaining := ""
 	switch {
 	case left > 0:
-		remaining = ", about " + roughly(left) + " left"
+		remaining = ", about " + Roughly(left) + " left"
 	case done < total:
 		remaining = ", estimating the time left"
 	}
 	if p.bar == nil {
 		last := round == rounds
-		if done == total && (last || p.told.IsZero() || p.now().Sub(p.told) >= between) {
-			p.told = p.now()
-			p.say("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), roughly(elapsed), remaining)
+		if done == total && (last || p.Told.IsZero() || p.now().Sub(p.Told) >= between) {
+			p.Told = p.now()
+			p.Say("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), Roughly(elapsed), remaining)
 		}
 		return
 	}
@@ -250,13 +256,14 @@ func (p *progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		share = float64(elapsed) / float64(elapsed+left)
 	}
 	words := fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining)
-	if whole := " of " + roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
+	if whole := " of " + Roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
 		words += whole
 	}
 	p.draw(words, share)
 }
 
-func roughly(d time.Duration) string {
+// Roughly formats a duration with the digits that matter.
+func Roughly(d time.Duration) string {
 	if d < time.Second {
 		return max(d.Round(time.Millisecond), time.Millisecond).String()
 	}
@@ -266,54 +273,13 @@ func roughly(d time.Duration) string {
 	return d.Round(time.Second).String()
 }
 
-// watcher shows the progress of a job on standard error: as a bar if the number of rows is known
-// and the stream is a terminal, otherwise as plain lines.
-type watcher struct {
-	display
-	of   int64                           // expected number of rows; 0 if unknown
-	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
-}
-
-func newWatcher(env *environment, o *databaseOptions, of int64, line func(*protocol.Progress) string) *watcher {
-	w := &watcher{display: display{w: env.stderr, quiet: o.quiet}, of: of, line: line}
-	if env.stderrWidth > 0 && !o.quiet && of > 0 {
-		w.bar = newBar(env, of,
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionShowCount(),
-			progressbar.OptionShowIts(),
-			progressbar.OptionSetItsString("rows"),
-		)
-	}
-	return w
-}
-
-// every returns the interval in ms at which the worker should report. It is lines for plain lines,
-// and shorter for a bar.
-func (w *watcher) every(lines int64) int64 {
+func (p *Progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
 	switch {
-	case w.quiet:
-		return 0
-	case w.bar != nil:
-		return 200
-	}
-	return lines
-}
-
-func (w *watcher) progress(p *protocol.Progress) {
-	if w.quiet {
-		return
-	}
-	if w.bar != nil && p.Rows == 0 && p.Stage == "insert" {
-		_ = w.bar.RenderBlank() // this starts the bar's clock
-		return
-	}
-	if w.bar != nil && p.Rows > 0 {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		_ = w.bar.Set64(min(p.Rows, w.of)) // Set64 returns an error only for a value above the maximum
-		return
-	}
-	if s := w.line(p); s != "" {
-		w.say("%s", s)
+	case p.quiet:
+	case t.Status != result.OK:
+		p.Say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
+	case p.Told.IsZero() || p.now().Sub(p.Told) >= between || samples >= lab.EnoughSamples:
+		p.Told = p.now()
+		p.Say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"errors"
@@ -17,34 +17,34 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// localConfig is the name of the configuration file that is read from the working directory. The
+// LocalConfig is the name of the configuration file that is read from the working directory. The
 // file may be somebody else's.
-const localConfig = "sqlite3perf.yaml"
+const LocalConfig = "sqlite3perf.yaml"
 
-// maxConfig is the greatest size of a configuration file, in bytes.
-const maxConfig = 1 << 20
+// MaxConfig is the greatest size of a configuration file, in bytes.
+const MaxConfig = 1 << 20
 
-// reach says what a flag's value can affect apart from the figures of a run.
-type reach string
+// Reach says what a flag's value can affect apart from the figures of a run.
+type Reach string
 
 // The reaches. The configuration file in the working directory can set only flags that are
 // harmless.
 const (
-	harmless   reach = ""
-	executes   reach = "runs code that it names"
-	writes     reach = "names what is written to"
-	overwrites reach = "lets data be overwritten"
-	reachesOut reach = "lets a workload reach other files"
-	opens      reach = "decides who can read the store"
-	reveals    reach = "keeps values of a database"
+	Harmless   Reach = ""
+	Executes   Reach = "runs code that it names"
+	Writes     Reach = "names what is written to"
+	Overwrites Reach = "lets data be overwritten"
+	ReachesOut Reach = "lets a workload reach other files"
+	Opens      Reach = "decides who can read the store"
+	Reveals    Reach = "keeps values of a database"
 )
 
 // reachKey is the annotation in which a flag stores its reach.
 const reachKey = "sqlite3perf_reach"
 
-// reaching sets the reach of flags that can affect more than the figures of a run. It is called
+// Reaching sets the reach of flags that can affect more than the figures of a run. It is called
 // where the flags are declared, and applies to the flags with these names of all commands.
-func reaching(f *pflag.FlagSet, r reach, names ...string) {
+func Reaching(f *pflag.FlagSet, r Reach, names ...string) {
 	for _, name := range names {
 		if err := f.SetAnnotation(name, reachKey, []string{string(r)}); err != nil {
 			panic(err) // no flag has this name
@@ -52,25 +52,26 @@ func reaching(f *pflag.FlagSet, r reach, names ...string) {
 	}
 }
 
-func reachOf(root *cobra.Command, name string) (r reach) {
-	for _, c := range subcommands(root) {
+// ReachOf returns the reach of the flags with this name.
+func ReachOf(root *cobra.Command, name string) (r Reach) {
+	for _, c := range Subcommands(root) {
 		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
-			r = reach(f.Annotations[reachKey][0])
+			r = Reach(f.Annotations[reachKey][0])
 		}
 	}
 	return r
 }
 
-// configure sets the flags that are not on the command line from other sources: the environment
+// Configure sets the flags that are not on the command line from other sources: the environment
 // (SQLITE3PERF_ROUNDS=8), sqlite3perf.yaml in the working directory, and config.yaml in the user's
 // configuration directory. The first source that has a flag sets it. configure prints to standard
 // error which file set which flags.
-func configure(cmd *cobra.Command) error {
+func Configure(cmd *cobra.Command) error {
 	var files []*configFile
 	for _, path := range configPaths() {
 		f, err := readConfig(cmd, path)
 		if err != nil {
-			return usageError{err}
+			return WrongUsage(err)
 		}
 		if f != nil {
 			files = append(files, f)
@@ -105,7 +106,7 @@ func variable(flag string) string {
 // like the variable of a flag, but is not one.
 func warnUnknownVariables(cmd *cobra.Command) {
 	var known []string
-	for _, name := range flagNames(cmd.Root()) {
+	for _, name := range FlagNames(cmd.Root()) {
 		known = append(known, variable(name))
 	}
 	for _, entry := range os.Environ() {
@@ -119,8 +120,8 @@ func warnUnknownVariables(cmd *cobra.Command) {
 // isDefault is the annotation of a flag whose value is from the environment or a file.
 const isDefault = "sqlite3perf_default"
 
-// typed reports whether the user typed a flag on the command line.
-func typed(f *pflag.Flag) bool {
+// Typed reports whether the user typed a flag on the command line.
+func Typed(f *pflag.Flag) bool {
 	_, other := f.Annotations[isDefault]
 	return f.Changed && !other
 }
@@ -136,7 +137,7 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	if v := os.Getenv(variable(f.Name)); v != "" {
 		setAnnotation(f, isDefault)
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
-			return usagef("environment variable %s: %w", variable(f.Name), flagError(cmd, err))
+			return Usagef("environment variable %s: %w", variable(f.Name), FlagError(cmd, err))
 		}
 		return nil
 	}
@@ -146,12 +147,12 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 			continue
 		}
 		if _, several := f.Value.(pflag.SliceValue); e.list && !several {
-			return usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
+			return Usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
 		}
 		setAnnotation(f, isDefault)
 		for _, v := range e.values {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
-				return usagef("configuration file %s:%d: %w", file.path, e.line, flagError(cmd, err))
+				return Usagef("configuration file %s:%d: %w", file.path, e.line, FlagError(cmd, err))
 			}
 		}
 		file.used = append(file.used, f.Name)
@@ -161,7 +162,7 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 }
 
 func configPaths() []string {
-	paths := []string{localConfig}
+	paths := []string{LocalConfig}
 	if dir, err := os.UserConfigDir(); err == nil {
 		paths = append(paths, filepath.Join(dir, "sqlite3perf", "config.yaml"))
 	}
@@ -183,12 +184,12 @@ type configEntry struct {
 
 // readConfig reads a configuration file. It returns nil if the file does not exist.
 func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
-	data, err := directory.ReadRegular(path, maxConfig)
+	data, err := directory.ReadRegular(path, MaxConfig)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("configuration file %s: %w", path, reason(err))
+		return nil, fmt.Errorf("configuration file %s: %w", path, directory.Reason(err))
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -211,13 +212,13 @@ func readConfig(cmd *cobra.Command, path string) (*configFile, error) {
 }
 
 func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
-	names := flagNames(cmd.Root())
+	names := FlagNames(cmd.Root())
 	i := slices.IndexFunc(names, func(n string) bool { return strings.EqualFold(n, key.Value) })
 	if i < 0 {
 		return fmt.Errorf("unknown key %q: %s", key.Value, driver.Suggest(key.Value, names))
 	}
 	name := names[i]
-	if r := reachOf(cmd.Root(), name); f.path == localConfig && r != harmless {
+	if r := ReachOf(cmd.Root(), name); f.path == LocalConfig && r != Harmless {
 		instead := ""
 		if cmd.Flags().Lookup(name) != nil { // the flag may belong only to other commands
 			instead = fmt.Sprintf("give --%s on the command line, or ", name)
@@ -252,9 +253,10 @@ func (f *configFile) entry(cmd *cobra.Command, key, value *yaml.Node) error {
 	return nil
 }
 
-func flagNames(root *cobra.Command) []string {
+// FlagNames lists the names of the flags of all commands.
+func FlagNames(root *cobra.Command) []string {
 	var names []string
-	for _, c := range subcommands(root) {
+	for _, c := range Subcommands(root) {
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" && !slices.Contains(names, f.Name) {
 				names = append(names, f.Name)

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"os"
@@ -13,13 +13,13 @@ var interruptSignals = []os.Signal{os.Interrupt}
 func catchPipes() {}
 
 // raise ends the process with the exit status of Ctrl-C.
-func raise(os.Signal) { os.Exit(exitInterrupted) }
+func raise(os.Signal) { os.Exit(ExitInterrupted) }
 
-// ownGroup makes a command start in its own process group, so that Ctrl-C in the console does not
+// OwnGroup makes a command start in its own process group, so that Ctrl-C in the console does not
 // reach it.
-func ownGroup(cmd *exec.Cmd) {
+func OwnGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
 }
 
-// enoughAddresses returns nil, because Windows does not limit address spaces.
-func enoughAddresses() error { return nil }
+// EnoughAddresses returns nil, because Windows does not limit address spaces.
+func EnoughAddresses() error { return nil }

@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"context"
@@ -20,9 +20,9 @@ type signals struct {
 	caught     atomic.Bool
 }
 
-// ownedVariable is set if another process owns this one and holds the other end of its standard
+// OwnedVariable is set if another process owns this one and holds the other end of its standard
 // input. The end of standard input then has the effect of Ctrl-C.
-const ownedVariable = "SQLITE3PERF_OWNED"
+const OwnedVariable = "SQLITE3PERF_OWNED"
 
 func watchSignals() *signals {
 	s := &signals{interrupts: make(chan os.Signal, 2)}
@@ -43,8 +43,8 @@ func watchSignals() *signals {
 			}
 		}
 	}()
-	if os.Getenv(ownedVariable) != "" {
-		os.Unsetenv(ownedVariable) // the variable is not meant for processes that this one starts
+	if os.Getenv(OwnedVariable) != "" {
+		os.Unsetenv(OwnedVariable) // the variable is not meant for processes that this one starts
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			early <- os.Interrupt
@@ -69,7 +69,7 @@ func (s *signals) catch() <-chan os.Signal {
 func endBy(sig os.Signal) {
 	process.RemoveScratches()
 	raise(sig)
-	os.Exit(exitFailed)
+	os.Exit(ExitFailed)
 }
 
 // outlet is standard output or standard error. Writing to it ends the process if the reader has
@@ -89,36 +89,36 @@ func (o outlet) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// outliveReaders makes later writes to a reader that has gone away return an error instead of
+// OutliveReaders makes later writes to a reader that has gone away return an error instead of
 // ending the process.
-func (env *environment) outliveReaders() { env.outlives.Store(true) }
+func (env *Environment) OutliveReaders() { env.outlives.Store(true) }
 
-// unread reports whether err only means that, after Ctrl-C, the reader of the output has gone away.
-func (env *environment) unread(err error) bool {
-	return env.interrupted.Load() && errors.Is(err, syscall.EPIPE)
+// Unread reports whether err only means that, after Ctrl-C, the reader of the output has gone away.
+func (env *Environment) Unread(err error) bool {
+	return env.Interrupted.Load() && errors.Is(err, syscall.EPIPE)
 }
 
-// stopping returns the message to print after the first Ctrl-C if there is nothing to wait for.
-func stopping() string { return "stopping" }
+// Stopping returns the message to print after the first Ctrl-C if there is nothing to wait for.
+func Stopping() string { return "stopping" }
 
-// stoppingTrials returns the function that returns the message to print after the first Ctrl-C of a
+// StoppingTrials returns the function that returns the message to print after the first Ctrl-C of a
 // run. While trials are measured, the message says that the current trial is finished first.
-func stoppingTrials(measuring func() bool) func() string {
+func StoppingTrials(measuring func() bool) func() string {
 	return func() string {
 		if measuring() {
-			return "stopping when the current trial has ended"
+			return "stopping when the current trials have ended"
 		}
-		return stopping()
+		return Stopping()
 	}
 }
 
-// interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints the message that what
+// Interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints the message that what
 // returns. The second one ends the returned context. release ends catching, and returns after the
 // message has been printed.
-func (env *environment) interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
+func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
-	interrupts := env.catch()
+	interrupts := env.Catch()
 	silent := make(chan struct{}) // closed when there is nothing more to print
 	go func() {
 		select {
@@ -127,7 +127,7 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 			close(silent)
 			return
 		}
-		env.interrupted.Store(true)
+		env.Interrupted.Store(true)
 		message := what()
 		close(stopped)
 		say("%s; Ctrl-C again stops at once", message)
@@ -144,8 +144,8 @@ func (env *environment) interruptible(ctx context.Context, say func(format strin
 	}
 }
 
-// until returns a context that ends when stop is closed or ctx ends.
-func until(ctx context.Context, stop <-chan struct{}) context.Context {
+// Until returns a context that ends when stop is closed or ctx ends.
+func Until(ctx context.Context, stop <-chan struct{}) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
@@ -157,15 +157,16 @@ func until(ctx context.Context, stop <-chan struct{}) context.Context {
 	return ctx
 }
 
-// unlessInterrupted returns the exit status of an interruption if there was one, and otherwise err.
-func unlessInterrupted(stop <-chan struct{}, err error) error {
-	if interrupted(stop) {
-		return statusError(exitInterrupted)
+// UnlessInterrupted returns the exit status of an interruption if there was one, and otherwise err.
+func UnlessInterrupted(stop <-chan struct{}, err error) error {
+	if Interrupted(stop) {
+		return StatusError(ExitInterrupted)
 	}
 	return err
 }
 
-func interrupted(stop <-chan struct{}) bool {
+// Interrupted reports whether there was a Ctrl-C.
+func Interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:
 		return true
@@ -174,13 +175,13 @@ func interrupted(stop <-chan struct{}) bool {
 	}
 }
 
-// orderly calls work with a context that the first Ctrl-C cancels. After an interruption it returns
+// Orderly calls work with a context that the first Ctrl-C cancels. After an interruption it returns
 // the exit status for that.
-func (env *environment) orderly(ctx context.Context, quiet bool, work func(context.Context, *progress) error) error {
-	show := newProgress(env, quiet)
-	defer show.finish()
-	ctx, stop, release := env.interruptible(ctx, show.say, stopping)
+func (env *Environment) Orderly(ctx context.Context, quiet bool, work func(context.Context, *Progress) error) error {
+	show := NewProgress(env, quiet)
+	defer show.Finish()
+	ctx, stop, release := env.Interruptible(ctx, show.Say, Stopping)
 	defer release()
-	err := work(until(ctx, stop), show)
-	return unlessInterrupted(stop, err)
+	err := work(Until(ctx, stop), show)
+	return UnlessInterrupted(stop, err)
 }

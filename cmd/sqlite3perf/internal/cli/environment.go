@@ -1,6 +1,7 @@
-package main
+package cli
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,67 +27,68 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// environment holds everything that connects the command with its surroundings, so that tests can
+// Environment holds everything that connects the command with its surroundings, so that tests can
 // replace it.
-type environment struct {
-	stdout, stderr io.Writer
+type Environment struct {
+	Stdout, Stderr io.Writer
 
-	// rawOut and rawErr are the same streams without the filter that makes text printable. They are
+	// RawOut and rawErr are the same streams without the filter that makes text printable. They are
 	// for text that is already printable or moves the cursor.
-	rawOut, rawErr io.Writer
+	RawOut, RawErr io.Writer
 
 	// widths of the streams' terminals in columns; 0 if a stream is not a terminal
-	stdoutWidth, stderrWidth int
+	StdoutWidth, StderrWidth int
 
-	stdoutHeight int  // height of standard output's terminal in lines, or 0
+	StdoutHeight int  // height of standard output's terminal in lines, or 0
 	ascii        bool // the terminal of standard output shows only ASCII
 
-	now func() time.Time
+	Now func() time.Time
 
-	// cpuTime returns the CPU time of the machine, and whether it is known.
-	cpuTime func() (machine.CPUTime, bool)
+	// CPUTime returns the CPU time of the machine, and whether it is known.
+	CPUTime func() (machine.CPUTime, bool)
 
-	// catch returns a channel that receives each Ctrl-C from then on. Until catch is called, Ctrl-C
+	// Catch returns a channel that receives each Ctrl-C from then on. Until catch is called, Ctrl-C
 	// ends the process.
-	catch func() <-chan os.Signal
+	Catch func() <-chan os.Signal
 
-	interrupted *atomic.Bool // true after a Ctrl-C
-	outlives    *atomic.Bool // true after [environment.outliveReaders]
+	Interrupted *atomic.Bool // true after a Ctrl-C
+	outlives    *atomic.Bool // true after [Environment.outliveReaders]
 }
 
-func processEnvironment() *environment {
+// ProcessEnvironment returns the environment of this process.
+func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
 	// Without this, the exit status after a panic, SIGQUIT or lack of memory would be that of wrong
 	// usage.
 	debug.SetTraceback("crash")
 	outlives := &atomic.Bool{}
-	return &environment{
-		stdout: outlet{os.Stdout, outlives}, stderr: outlet{os.Stderr, outlives}, outlives: outlives,
-		stdoutWidth: width, stderrWidth: errWidth, stdoutHeight: height, ascii: width > 0 && asciiLocale(os.Getenv),
-		now: time.Now, cpuTime: machine.ReadCPUTime, catch: watchSignals().catch,
+	return &Environment{
+		Stdout: outlet{os.Stdout, outlives}, Stderr: outlet{os.Stderr, outlives}, outlives: outlives,
+		StdoutWidth: width, StderrWidth: errWidth, StdoutHeight: height, ascii: width > 0 && asciiLocale(os.Getenv),
+		Now: time.Now, CPUTime: machine.ReadCPUTime, Catch: watchSignals().catch,
 	}
 }
 
-// printing returns a copy of the environment whose output is made printable.
-func (env *environment) printing() *environment {
+// Printing returns a copy of the environment whose output is made printable.
+func (env *Environment) Printing() *Environment {
 	own := *env
-	own.rawOut, own.rawErr = env.stdout, env.stderr
-	own.interrupted = &atomic.Bool{}
+	own.RawOut, own.RawErr = env.Stdout, env.Stderr
+	own.Interrupted = &atomic.Bool{}
 	if own.outlives == nil {
 		own.outlives = &atomic.Bool{}
 	}
-	own.stdout, own.stderr = document.Printable(env.stdout), document.Printable(env.stderr)
+	own.Stdout, own.Stderr = document.Printable(env.Stdout), document.Printable(env.Stderr)
 	return &own
 }
 
-// asItIs returns standard output for text that must not be changed. If standard output is a
+// AsItIs returns standard output for text that must not be changed. If standard output is a
 // terminal, the text is made printable anyway.
-func (env *environment) asItIs() io.Writer {
-	if env.stdoutWidth > 0 {
-		return env.stdout
+func (env *Environment) AsItIs() io.Writer {
+	if env.StdoutWidth > 0 {
+		return env.Stdout
 	}
-	return env.rawOut
+	return env.RawOut
 }
 
 // terminalSize returns the size of the terminal f, or zeros if f isn't a terminal. If the size is
@@ -108,8 +111,8 @@ func asciiLocale(getenv func(string) string) bool {
 	return locale != "" && !strings.Contains(charset, "utf8")
 }
 
-// version returns the version of this module, or the commit that it was built from.
-func version() string {
+// Version returns the version of this module, or the commit that it was built from.
+func Version() string {
 	bi, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
@@ -125,16 +128,16 @@ func version() string {
 	return "devel"
 }
 
-// flagError rewords pflag's error about a flag so that it says what to type instead.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError rewords pflag's error about a flag so that it says what to type instead.
+func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {
 		f := value.GetFlag()
 		if errors.Is(err, strconv.ErrRange) {
-			return usagef("--%s %s is out of range: want a number such as 10", f.Name, value.GetValue())
+			return Usagef("--%s %s is out of range: want a number such as 10", f.Name, value.GetValue())
 		}
 		if want, ok := flagValues[f.Value.Type()]; ok {
-			return usagef("--%s %s: want %s", f.Name, value.GetValue(), want)
+			return Usagef("--%s %s: want %s", f.Name, value.GetValue(), want)
 		}
 	}
 	hint := ""
@@ -163,7 +166,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = "; drivers are arguments here, as in: " + driversAsArguments(cmd)
 		}
 	}
-	return usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
+	return Usagef("%w: %s --help lists the flags%s", err, cmd.CommandPath(), hint)
 }
 
 func driversAsArguments(cmd *cobra.Command) string {
@@ -187,19 +190,19 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// arguments returns a check that a command has from least to most arguments. There is no upper
+// Arguments returns a check that a command has from least to most arguments. There is no upper
 // bound if most is -1.
-func arguments(least, most int, what string) cobra.PositionalArgs {
+func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return fmt.Errorf("%s is missing", what)
-		case most == 0 && len(args) > 0 && isDatabase(args[0]):
-			return databaseHere(cmd, args[0])
+		case most == 0 && len(args) > 0 && IsDatabase(args[0]):
+			return DatabaseHere(cmd, args[0])
 		case most == 0 && len(args) > 0:
 			flag := asFlag(cmd, args)
 			if meant := driver.DidYouMean(flag, []string{flag}); meant != "" {
-				return usagef("unexpected argument %q: %s", args[0], meant)
+				return Usagef("unexpected argument %q: %s", args[0], meant)
 			}
 			return fmt.Errorf("unexpected argument %q", args[0])
 		case most >= 0 && len(args) > most:
@@ -209,15 +212,17 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-func databaseHere(cmd *cobra.Command, file string) error {
+// DatabaseHere returns the error for a database that is given as an argument.
+func DatabaseHere(cmd *cobra.Command, file string) error {
 	if cmd.Flags().Lookup("db") != nil {
-		return usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
+		return Usagef("%s is a database: name it with --db, as in: %s --db %s", file, cmd.CommandPath(), file)
 	}
-	return usagef("%s is a database: %s", file, fromDatabase(file))
+	return Usagef("%s is a database: %s", file, FromDatabase(file))
 }
 
-func fromDatabase(file string) string {
-	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, pathOf(file))
+// FromDatabase says how a workload is made from a database.
+func FromDatabase(file string) string {
+	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
 }
 
 // asFlag returns the flag that the first argument was probably meant for, with its value, or "" if
@@ -251,21 +256,80 @@ func asFlag(cmd *cobra.Command, args []string) string {
 	return "--" + list.Name + " " + strings.Join(append(values, args[:n]...), separator)
 }
 
-// isWorkload reports whether an argument looks like the name of a workload.
-func isWorkload(arg string) bool {
+// IsWorkload reports whether an argument looks like the name of a workload.
+func IsWorkload(arg string) bool {
 	return slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
 // kindOfArgument returns the flag of run that takes the argument: "workloads" for a workload,
 // "drivers" for a driver, or "" for anything else.
 func kindOfArgument(cmd *cobra.Command, arg string) string {
-	if isWorkload(arg) {
+	if IsWorkload(arg) {
 		return "workloads"
 	}
-	if shop, err := (&workerOptions{}).workshop(); err == nil {
-		if _, err := build.ParseRef(cmd.Context(), arg, shop.known); err == nil {
+	if shop, err := (&WorkerOptions{}).Workshop(); err == nil {
+		if _, err := build.ParseRef(cmd.Context(), arg, shop.Known); err == nil {
 			return "drivers"
 		}
 	}
 	return ""
+}
+
+// ForHosts returns an environment for the work on each host. Each line of its output begins with
+// the host's name. It has no terminal, and it receives every Ctrl-C.
+func (env *Environment) ForHosts(names []string) []*Environment {
+	signals := make([]chan os.Signal, len(names))
+	for i := range signals {
+		signals[i] = make(chan os.Signal, 2)
+	}
+	hear := sync.OnceFunc(func() {
+		interrupts := env.Catch()
+		go func() {
+			for s := range interrupts {
+				for _, c := range signals {
+					select {
+					case c <- s:
+					default: // the host has two pending signals already
+					}
+				}
+			}
+		}()
+	})
+	var list []*Environment
+	var writing sync.Mutex
+	for i, name := range names {
+		own := *env
+		own.Stderr = &prefixed{w: env.Stderr, writing: &writing, prefix: name + ": "}
+		own.StdoutWidth, own.StderrWidth = 0, 0
+		own.Catch = func() <-chan os.Signal {
+			hear()
+			return signals[i]
+		}
+		list = append(list, &own)
+	}
+	return list
+}
+
+// prefixed writes lines to w, each after a prefix. It writes a line once it is complete.
+type prefixed struct {
+	w       io.Writer
+	writing *sync.Mutex // shared by all writers to w
+	prefix  string
+	part    []byte // beginning of a line that is not complete
+}
+
+func (p *prefixed) Write(b []byte) (int, error) {
+	p.writing.Lock()
+	defer p.writing.Unlock()
+	p.part = append(p.part, b...)
+	for {
+		line, rest, whole := bytes.Cut(p.part, []byte("\n"))
+		if !whole {
+			return len(b), nil
+		}
+		if _, err := fmt.Fprintf(p.w, "%s%s\n", p.prefix, line); err != nil {
+			return 0, err
+		}
+		p.part = rest
+	}
 }

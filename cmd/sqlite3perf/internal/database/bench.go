@@ -1,4 +1,4 @@
-package main
+package database
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -24,7 +25,8 @@ type benchOptions struct {
 	interval int
 }
 
-func benchCommand(env *environment) *cobra.Command {
+// BenchCommand returns the command bench.
+func BenchCommand(env *cli.Environment) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
 		Use:   "bench",
@@ -38,10 +40,10 @@ Rows that do not match are counted, the first ten are shown, and the exit status
 		Example: `  sqlite3perf bench --db a.db
   sqlite3perf bench --db a.db --driver native --pipeline
   sqlite3perf bench --db a.db --python`,
-		Args: arguments(0, 0, ""),
+		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.interval < 0 {
-				return usagef("-i %d: want seconds between progress lines, or 0 for none", o.interval)
+				return cli.Usagef("-i %d: want seconds between progress lines, or 0 for none", o.interval)
 			}
 			return bench(cmd.Context(), env, o)
 		},
@@ -49,7 +51,7 @@ Rows that do not match are counted, the first ten are shown, and the exit status
 	f := cmd.Flags()
 	f.BoolVar(&o.pipeline, "pipeline", false, "read and hash on all cores, each with its own connection and ranges of the table")
 	f.BoolVar(&o.python, "python", false, "also read the file with Python: with all rows fetched first, and row by row")
-	reaching(f, executes, "python")
+	cli.Reaching(f, cli.Executes, "python")
 	f.IntVarP(&o.interval, "interval", "i", 2, "`seconds` between progress lines, 0 for none")
 	o.addFlags(f)
 	o.addTableFlag(f)
@@ -64,7 +66,7 @@ type benched struct {
 	result *protocol.Benched
 }
 
-func bench(ctx context.Context, env *environment, o *benchOptions) error {
+func bench(ctx context.Context, env *cli.Environment, o *benchOptions) error {
 	type reading struct {
 		how string
 		protocol.Bench
@@ -78,13 +80,13 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 		list = append(list, reading{"", protocol.Bench{}, "python-fetchall"}, reading{"", protocol.Bench{}, "python"})
 	}
 	var tasks []*task
-	var watchers []*watcher
+	var watchers []*cli.Watcher
 	for i := range list {
 		own := o.databaseOptions
 		own.driver = list[i].driver
-		w := newWatcher(env, &own, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
+		w := cli.NewWatcher(env, own.quiet, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
 		b := list[i].Bench
-		b.Table, b.EveryMS = o.table, w.every(int64(o.interval)*1000)
+		b.Table, b.EveryMS = o.table, w.Every(int64(o.interval)*1000)
 		t, err := own.check(ctx, env, protocol.Job{Bench: &b}, reads)
 		if err != nil {
 			return err
@@ -104,7 +106,7 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 	for i, t := range tasks {
 		res, err := t.run(ctx, watchers[i])
 		if err != nil && len(done) > 0 {
-			err = errors.Join(err, printBenched(env.stdout, &o.databaseOptions, done, false))
+			err = errors.Join(err, printBenched(env.Stdout, &o.databaseOptions, done, false))
 		}
 		if err != nil {
 			return err
@@ -116,16 +118,16 @@ func bench(ctx context.Context, env *environment, o *benchOptions) error {
 			break
 		}
 	}
-	if err := printBenched(env.stdout, &o.databaseOptions, done, stopped); err != nil {
+	if err := printBenched(env.Stdout, &o.databaseOptions, done, stopped); err != nil {
 		return err
 	}
 	for _, b := range done {
 		if b.result.Mismatches > 0 {
-			return statusError(exitFailed)
+			return cli.StatusError(cli.ExitFailed)
 		}
 	}
 	if stopped {
-		return statusError(exitInterrupted)
+		return cli.StatusError(cli.ExitInterrupted)
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 		for _, b := range list {
 			documents = append(documents, b.databaseOutput)
 		}
-		return writeJSON(out, documents)
+		return cli.WriteJSON(out, documents)
 	}
 	for i, b := range list {
 		if i > 0 {
@@ -171,7 +173,7 @@ func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped boo
 			rows = slices.Insert(rows, 1, []string{"time to first row", time.Duration(r.FirstRowNS).String()})
 			rows = append(rows, []string{"average", fmt.Sprintf("%s per record, %.2f records/s", time.Duration(r.WallNS/r.Rows), perSecond(r.Rows, r.WallNS))})
 		}
-		if err := printTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
+		if err := document.PrintTable(out, "|", append(rows, []string{"overall", time.Duration(r.WallNS).String()})); err != nil {
 			return err
 		}
 		if r.Mismatches > 0 {

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+)
+
+// AnswerWriter writes an answer in one of its formats.
+type AnswerWriter func(w io.Writer, format string, opts document.Options) error
+
+// PrintAnswer prints an answer where the options ask. again is the command that prints it once more; ""
+// is the same command.
+func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
+	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		opts.Lines, opts.Hints = o.Screen(env), AllOfIt
+		if again != "" {
+			opts.Hints = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: InStore(o.Store, again+" --full")}}}
+		}
+		return write(w, format, opts)
+	}, o.Again(cmp.Or(again, "the same command")))
+}
+
+// ShowAgain returns the command that prints the answer of a run, or "" if run is 0.
+func ShowAgain(run int64) string {
+	if run == 0 {
+		return ""
+	}
+	return fmt.Sprintf("sqlite3perf show %d", run)
+}
+
+type keeper interface {
+	Keep() (*result.Answer, error)
+}
+
+// KeepAnswer stores the answer with a run. If that fails, it prints a warning, and the answer is
+// still printed.
+func KeepAnswer(ctx context.Context, env *Environment, storeFile string, run int64, answer keeper) {
+	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
+}
+
+// KeepRun stores a run that has an answer instead of samples, and returns the run's ID. If that
+// fails, it prints the reason and returns 0.
+func KeepRun(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) int64 {
+	run.Ended, run.Stopped = env.Now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
+	err := env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error {
+		run.Answer = a
+		return st.Begin(ctx, run)
+	})
+	if err != nil {
+		return 0
+	}
+	return run.ID
+}
+
+// keep opens a store and lets put store the answer in it. If that fails, keep prints the reason.
+func (env *Environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
+	a, err := answer.Keep()
+	var st *store.Store
+	if err == nil {
+		st, err = openStore(ctx, storeFile, store.Open)
+	}
+	if err == nil {
+		defer st.Close()
+		err = put(st, a)
+	}
+	if err != nil {
+		fmt.Fprintf(env.Stderr, "the answer is not stored: %v\n", err)
+	}
+	return err
+}
+
+// openStore opens the store file that the user named or, if file is "", the usual one.
+func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
+	path, err := StorePath(file)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, path)
+}
+
+// MachineHere describes this machine, as far as it can be found out. dir is the directory of the
+// databases.
+func MachineHere(dir string) result.Machine {
+	m, _ := machine.Read(dir)
+	if m.Hostname == "" {
+		m.Hostname, _ = os.Hostname()
+	}
+	return MachineIn(m, dir)
+}
+
+// Analyzed returns a loader of runs of the store that the user named.
+func Analyzed(ctx context.Context, storeFile string) Loader {
+	return func(id int64) (*stats.Analysis, error) {
+		st, err := openStore(ctx, storeFile, store.OpenReadOnly)
+		if err != nil {
+			return nil, err
+		}
+		defer st.Close()
+		run, err := st.Load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return stats.Analyze(run, lab.Floor), nil
+	}
+}
+
+// Loader loads and analyzes another run of the same store.
+type Loader func(run int64) (*stats.Analysis, error)
+
+// AllOfIt is the hint how to print everything, for commands whose answer is not stored.
+var AllOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}

@@ -1,0 +1,51 @@
+// Package cli has what the subcommands share: streams and signals, groups of flags and where their
+// defaults come from, where results go, exit statuses, progress, and how workers are found.
+package cli
+
+import "fmt"
+
+// The exit statuses that `sqlite3perf --help` lists.
+const (
+	ExitOK          = 0
+	ExitFailed      = 1
+	ExitUsage       = 2
+	ExitRegression  = 3
+	ExitIncomplete  = 4
+	ExitInterrupted = 130
+)
+
+// UsageError is an error in the command line.
+type UsageError struct{ err error }
+
+func (e UsageError) Error() string { return e.err.Error() }
+
+func (e UsageError) Unwrap() error { return e.err }
+
+// WrongUsage returns an error with the exit status of wrong usage.
+func WrongUsage(err error) error { return UsageError{err} }
+
+// Usagef returns an error in the command line.
+func Usagef(format string, args ...any) error { return WrongUsage(fmt.Errorf(format, args...)) }
+
+// IncompleteError is the reason why nothing can be measured.
+type IncompleteError struct{ error }
+
+func (e IncompleteError) Unwrap() error { return e.error }
+
+// Incomplete returns an error with the exit status of a command that measured nothing.
+func Incomplete(err error) error { return IncompleteError{err} }
+
+// StatusError is an exit status without a message, because all messages have been printed.
+type StatusError int
+
+func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// InOrder calls steps until one returns an error, and returns that error.
+func InOrder(steps ...func() error) error {
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+)
+
+// OutputOptions are the flags of the commands that print a run.
+type OutputOptions struct {
+	Format  string
+	File    string
+	noColor bool
+	Full    bool               // print the whole run, even on a terminal
+	Flag    string             // the flag that names the file, with its value; "" for -o
+	Store   string             // the store as the user named it; "" for the usual one
+	Known   func(string) error // returns an error for an unknown format; nil for report.Check
+	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
+}
+
+// AddFlags adds the flags of all commands that print a result.
+func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.Format, "format", TableFormat, "")
+	o.Asked = f.Lookup("format")
+	o.SetFormats("how results are printed", report.Formats(), report.Check)
+	f.StringVarP(&o.File, "output", "o", "", "`file` for the results, instead of standard output")
+	Reaching(f, Writes, "output")
+	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
+	Grouped(f, GroupOutput, "format", "output", "no-color")
+}
+
+// TableFormat is the default format.
+const TableFormat = "table"
+
+// SetFormats says in the usage of --format what is printed and in which formats. known returns an
+// error for all other formats.
+func (o *OutputOptions) SetFormats(what string, formats []string, known func(string) error) {
+	o.Known = known
+	o.Asked.DefValue = ""
+	o.Asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), TableFormat)
+}
+
+// AddFullFlag adds --full.
+func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
+	f.BoolVar(&o.Full, "full", false, "print every table, also on a terminal")
+	Grouped(f, GroupOutput, "full")
+}
+
+// Named returns the flag that names the file, with its value.
+func (o *OutputOptions) Named() string { return cmp.Or(o.Flag, "-o "+o.File) }
+
+// Check returns an error if the results cannot be written to the requested places. It is called
+// before anything is measured.
+func (o *OutputOptions) Check() error {
+	if err := o.CheckPlace(); err != nil {
+		return err
+	}
+	return o.CheckFormat()
+}
+
+// CheckPlace returns an error if the file cannot be written. It is a usage error, because nothing
+// has been done yet.
+func (o *OutputOptions) CheckPlace() error {
+	if o.File == "" {
+		return nil
+	}
+	file, whole := o.Target()
+	if err := notADatabase(file); err != nil {
+		return Usagef("%s %w", o.Named(), err)
+	}
+	if !whole {
+		return nil
+	}
+	if dir := filepath.Dir(file); !IsDirectory(dir) {
+		return NoDirectory(o.Named(), dir)
+	}
+	scratch, err := process.Beside(file)
+	if err != nil {
+		return Usagef("%s: cannot write there: %w: name another file", o.Named(), directory.Reason(err))
+	}
+	scratch.Remove()
+	return nil
+}
+
+// CheckFormat chooses the format: that of --format on the command line or, without it, that of the
+// file's extension. A format from the environment or a configuration file is used for standard
+// output and for files without an extension.
+func (o *OutputOptions) CheckFormat() error {
+	known := o.Known
+	if known == nil {
+		known = report.Check
+	}
+	extension := filepath.Ext(o.File)
+	if o.Asked == nil || Typed(o.Asked) || o.File == "" || extension == "" || extension == filepath.Base(o.File) {
+		if err := known(o.Format); err != nil {
+			return WrongUsage(err)
+		}
+		return nil
+	}
+	if format := FormatOf(o.File); format != "" && known(format) == nil {
+		o.Format = format
+		return nil
+	}
+	var possible []string
+	for _, e := range document.Extensions {
+		if known(e.Format) == nil && !slices.ContainsFunc(possible, func(p string) bool { return FormatOf("x"+p) == e.Format }) {
+			possible = append(possible, e.Extension)
+		}
+	}
+	return Usagef("%s: the extension %s is of no format here: want one of %s, or name the format with --format", o.Named(), extension, strings.Join(possible, ", "))
+}
+
+// FormatOf returns the format that the extension of a file stands for, or "".
+func FormatOf(file string) string {
+	for _, e := range document.Extensions {
+		if strings.EqualFold(e.Extension, filepath.Ext(file)) {
+			return e.Format
+		}
+	}
+	return ""
+}
+
+// Target returns the file that o.file leads to if it is a link. whole reports whether the file can
+// be replaced, which devices and pipes cannot.
+func (o *OutputOptions) Target() (file string, whole bool) {
+	file = o.File
+	if f, err := filepath.EvalSymlinks(file); err == nil {
+		file = f
+	}
+	fi, err := os.Stat(file)
+	return file, err != nil || fi.Mode().IsRegular() || fi.IsDir()
+}
+
+func notADatabase(file string) error {
+	fi, err := os.Stat(file)
+	if err != nil {
+		return nil
+	}
+	if fi.IsDir() {
+		return errors.New("is a directory: name a file in it")
+	}
+	if IsDatabase(file) {
+		return errors.New("is an SQLite database, which is not written over: name another file")
+	}
+	return nil
+}
+
+// IsDatabase reports whether a file is an SQLite database.
+func IsDatabase(file string) bool {
+	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
+		return false
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	head := make([]byte, 15)
+	n, _ := f.Read(head)
+	return string(head[:n]) == "SQLite format 3"
+}
+
+// SameFile reports whether two paths name the same file, which need not exist.
+func SameFile(a, b string) bool {
+	fa, aerr := os.Stat(a)
+	fb, berr := os.Stat(b)
+	if aerr == nil && berr == nil {
+		return os.SameFile(fa, fb)
+	}
+	a, aerr = filepath.Abs(a)
+	b, berr = filepath.Abs(b)
+	return aerr == nil && berr == nil && a == b
+}
+
+// Screen returns how many lines a report may have, or 0 for no limit.
+func (o *OutputOptions) Screen(env *Environment) int {
+	if o.File == "" && env.StdoutWidth > 0 && !o.Full {
+		return screenLines(env.StdoutHeight)
+	}
+	return 0
+}
+
+// screenLines returns how many lines fit on a terminal together with the prompt. height is the
+// number of lines of the terminal, or 0 if unknown.
+func screenLines(height int) int {
+	const most, prompt = 40, 2
+	if height == 0 {
+		return most
+	}
+	return max(1, min(most, height-prompt))
+}
+
+// ScaleHint is the flag that gives more work.
+const ScaleHint = "--scale"
+
+// Print calls write to print something where the options ask. again is the command that prints the
+// same once more, for error messages.
+func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
+	if o.File == "" {
+		color := env.StdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
+		if err := write(env.RawOut, o.Format, document.Options{Width: env.StdoutWidth, Color: color, ASCII: env.ascii}); err != nil {
+			return fmt.Errorf("%w: %s prints it again", err, again)
+		}
+		return nil
+	}
+	var buf bytes.Buffer
+	if err := write(&buf, o.Format, document.Options{}); err != nil {
+		return err
+	}
+	if err := o.Put(buf.Bytes()); err != nil {
+		return fmt.Errorf("writing the results to %s: %w: %s prints them again", o.File, directory.Reason(err), again)
+	}
+	return nil
+}
+
+// Put writes data to the file of the options.
+func (o *OutputOptions) Put(data []byte) error {
+	file, whole := o.Target()
+	if !whole {
+		return os.WriteFile(file, data, 0o644)
+	}
+	return process.Replace(file, data)
+}
+
+// Again adds to a command the format and the store of the options.
+func (o *OutputOptions) Again(command string) string {
+	if o.Format != TableFormat {
+		command += " --format " + o.Format
+	}
+	return InStore(o.Store, command)
+}
+
+// InStore adds --store to a command, unless store is "", the usual one.
+func InStore(store, command string) string {
+	if store != "" {
+		command += " --store " + conditions.ShellWord(store)
+	}
+	return command
+}
+
+// WriteJSON writes v as indented JSON that a terminal can show.
+func WriteJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(document.PrintableJSON(w))
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
+}

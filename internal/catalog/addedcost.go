@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
+)
+
+// AddedCost returns the added cost of every driver for which it was measured, with causes for
+// costs above the bound.
+func AddedCost(known []build.Known) document.Document {
+	var lines, causes, not []string
+	var rows [][]string
+	of := map[string][]string{} // phases that a cause explains, by cause
+	for _, k := range known {
+		c := k.AddedCost
+		if c == nil {
+			continue
+		}
+		for _, p := range c.Phases {
+			mark := ""
+			if lab.AddsTooMuch(p) {
+				mark = " *"
+				cause := c.Causes[p.Phase]
+				causes = distinct.Append(causes, cause)
+				of[cause] = append(of[cause], k.Name+" "+p.Phase)
+			}
+			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
+		}
+	}
+	for _, cause := range causes {
+		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
+	}
+	for _, k := range known {
+		c := k.AddedCost
+		switch {
+		case c != nil:
+			how := fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime)
+			lines = distinct.Append(lines, how)
+		case len(k.Command) == 0:
+			not = append(not, k.Name)
+		}
+	}
+	if not != nil {
+		lines = append(lines, "not measured: "+strings.Join(not, ", "))
+	}
+	d := document.Document{document.TableOf("DRIVER|PHASE|>BY HAND|TIME, RATIO|CPU, RATIO|TIME ADDED|CPU ADDED", rows)}
+	for _, line := range lines {
+		d = append(d, document.Paragraph{Text: line})
+	}
+	return d
+}
+
+func ratio(e estimate.Estimate) string {
+	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Median, e.Low, e.High)
+}
+
+func nanoseconds(e estimate.Estimate) string {
+	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
+}
+
+// addedCostLines describes a driver's added cost, as lines for the list of drivers.
+func addedCostLines(c *driver.AddedCost) []string {
+	if c == nil {
+		return nil
+	}
+	var words []string
+	for _, p := range c.Phases {
+		share := fmt.Sprintf("%+.1f%%", 100*(p.WallRatio.Median-1))
+		if p.WallAdded.Low <= 0 && p.WallAdded.High >= 0 {
+			share = "not told from 0"
+		}
+		words = append(words, fmt.Sprintf("%s %s (%s)", p.Phase, nanoseconds(p.WallAdded), share))
+	}
+	lines := []string{"sqlite3perf adds, per row or operation: " + strings.Join(words, ", ")}
+	for _, phase := range slices.Sorted(maps.Keys(c.Causes)) {
+		if i := slices.IndexFunc(c.Phases, func(p driver.AddedPhase) bool { return p.Phase == phase }); i >= 0 && lab.AddsTooMuch(c.Phases[i]) {
+			lines = append(lines, "  "+phase+": "+c.Causes[phase])
+		}
+	}
+	return lines
+}

@@ -1,0 +1,155 @@
+// Package catalog says which drivers there are: whether they can be built here, what each cannot do or
+// does differently, its known defects, and what sqlite3perf adds to its time.
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// indented returns a paragraph whose lines are all indented like the first line of text.
+func indented(text string) document.Paragraph {
+	rest := strings.TrimLeft(text, " ")
+	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
+}
+
+// Drivers returns the table of drivers, followed by notes about each. Its shorter forms have no
+// notes about the drivers of the source tree.
+func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
+	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
+	var rows, short, ofNamed [][]string
+	var about, named document.Document // notes about all, and about the variants and workers that are named
+	for _, ref := range refs {
+		row, notes, err := p.about(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		rows, about = append(rows, row), append(about, notes...)
+		row = slices.Clone(row)
+		row[1] = shortVersion(row[1])
+		short = append(short, row)
+		if ref.Known == nil || ref.Name != ref.Known.Name {
+			named, ofNamed = append(named, notes...), append(ofNamed, row)
+		}
+	}
+	table := func(rows [][]string, notes document.Document) document.Document {
+		if notes == nil {
+			return document.Document{document.TableOf(titles, rows)}
+		}
+		return append(document.Document{document.TableOf(titles, rows), document.Space{}}, notes...)
+	}
+	const missing = "what each cannot do or does differently, its known defects, and what sqlite3perf adds to its time"
+	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
+	if named != nil {
+		forms = append(forms, document.Form{Body: table(ofNamed, named), Missing: "the other drivers"})
+	}
+	return document.Document{document.Section{Forms: forms}}, nil
+}
+
+// shortVersion shortens a version without a release, such as v0.0.0-20240816174256-9328d0478def, to
+// its date.
+func shortVersion(v string) string {
+	if m := pseudoVersion.FindStringSubmatch(v); m != nil {
+		return m[1] + "…"
+	}
+	return v
+}
+
+var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
+
+// about returns a driver's row in the table of drivers, and notes about it.
+func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes document.Document, err error) {
+	var k build.Known
+	var version, state string
+	if ref.Known != nil {
+		k = *ref.Known
+		k.Name = ref.Name
+		version, state, err = p.Builder.State(ctx, ref)
+	} else {
+		var proof protocol.Proof
+		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
+		version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
+	}
+	missing, unavailable := errors.AsType[*build.BuildError](err)
+	if err != nil && (!unavailable || ref.Known == nil) {
+		return nil, nil, err
+	}
+	var lines []string
+	if unavailable {
+		lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
+	}
+	for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
+		lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
+	}
+	if !unavailable && ref.Name != lab.Floor {
+		lines = append(lines, defectLines(p.library(ctx, ref))...)
+	}
+	lines = append(lines, addedCostLines(k.AddedCost)...)
+	if k.Optional {
+		lines = append(lines, "optional: measured only where it is named, as in "+p.Naming+" mattn,"+k.Name)
+	}
+	notes = append(notes, document.Paragraph{Text: fmt.Sprintf("%s (%s): %s", document.Line(k.Name), document.Line(k.Module), document.Line(k.About))})
+	for _, line := range lines {
+		notes = append(notes, indented("  "+line))
+	}
+	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
+}
+
+// Features returns a table with a row for each feature, and a column for each driver whose
+// worker is available.
+func (p *Catalog) Features(ctx context.Context, refs []build.Ref) (document.Document, error) {
+	titles := []string{"FEATURE"}
+	rows := make([][]string, len(driver.Features))
+	for i, f := range driver.Features {
+		rows[i] = []string{f.Name}
+	}
+	for _, ref := range refs {
+		path, _, err := p.Builder.Worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
+		if unavailable, ok := errors.AsType[*build.BuildError](err); ok {
+			p.Note("%s is left out: %v", ref.Name, unavailable)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		processes, err := p.processes()
+		if err != nil {
+			return nil, err
+		}
+		has, err := processes.Features(ctx, ref, path)
+		if err != nil {
+			return nil, err
+		}
+		titles = append(titles, ref.Name)
+		for i := range rows {
+			word := "-"
+			if has[i] {
+				word = "yes"
+			}
+			rows[i] = append(rows[i], word)
+		}
+	}
+	d := document.Document{document.TableOf(strings.Join(titles, "|"), rows)}
+	for i := range p.Known {
+		k := &p.Known[i]
+		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
+			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %[1]s:%[3]s has it", k.Name, key, k.Variants[key])})
+		}
+		for _, key := range slices.Sorted(maps.Keys(k.Obtain)) {
+			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %s", k.Name, key, k.Obtain[key])})
+		}
+	}
+	return d, nil
+}

@@ -1,0 +1,24 @@
+package directory
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"os"
+)
+
+// Reason returns the cause of an error without the path, for messages that have the path already.
+func Reason(err error) error {
+	if pe, ok := err.(*os.PathError); ok { //nolint:errorlint // as package os returns it
+		return pe.Err
+	}
+	return err
+}
+
+// MaxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
+const MaxOwn = 1 << 30
+
+// Sum returns the SHA-256 of data in hex.
+func Sum(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}

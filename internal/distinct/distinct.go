@@ -1,0 +1,14 @@
+// Package distinct makes lists without repetitions.
+package distinct
+
+import "slices"
+
+// Append appends the values to list that the list does not contain.
+func Append[T comparable](list []T, values ...T) []T {
+	for _, v := range values {
+		if !slices.Contains(list, v) {
+			list = append(list, v)
+		}
+	}
+	return list
+}

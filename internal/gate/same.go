@@ -1,0 +1,29 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// WhySame is for a baseline and a candidate of the same version of a driver. version is that of this
+// sqlite3perf. why says what may have
+// changed anyway. same is true if both are the same build.
+func WhySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
+	var other []string
+	for name, v := range now.Build {
+		if before.Build[name] != v {
+			other = append(other, name)
+		}
+	}
+	slices.Sort(other)
+	if base.Version != version {
+		other = append(other, "sqlite3perf")
+	}
+	if other == nil {
+		return fmt.Sprintf("baseline and candidate are the same build, %s, so the machine must have changed", driver), true
+	}
+	return fmt.Sprintf("baseline and candidate are both %s, so what has changed is the machine or what it is built with (%s)", driver, strings.Join(other, ", ")), false
+}

@@ -1,0 +1,64 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+var errDatabase = errors.New("of which a run keeps nothing")
+
+// WorkloadAgain parses the workload of a case from the text that the run has. If the run is
+// foreign, the text must be that of a built-in workload.
+func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
+	if i < 0 {
+		return nil, errors.New("the run is of a sqlite3perf that did not keep its text")
+	}
+	kept := &run.Workloads[i]
+	if foreign {
+		own, err := workload.Load(kept.Name)
+		if !slices.Contains(workload.Builtins(), kept.Name) || err != nil || own.SHA256() != kept.SHA256 {
+			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
+		}
+	}
+	var files []workload.File
+	for _, f := range kept.Includes {
+		files = append(files, workload.File(f))
+	}
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
+	switch {
+	case err != nil:
+		return nil, err
+	case w.Database != "":
+		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
+	case w.SHA256() != kept.SHA256:
+		return nil, errors.New("the run did not keep all of it")
+	}
+	return w, nil
+}
+
+// SamePlan reports whether two cases have the same plan.
+func SamePlan(a, b *result.Case) bool {
+	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
+		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
+		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
+}
+
+// CasesOf plans the cases of one workload with these settings, and with those of the parameters that
+// the workload has.
+func (m *Matrix) CasesOf(w *workload.Workload, settings map[string][]string, parameters map[string][]int64) ([]*Case, error) {
+	one := *m
+	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, map[string][]int64{}
+	for _, p := range w.Parameters {
+		if values, ok := parameters[p.Name]; ok {
+			one.Parameters[p.Name] = values
+		}
+	}
+	return one.Cases()
+}

@@ -1,0 +1,131 @@
+package lab
+
+import (
+	"context"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// triedEvents is the number of events of a recording in the trial that estimates the time of all
+// events. Recordings with fewer than longReplay events are tried only if all cases are.
+const (
+	triedEvents = 500
+	longReplay  = 4 * triedEvents
+)
+
+// A forecast estimates how long cases take, before anything is measured.
+type Forecast struct {
+	Try    func(context.Context, *Case) (*result.Trial, error) // runs a trial that does not count; nil if that is not possible
+	All    bool                                                // try every workload, not only long recordings
+	Budget time.Duration                                       // time for trials beyond the first of each workload
+	Now    func() time.Time
+
+	// Begins is called before the first trial, with its case and, for a long recording, with the
+	// number of events that are tried and of all.
+	Begins func(c *Case, tried, events int)
+
+	Round time.Duration // estimated time of a round
+	Once  time.Duration // time of trials that fail, so that later rounds leave them out
+
+	Longest *Case         // the longest recording that was tried; nil if none was
+	Takes   time.Duration // estimated time of its trial
+
+	above  map[string]time.Duration   // how much longer a trial takes than its phases of fixed duration, by workload and driver
+	known  map[string][]time.Duration // values of above, by workload
+	failed map[*Case]bool             // cases whose trial failed
+	begun  map[string]bool            // workloads of which a case was tried
+}
+
+// Of estimates the time of cases.
+func (f *Forecast) Of(ctx context.Context, cases []*Case) error {
+	f.above, f.known, f.failed = map[string]time.Duration{}, map[string][]time.Duration{}, map[*Case]bool{}
+	f.begun = map[string]bool{}
+	began := f.Now()
+	for _, c := range cases {
+		key := c.Workload + "\x00" + c.Ref.Name
+		_, tried := f.above[key]
+		if !f.tries(c) || tried || f.begun[c.Workload] && f.Now().Sub(began) > f.Budget {
+			continue
+		}
+		if err := f.measure(ctx, c, key); err != nil {
+			return err
+		}
+	}
+	for _, c := range cases {
+		if c.Unavailable != nil || f.failed[c] {
+			continue
+		}
+		f.Round += c.Lasts()
+		if !f.tries(c) {
+			continue
+		}
+		above, tried := f.above[c.Workload+"\x00"+c.Ref.Name]
+		if !tried {
+			above = f.typical(c.Workload)
+		}
+		f.Round += above
+	}
+	return nil
+}
+
+// tries reports whether a trial of the case says more about its time than its phases do.
+func (f *Forecast) tries(c *Case) bool {
+	_, events := c.Beginning(triedEvents)
+	return c.Unavailable == nil && f.Try != nil && (f.All || events >= longReplay)
+}
+
+// measure tries a case. Unless it replays a long recording, it is tried twice, because the first
+// trial may also load the database.
+func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
+	cut, events := c.Beginning(triedEvents)
+	long := events >= longReplay
+	if len(f.begun) == 0 {
+		tried, of := 0, 0
+		if long {
+			tried, of = triedEvents, events
+		}
+		f.Begins(c, tried, of)
+	}
+	f.begun[c.Workload] = true
+	t, err := f.Try(ctx, cut)
+	if err != nil {
+		return err
+	}
+	takes := TakesWhole(t, cut, c)
+	if takes > 0 && !long {
+		if t, err = f.Try(ctx, cut); err != nil {
+			return err
+		}
+		if again := TakesWhole(t, cut, c); again > 0 {
+			takes = min(takes, again)
+		}
+	}
+	if t.Status != result.OK && !long {
+		f.failed[c] = true
+		f.Once += time.Duration(t.TookNS)
+		return nil
+	}
+	f.above[key] = max(takes-c.Lasts(), 0)
+	f.known[c.Workload] = append(f.known[c.Workload], f.above[key])
+	if long && takes > f.Takes {
+		f.Takes, f.Longest = takes, c
+	}
+	return nil
+}
+
+// typical returns the mean of the known times of a workload's cases. If none is known, it returns
+// the mean over all workloads.
+func (f *Forecast) typical(workload string) time.Duration {
+	list := f.known[workload]
+	if list == nil {
+		for _, other := range f.known {
+			list = append(list, other...)
+		}
+	}
+	sum := time.Duration(0)
+	for _, d := range list {
+		sum += d
+	}
+	return sum / time.Duration(max(1, len(list)))
+}

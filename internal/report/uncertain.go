@@ -1,0 +1,252 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// UncertainHeading is the heading of the list of a run's uncertain figures.
+const UncertainHeading = "Uncertain figures"
+
+// uncertain has the figures of a run's cells that are less precise than the run asks for.
+type uncertain struct {
+	precision float64
+	all       int            // number of figures of the run
+	ratios    bool           // figures are ratios; otherwise medians
+	open      []stats.Figure // the uncertain figures, the widest first; figures without an interval come before
+}
+
+// uncertainOf returns the uncertain figures of a run. It has no figures at all if the run asks for
+// no precision.
+func uncertainOf(a *stats.Analysis) uncertain {
+	u := uncertain{precision: a.Run.Precision}
+	if u.precision <= 0 {
+		return u
+	}
+	figures := a.Figures()
+	u.ratios = slices.ContainsFunc(figures, func(f stats.Figure) bool { return f.Base != nil })
+	figures = onePerRow(figures, u.precision)
+	u.all = len(figures)
+	u.open = slices.DeleteFunc(figures, func(f stats.Figure) bool { return f.Settled(u.precision) })
+	slices.SortStableFunc(u.open, func(a, b stats.Figure) int {
+		x, known := a.Summary.Spread()
+		y, other := b.Summary.Spread()
+		switch {
+		case known != other && other:
+			return -1
+		case known != other:
+			return 1
+		}
+		return cmp.Compare(y, x)
+	})
+	return u
+}
+
+// onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
+// by side with others has two figures: one in its own table, and one in the common table.
+func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
+	type row struct {
+		of    int // id of the case
+		phase string
+	}
+	at := map[row]int{} // indexes in list
+	for _, f := range figures {
+		k := row{f.Cell.Case.ID, f.Phase}
+		i, ok := at[k]
+		if !ok {
+			at[k] = len(list)
+			list = append(list, f)
+			continue
+		}
+		x, _ := f.Summary.Spread()
+		y, _ := list[i].Summary.Spread()
+		if settled := f.Settled(precision); settled == list[i].Settled(precision) && x > y || !settled && list[i].Settled(precision) {
+			list[i] = f
+		}
+	}
+	return list
+}
+
+// within formats the precision that a run asks for.
+func (u *uncertain) within() string { return "±" + document.Percent(u.precision) }
+
+// kind returns what the figures are: ratios or medians.
+func (u *uncertain) kind() string {
+	if u.ratios {
+		return "ratio"
+	}
+	return "median"
+}
+
+// sentence says how many figures are uncertain. It returns "" if the run asks for no precision or
+// has no figures. It has no full stop.
+func (u *uncertain) sentence() string {
+	switch {
+	case u.all == 0:
+		return ""
+	case len(u.open) == 0:
+		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
+	}
+	is := "are"
+	if len(u.open) == 1 {
+		is = "is"
+	}
+	return fmt.Sprintf("%d of %s %s uncertain", len(u.open), verb(u.all, u.kind()+" of a cell", u.kind()+"s of cells"), is)
+}
+
+// listed is [uncertain.sentence] with the place where the uncertain figures are listed: a command
+// or a part of the report. It returns "" if there is no such place.
+func (u *uncertain) listed(where string) string {
+	switch said := u.sentence(); {
+	case where == "" || said == "":
+		return ""
+	case len(u.open) == 0:
+		return said
+	default:
+		return said + ": " + where + " lists them"
+	}
+}
+
+// Settled returns the number of open figures, which are less precise than requested. text says how
+// many of the run's figures are precise enough, and names the widest open figures.
+func Settled(a *stats.Analysis) (openFigures int, text string) {
+	u := uncertainOf(a)
+	open := u.open
+	if u.all == 0 {
+		return 0, ""
+	}
+	text = fmt.Sprintf("%d of %s precise to %s", u.all-len(open), verb(u.all, u.kind()+" is", u.kind()+"s are"), u.within())
+	switch {
+	case len(open) == 0:
+		return 0, text
+	case len(open) == u.all:
+		text = fmt.Sprintf("no %s of a cell is precise to %s yet", u.kind(), u.within())
+	}
+	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
+		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)
+	}
+	words := document.Map(open[:min(len(open), maxOpen)], func(f stats.Figure) string {
+		return fmt.Sprintf("%s %s %s", f.TableName, nameOf(f.Cell), document.Spread(f.Summary))
+	})
+	if more := len(open) - len(words); more > 0 {
+		words = append(words, fmt.Sprintf("%d more", more))
+	}
+	return len(open), text + "; the least precise: " + strings.Join(words, ", ")
+}
+
+const maxOpen = 3
+
+// nameOf returns the name of a row: the driver or, in a table of settings, the settings.
+func nameOf(c *stats.Cell) string { return cmp.Or(c.As, conditions.Label(c.Case)) }
+
+// FurtherRounds estimates how many more rounds a run needs until none of its figures is uncertain.
+// A result of [stats.MaxRounds] means that many or more. The result is 0 if no figure is uncertain.
+func FurtherRounds(a *stats.Analysis) (rounds int) {
+	u := uncertainOf(a)
+	for _, f := range u.open {
+		rounds = max(rounds, f.Further(u.precision))
+	}
+	return rounds
+}
+
+// uncertainFigures lists the figures of a run that are still uncertain, and the command that
+// measures what is missing. It returns nil if the run asks for no precision.
+func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
+	u := uncertainOf(a)
+	if u.all == 0 || a.Run.Compares != nil {
+		return nil
+	}
+	d := document.Document{document.Heading{Level: 2, Text: UncertainHeading}}
+	if len(u.open) == 0 {
+		return append(d, document.Paragraph{Text: u.sentence() + ", so none is uncertain."})
+	}
+	text := fmt.Sprintf("%s: the interval (%s) reaches more than %s from the %s. The widest come first.", u.sentence(), document.Percent(a.Confidence), u.within(), u.kind())
+	grid, unclear := u.grid(a)
+	if unclear {
+		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
+	}
+	d = append(d, document.Paragraph{Text: text})
+	if h.Further != "" {
+		more := "further rounds"
+		if n := FurtherRounds(a); n < stats.MaxRounds {
+			more = "about " + document.Counted(int64(n), "more round")
+		}
+		d = append(d, document.List{{Label: "to be sure", Text: fmt.Sprintf("%s, fewer if cases settle earlier: %s", more, h.Further)}})
+	}
+	return append(d, grid)
+}
+
+// The words of the list about the difference of a row from the row that its ratio divides by.
+const (
+	isSlower = "slower"
+	isFaster = "faster"
+	notClear = "not clear"
+)
+
+// grid returns the uncertain figures as a table. unclear is true if the table calls a difference
+// not clear.
+func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
+	tables := map[stats.TableName]*stats.Table{}
+	eachTable(a, func(n stats.TableName, t *stats.Table) { tables[n] = t })
+	bases := map[string]bool{}
+	for _, f := range u.open {
+		if f.Base != nil {
+			bases[nameOf(f.Base)] = true
+		}
+	}
+	figure := u.kind()
+	columns := make([][]string, 7)
+	for _, f := range u.open {
+		base, value, difference := "", document.Nanoseconds(int64(f.Summary.Median*1e9)), ""
+		if f.Base != nil {
+			base, value, difference = nameOf(f.Base), document.Times(f.Summary.Median), told(tables[f.TableName], &f)
+			unclear = unclear || difference == notClear
+		}
+		if len(bases) == 1 && base != "" {
+			figure = "× " + base
+		}
+		for i, word := range []string{strings.TrimSpace(f.Workload + " " + f.Variant), f.Phase, nameOf(f.Cell), value, interval(&f), document.Spread(f.Summary), difference} {
+			columns[i] = append(columns[i], word)
+		}
+		g.Links = append(g.Links, conditions.CaseLink(f.Cell.Case))
+	}
+	for i, c := range []document.Column{{Title: "workload"}, {Title: "phase"}, {Title: "driver"}, {Title: figure, Right: true, Whole: true}, {Title: "interval", Whole: true}, {Title: "±", Right: true, Whole: true}, {Title: "difference"}} {
+		if slices.ContainsFunc(columns[i], func(word string) bool { return word != "" }) {
+			g.Add(c, columns[i])
+		}
+	}
+	return g, unclear
+}
+
+// interval formats the interval of a figure.
+func interval(f *stats.Figure) string {
+	i := f.Summary.Interval
+	switch {
+	case i == nil:
+		return document.Absent
+	case f.Base == nil:
+		return document.Nanoseconds(int64(i.Low*1e9)) + " to " + document.Nanoseconds(int64(i.High*1e9))
+	}
+	return document.Interval(i)
+}
+
+// told says whether the row of a figure is slower or faster than the row that its ratio divides by.
+func told(t *stats.Table, f *stats.Figure) string {
+	if t == nil {
+		return ""
+	}
+	switch test, ok := t.Against(slices.Index(t.Cells, f.Cell), slices.Index(t.Cells, f.Base)); {
+	case !ok || !test.Significant():
+		return notClear
+	case test.Sign() > 0:
+		return isSlower
+	default:
+		return isFaster
+	}
+}

@@ -1,0 +1,142 @@
+package report_test
+
+import (
+	"bytes"
+	"html"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/advise"
+	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// uncertainRun has two cells, in which modernc's ratio is wide and mattn's cannot be distinguished from
+// 1 in one of them.
+func uncertainRun() *result.Run {
+	run := newRun(9)
+	run.Precision, run.Stopped = 0.05, result.StoppedTime
+	drivers := []string{"native", "mattn", "modernc"}
+	add(run, "simple", nil, rollback, drivers, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	add(run, "real", nil, rollback, drivers, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	vary := func(workload, driver string, by int64) {
+		spoil(run, workload, driver, func(t *result.Trial) { t.Samples[0].WallNS += t.Samples[0].WallNS * int64(t.Round%3) * by / 100 })
+	}
+	vary("simple", "modernc", 10)
+	vary("real", "modernc", 20)
+	spoil(run, "real", "mattn", func(t *result.Trial) { t.Samples[0].WallNS = 812_000_000 + int64(t.Round%3-1)*100_000_000 })
+	return run
+}
+
+// pageOf writes an answer as a page.
+func pageOf[T any](t *testing.T, write func(io.Writer, string, T, document.Options) error, answer T) string {
+	t.Helper()
+	var b bytes.Buffer
+	if err := write(&b, "html", answer, document.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// listOf returns the lines of a text from a heading to the next empty line.
+func listOf(text, heading string) string {
+	_, list, _ := strings.Cut(text, "\n"+heading+"\n")
+	list, _, _ = strings.Cut(list, "\n\n")
+	return list
+}
+
+// TestUncertainFigures checks that a run has one list of what is still uncertain, the widest first,
+// which marks rows without a clear difference and names the command that measures what is missing.
+func TestUncertainFigures(t *testing.T) {
+	run := uncertainRun()
+	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
+	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), report.UncertainHeading)
+	want := `3 of 4 ratios of cells are uncertain: the interval \(97%\) reaches more than ±5\.0% from the ratio\. The widest come first\. ` +
+		`Not clear: .+ to be sure +about \d+ more rounds, fewer if cases settle earlier: sqlite3perf run --resume 12 --time 9m ` +
+		`workload +phase +driver +× native +interval +± +difference ` +
+		`real +insert +modernc +\d\S+x +\[\S+, \S+\] +±1\d% +slower real +insert +mattn +\d\S+x +\[\S+, \S+\] +±1\d% +not clear simple +insert +modernc +\d\S+x +\[\S+, \S+\] +±\S+% +slower`
+	if one := strings.Join(strings.Fields(got), " "); !regexp.MustCompile("^" + want + "$").MatchString(one) {
+		t.Errorf("want %s\ngot %s", want, one)
+	}
+	if got := write(t, "table", run, "native", document.Options{}); !strings.Contains(got, "\n"+report.UncertainHeading+"\n") || strings.Contains(got, "to be sure ") {
+		t.Errorf("without a command:\n%s", got)
+	}
+
+	// How sure says how many there are and where they are listed.
+	const many = "3 of 4 ratios of cells are uncertain"
+	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+": sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
+		t.Errorf("screen:\n%s", got)
+	}
+	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
+		t.Errorf("low screen:\n%s", got)
+	}
+	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
+	for _, want := range []string{`. <a href="#uncertain-figures">` + many + "</a></dd>", `<h2 id="uncertain-figures">` + report.UncertainHeading + "</h2>", `<a href="#uncertain-figures">` + report.UncertainHeading + "</a>", "not clear"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	if strings.Contains(page, hints.Full) {
+		t.Error("the page names the command although it has the list itself")
+	}
+}
+
+// TestNothingUncertain checks that the list says so in one sentence if all figures are precise, and
+// that a run which asks for no precision has no list.
+func TestNothingUncertain(t *testing.T) {
+	run := uncertainRun()
+	run.Precision = 0.9
+	for _, format := range []string{"table", "html"} {
+		if got := write(t, format, run, "native", document.Options{Width: 400}); !strings.Contains(got, "Every ratio of a cell is precise to ±90%, so none is uncertain.") {
+			t.Errorf("%s:\n%.5000s", format, got)
+		}
+	}
+	if n := report.FurtherRounds(stats.Analyze(run, "native")); n != 0 {
+		t.Errorf("%d more rounds", n)
+	}
+	run.Precision = 0
+	if got := write(t, "table", run, "native", document.Options{}); strings.Contains(got, report.UncertainHeading) || strings.Contains(got, "uncertain") {
+		t.Errorf("no precision asked for:\n%s", got)
+	}
+}
+
+// TestFewRoundsAreUncertain checks that figures without an interval come first.
+func TestFewRoundsAreUncertain(t *testing.T) {
+	run := uncertainRun()
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Case == run.Cases[1].ID && tr.Round > 2 })
+	list := listOf(write(t, "table", run, "native", document.Options{}), report.UncertainHeading)
+	_, rows, _ := strings.Cut(list, "difference\n")
+	if first, _, _ := strings.Cut(rows, "\n"); !strings.HasPrefix(first, "simple    insert  mattn") || !strings.Contains(first, "n<6") || !strings.Contains(first, "not clear") {
+		t.Errorf("first is %q of\n%s", first, list)
+	}
+}
+
+// TestPagesNameTheirRuns checks that each picture of a page says run, date and machine when it is
+// saved, whatever the question.
+func TestPagesNameTheirRuns(t *testing.T) {
+	source := regexp.MustCompile(`data-source="([^"]*)"`)
+	for name, page := range map[string]string{
+		"run":     write(t, "html", fullRun(), "native", document.Options{}),
+		"compare": writeCompared(t, "html", compared(comparedRun())),
+		"gate":    pageOf(t, gate.Formats.Write, gatedRun()),
+		"bisect":  pageOf(t, bisect.Formats.Write, bisection("simple insert", "v1.1.0")),
+		"advise":  pageOf(t, advise.Formats.Write, advised(fixtures["full"]())),
+	} {
+		all := source.FindAllStringSubmatch(page, -1)
+		if len(all) == 0 {
+			t.Errorf("%s: no picture", name)
+		}
+		for _, m := range all {
+			if !regexp.MustCompile(`^sqlite3perf · run \d+ · 2026-11-2\d \d\d:\d\d UTC · 2 × AMD EPYC 7763 · linux/amd64 · lab1`).MatchString(m[1]) {
+				t.Errorf("%s: a picture is of %q", name, m[1])
+			}
+		}
+	}
+}

@@ -42,7 +42,7 @@ machines and which are opposite.
 
 Results go to standard output, progress to standard error, and every sample into the
 store. A terminal gets the answer only; --full prints every table there too. Ctrl-C ends
-the run after the current trial and reports what was measured; a second Ctrl-C ends it
+the run after the current trials and reports what was measured; a second Ctrl-C ends it
 at once.
 
 With --resume RUN, a run that was interrupted or lost cells continues on its machine,
@@ -107,7 +107,7 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 }
 
 // take measures what is requested and stores it. If that fails, it returns the analysis so far with
-// the error, or nil if no run was begun. The first Ctrl-C ends the run after the current trial.
+// the error, or nil if no run was begun. The first Ctrl-C ends the run after the current trials.
 func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := cli.NewProgress(env, o.quiet)
 	show.Least = r.least

@@ -58,7 +58,7 @@ figure, compare two runs, and start, watch and stop a run.
 The pages use a JSON API (docs/explorer.md) and load nothing from elsewhere. By default
 only this machine can reach them, and anyone logged in to it can read them. To start and
 stop runs, a browser needs the secret at the end of the address that serve prints.
-Ctrl-C ends serve and, after its current trial, a run that was started in the browser.`,
+Ctrl-C ends serve and, after its current trials, a run that was started in the browser.`,
 		Example: `  sqlite3perf serve
   sqlite3perf serve --port 0 --store ./results.db
   sqlite3perf serve --drivers mattn,modernc,./my-worker --workloads read-write,./mine.yaml`,

@@ -31,7 +31,7 @@ type Launcher struct {
 	Workloads []Choice
 
 	// Command returns a command that measures a run into the store. Its process ends by itself,
-	// or after the current trial if it is interrupted or its standard input ends. It prints
+	// or after the current trials if it is interrupted or its standard input ends. It prints
 	// messages on its standard error.
 	Command func(*Wanted) *exec.Cmd
 }
@@ -138,7 +138,7 @@ func isName(s string) bool {
 const (
 	jobPreparing = "preparing" // workers are built; there is no run in the store yet
 	jobMeasuring = "measuring"
-	jobStopping  = "stopping" // the run ends after the current trial
+	jobStopping  = "stopping" // the run ends after the current trials
 	jobEnded     = "ended"
 )
 
@@ -251,7 +251,7 @@ func (s *Server) Measuring() bool {
 
 const endGrace = 15 * time.Second
 
-// StopRun stops the run that the page started: the run ends after its current trial, and StopRun
+// StopRun stops the run that the page started: the run ends after its current trials, and StopRun
 // waits for that. When ctx ends, the run ends at once.
 func (s *Server) StopRun(ctx context.Context) {
 	s.launch.Lock()
@@ -332,7 +332,7 @@ func (s *Server) stopRun(r *http.Request, q *query) (*Current, error) {
 	s.launch.Lock()
 	defer s.launch.Unlock()
 	if s.job == nil || s.job.over() {
-		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C, and one whose server has ended stops after its current trial")
+		return nil, failf(http.StatusConflict, "no run that was started here is being measured: one that was started in a terminal is stopped there, with Ctrl-C, and one whose server has ended stops after its current trials")
 	}
 	s.job.stop()
 	return s.current(r.Context())

@@ -93,7 +93,7 @@ type Laboratory struct {
 	Progress Progress
 	Now      func() time.Time
 
-	// Stop ends the run after the current trial when it is closed.
+	// Stop ends the run after the current trials when it is closed.
 	Stop <-chan struct{}
 
 	// The next two fields are only set if the run is resumed.

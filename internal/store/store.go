@@ -1,5 +1,5 @@
 // Package store keeps runs in one SQLite file. It writes each result as soon as it is measured,
-// so a process that is killed loses at most the current trial. docs/store.md describes the
+// so a process that is killed loses at most the current trials. docs/store.md describes the
 // file, for people who query it with other tools.
 package store
 

@@ -65,7 +65,7 @@ function jobPanel(job, act) {
   return h("section", { class: "panel", "aria-label": "run started here" },
     h("h2", {}, job.run ? h("a", { href: "/runs/" + job.run }, `Run ${job.run}`) : "New run", `, ${job.state}`),
     facts([["drivers", (job.wanted.drivers || []).join(", ") || "the usual"], ["workloads", (job.wanted.workloads || []).join(", ") || "the usual"], ["started", moment(job.started)], ["outcome", outcome]]),
-    !ended && h("p", {}, h("button", { type: "button", "data-key": "stop", click: () => act("DELETE") }, job.state === "stopping" ? "Stop at once" : "Stop after the current trial")),
+    !ended && h("p", {}, h("button", { type: "button", "data-key": "stop", click: () => act("DELETE") }, job.state === "stopping" ? "Stop at once" : "Stop after the current trials")),
     h("details", { "data-key": "said", open: job.state === "preparing" || (ended && job.status !== 0) }, h("summary", {}, "What it says"), h("pre", { tabindex: "0" }, job.messages.join("\n") || "nothing yet")));
 }
 
@@ -92,7 +92,7 @@ function progress(r, histories) {
       ["time", `${span(elapsed)} so far${left > 0 ? `, about ${span(left)} left` + (rounds ? "" : " at most: it ends when everything is settled") : ", the time left is not known yet"}`],
       ["precision", r.precision && !rounds ? `${count(r.settled)} of ${count(all)} figures are precise to ±${percent(r.precision)}` : ""],
       ["command", h("code", {}, ["sqlite3perf", ...r.command].join(" "))],
-      ["stop it", r.here ? "" : "where it was started, with Ctrl-C; if a server started it that has ended, it stops after its current trial"],
+      ["stop it", r.here ? "" : "where it was started, with Ctrl-C; if a server started it that has ended, it stops after its current trials"],
     ]),
     r.bad.length > 0 && h("ul", {}, r.bad.map((c) => h("li", { class: "bad" }, `${c.driver} on ${c.workload}: ${c.status}${c.reason ? ": " + c.reason.message : ""}`))),
     history[0].length > 1 && picture("how wide the intervals are, by trials", {

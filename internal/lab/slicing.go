@@ -23,7 +23,7 @@ const crowdSlices = 10
 // many times a query is executed at most to reach that share.
 const (
 	mostInClock = 0.85
-	mostRepeats = 5
+	mostRepeats = 3
 )
 
 // pace is how fast the cases of one piece of work are: the shortest times in a trial so far. Others

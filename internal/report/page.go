@@ -156,7 +156,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	}
 	sure := document.Item{Label: "how sure", Text: HowSure(a, said, o)}
 	if u := uncertainOf(a); o.Study == nil && u.all > 0 {
-		sure.More = document.Reference{Title: u.sentence(), Address: "#" + document.Slug(UncertainHeading)}
+		sure.Text += ". " + u.sentence() // the contents of the page link to the list
 	}
 	l := append(said.alternatives(), sure)
 	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })

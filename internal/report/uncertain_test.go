@@ -78,7 +78,7 @@ func TestUncertainFigures(t *testing.T) {
 		t.Errorf("low screen:\n%s", got)
 	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
-	for _, want := range []string{`. <a href="#uncertain-figures">` + many + "</a></dd>", `<h2 id="uncertain-figures">` + report.UncertainHeading + "</h2>", `<a href="#uncertain-figures">` + report.UncertainHeading + "</a>", "not clear"} {
+	for _, want := range []string{". " + many + "</dd>", `<h2 id="uncertain-figures">` + report.UncertainHeading + "</h2>", `<a href="#uncertain-figures">` + report.UncertainHeading + "</a>", "not clear"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

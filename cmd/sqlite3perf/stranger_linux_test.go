@@ -345,6 +345,7 @@ const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01
 func TestRecordingsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	stderrOf(t, "diff", "modernc", "mattn", "--sql", "SELECT 1") // builds the workers, which takes minutes if nothing is cached
 	phases := []string{"replay: theirs.jsonl", "replay: theirs.jsonl, speed: recorded", "replay: theirs.jsonl, events: 3", "replay: theirs.jsonl, clients: 2"}
 	theirs := func(text, phase string) []byte {
 		err := errors.Join(os.WriteFile("theirs.jsonl", []byte(text), 0o644), os.WriteFile("theirs.yaml", []byte("name: theirs\nphases: [{name: p, "+phase+"}]\n"), 0o644))

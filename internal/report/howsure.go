@@ -49,7 +49,7 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
 		open := fmt.Sprintf("%d of %s uncertain: %s lists them", len(u.open), document.Counted(int64(u.all), u.kind()), opts.Hints.FullFlag)
 		first, _, _ := strings.Cut(it.Text, ". ")
-		it.Short = [2]string{first + ". " + open, document.Counted(int64(rounds(a)), "round") + "; " + open}
+		it.Short = [2]string{first + ". " + open, first}
 	}
 	return it
 }

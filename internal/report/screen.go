@@ -47,7 +47,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	d := document.Document{document.Section{Rank: rankShorter, Forms: []document.Form{{Body: head(0)}, {Body: head(max(3, opts.Lines/4))}, {Body: head(3), Rank: rankFirst - rankShorter}}}}
 	l := said.alternatives()
 	for i := range l {
-		l[i].Kept = l[i].Alarm
+		l[i].Kept = l[i].Alarm || i == 0 // the first says what to take without a C compiler
 	}
 	l = append(l, howSureItem(a, &said, opts))
 	d = append(append(d, s.items(l, 0, "other needs")...), empty)

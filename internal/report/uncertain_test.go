@@ -77,6 +77,13 @@ func TestUncertainFigures(t *testing.T) {
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
 		t.Errorf("low screen:\n%s", got)
 	}
+	// However low the screen is, it says what to take without a C compiler, and how sure the answer is.
+	for lines := 16; lines <= 24; lines++ {
+		got := screen(t, screens()["large"], document.Options{Width: 80, Lines: lines, Hints: hints})
+		if !strings.Contains(got, "\nwithout cgo ") || !regexp.MustCompile(`\nhow sure +6 rounds: \w+ was faster`).MatchString(got) {
+			t.Errorf("%d lines:\n%s", lines, got)
+		}
+	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
 	for _, want := range []string{". " + many + "</dd>", `<h2 id="uncertain-figures">` + report.UncertainHeading + "</h2>", `<a href="#uncertain-figures">` + report.UncertainHeading + "</a>", "not clear"} {
 		if !strings.Contains(page, want) {

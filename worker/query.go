@@ -98,7 +98,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		if slices.ContainsFunc(clients, func(c *queryClient) bool { return c.err != nil }) {
 			break
 		}
-		if err := t.wait(ctx, p.Name); err != nil {
+		if err := t.wait(ctx, p.Name, w.wall); err != nil {
 			return err
 		}
 		w.Clear()

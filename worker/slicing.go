@@ -32,14 +32,14 @@ func (s *slicing) next(ctx context.Context) error {
 		return nil
 	}
 	s.left = s.size
-	return s.trial.wait(ctx, s.phase)
+	return s.trial.wait(ctx, s.phase, s.watch.wall)
 }
 
 // pause stops the stopwatch until the next turn. It does not change the number of operations
 // left in the slice.
 func (s *slicing) pause(ctx context.Context) error {
 	s.watch.Stop()
-	err := s.trial.wait(ctx, s.phase)
+	err := s.trial.wait(ctx, s.phase, s.watch.wall)
 	s.watch.Start()
 	return err
 }

@@ -183,7 +183,7 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	}
 	for i := range phases {
 		p := &phases[i]
-		if err := t.wait(ctx, ""); err != nil {
+		if err := t.wait(ctx, "", 0); err != nil {
 			return p.Name, err
 		}
 		if err := t.out.send(protocol.Response{Type: protocol.TypePhase, Phase: p.Name}); err != nil {
@@ -215,16 +215,17 @@ func (t *trial) phases(ctx context.Context) (phase string, err error) {
 	if t.req.Load > 0 {
 		return "", t.tellLoaded(ctx, t.req.Load)
 	}
-	return "", t.wait(ctx, "")
+	return "", t.wait(ctx, "", 0)
 }
 
 // wait waits for the lab's order to proceed, if the trial takes turns with other trials. The
 // parameter interrupted is the phase that the worker is measuring, or "" between phases.
-func (t *trial) wait(ctx context.Context, interrupted string) error {
+// wall is the wall time of that phase so far, in nanoseconds.
+func (t *trial) wait(ctx context.Context, interrupted string, wall int64) error {
 	if !t.req.Alternate {
 		return nil
 	}
-	if err := t.out.send(protocol.Response{Type: protocol.TypeWaiting, Phase: interrupted}); err != nil {
+	if err := t.out.send(protocol.Response{Type: protocol.TypeWaiting, Phase: interrupted, WallNS: wall}); err != nil {
 		return err
 	}
 	return t.order(ctx, protocol.TypeProceed)

@@ -404,7 +404,7 @@ func TestRunWords(t *testing.T) {
 
 	p = openPage(t, b, s.url+"runs/1")
 	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("a[href='/runs/1/report#uncertain-figures']").innerText`, "3 uncertain figures, the widest first")
+	want(t, p, `document.querySelector("a[href='/runs/1/report#imprecise-figures']").innerText`, "3 imprecise figures, the widest first")
 	want(t, p, `document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
 	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")

@@ -36,7 +36,7 @@ var responses = []message{
 	{"sample served", "sample!", ""},
 	{"inserted", "phase! tables!", `{"allOf": [{"properties": {"tables": {"type": "array", "minItems": 1}}}]}`},
 	{"loaded", "tables", ""},
-	{"waiting", "phase", ""},
+	{"waiting", "phase wall_ns", ""},
 	{"done", "", ""},
 	{"progress", "progress!", ""},
 	{"result", "result!", ""},

@@ -8,11 +8,11 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -33,7 +33,7 @@ type session struct {
 	alarm *process.Alarm // rings when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
-	slices int64 // slices of the current phase that have ended, without the last one
+	slices []int64 // wall time of the current phase, in ns, at the end of each of its slices but the last
 
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // how long the worker's threads waited for a CPU; nil: not known
@@ -282,7 +282,7 @@ func (s *session) begin(name string) error {
 		return s.broken("the worker began phase %.80q before it sent the sample of %q", name, phases[s.next-1].Name)
 	}
 	s.next++
-	s.phase, s.began, s.slices = name, time.Now(), 0
+	s.phase, s.began, s.slices = name, time.Now(), nil
 	s.unread = "phase " + name
 	if len(s.want.Expect[name].Tables) > 0 && s.current().Insert != nil {
 		s.unanswered = name
@@ -304,7 +304,7 @@ func (s *session) alternate(a *protocol.Response) error {
 	place := 2 * s.next
 	if within {
 		place--
-		s.slices++
+		s.slices = append(s.slices, a.WallNS)
 	}
 	s.trial.Alternated = true
 	s.alarm.Pause()
@@ -360,6 +360,21 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	return s.current(), nil
 }
 
+// sliceTimes returns the wall time of each slice of a phase. The parameter ends has the phase's wall
+// time at the end of each slice but the last, and total that at the end of the last slice. If these
+// times do not increase, sliceTimes returns nil.
+func sliceTimes(ends []int64, total int64) (times []int64) {
+	last := int64(0)
+	for _, end := range append(slices.Clone(ends), total) {
+		if end <= last {
+			return nil
+		}
+		times = append(times, end-last)
+		last = end
+	}
+	return times
+}
+
 // sample checks the worker's sample of a phase, and adds it to the trial.
 func (s *session) sample(said *protocol.Sample) error {
 	p, err := s.due(said)
@@ -382,10 +397,10 @@ func (s *session) sample(said *protocol.Sample) error {
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
-	if s.slices > 0 && s.request.Repeats[p.Name] > 0 {
-		m.Repeats = s.slices + 1
-	} else if s.slices > 0 {
-		m.Slices = s.slices + 1
+	if n := int64(len(s.slices)) + 1; n > 1 && s.request.Repeats[p.Name] > 0 {
+		m.Repeats, m.SliceNS = n, sliceTimes(s.slices, m.WallNS*n)
+	} else if n > 1 {
+		m.Slices, m.SliceNS = n, sliceTimes(s.slices, m.WallNS)
 	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
 			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})

@@ -151,6 +151,9 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	k.natural("seen_ns", s.SeenNS)
 	k.natural("slices", s.Slices)
 	k.natural("repeats", s.Repeats)
+	for _, ns := range s.SliceNS {
+		k.natural("slice_ns", ns)
+	}
 	if s.ApartNS != nil {
 		k.natural("apart_ns", *s.ApartNS)
 	}
@@ -161,7 +164,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	want := c.expected(p.Name)
 	want.Unhashed = p.Query != nil && again
 	m, _, faults := CheckSample(p, want, Seen{Possible: took}, said)
-	m.SeenNS, m.ApartNS, m.Slices, m.Repeats = s.SeenNS, s.ApartNS, s.Slices, s.Repeats
+	m.SeenNS, m.ApartNS, m.Slices, m.Repeats, m.SliceNS = s.SeenNS, s.ApartNS, s.Slices, s.Repeats, s.SliceNS
 	*s = *m
 	return append(k.faults, faults...)
 }

@@ -3,6 +3,7 @@ package recommend
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -83,6 +84,16 @@ func (a *Advice) Names() []string {
 	return a.Among
 }
 
+// Named lists the candidates that the recommendation names: those of [Advice.Names], and those for
+// each need.
+func (r *Recommendation) Named() []string {
+	names := r.Names()
+	for i := range r.Needs {
+		names = append(slices.Clone(names), r.Needs[i].Names()...)
+	}
+	return names
+}
+
 // Answer says in a sentence or two which driver to take.
 func (r *Recommendation) Answer() string {
 	f := r.Facts
@@ -126,9 +137,9 @@ func (r *Recommendation) among() string {
 	}
 	switch {
 	case defect && status:
-		return " that is right in every cell and has no known defect that can lose data"
+		return " that is right in every cell and has no known defect that can lose data in this use"
 	case defect:
-		return " without a known defect that can lose data"
+		return " without a known defect that can lose data in this use"
 	case status:
 		return " that is right in every cell"
 	}

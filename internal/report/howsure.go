@@ -47,7 +47,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
 	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
-		open := fmt.Sprintf("%d of %s uncertain: %s lists them", len(u.open), document.Counted(int64(u.all), u.kind()), opts.Hints.FullFlag)
+		open := u.count() + ": " + opts.Hints.FullFlag + " lists them"
 		first, _, _ := strings.Cut(it.Text, ". ")
 		it.Short = [2]string{first + ". " + open, first}
 	}
@@ -90,7 +90,47 @@ func (s *Answers) another(first *Ranking, all int) string {
 	row := func(driver string) int {
 		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })
 	}
-	return first.faster(row(why[0].Of), row(why[0].Over), all)
+	words := first.faster(row(why[0].Of), row(why[0].Over), all)
+	if words == "" || first != s.Overall {
+		return words
+	}
+	return "over all cells together, " + words + s.cellByCell(why[0].Of, why[0].Over)
+}
+
+// cellByCell says in how many single cells a driver is clearly faster and clearly slower than
+// another, because a driver that is faster over all cells need not be faster in each.
+func (s *Answers) cellByCell(driver, than string) string {
+	var n, faster, slower int
+	for i := range s.Tables {
+		r := &s.Tables[i]
+		row := func(driver string) int {
+			return slices.IndexFunc(r.Rows, func(row Row) bool { return row.driver == driver })
+		}
+		of, over := row(driver), row(than)
+		if of < 0 || over < 0 {
+			continue
+		}
+		test, ok := r.against(of, over)
+		if !ok {
+			continue
+		}
+		n++
+		switch {
+		case !test.Significant():
+		case test.Sign() < 0:
+			faster++
+		case test.Sign() > 0:
+			slower++
+		}
+	}
+	if n < 2 {
+		return ""
+	}
+	words := fmt.Sprintf("; in single cells, clearly faster in %d of %d", faster, n)
+	if slower > 0 {
+		words += fmt.Sprintf(" and clearly slower in %d", slower)
+	}
+	return words
 }
 
 // faster says in how many rounds row i was faster than row j.

@@ -15,8 +15,8 @@ import (
 type tradeoff struct {
 	stats.OverallDriver
 	name    string
-	memory  float64 // the greatest of the tables' medians, in bytes
-	in      string  // the table with the most memory
+	memory  stats.Summary // in the table where its median is greatest, in bytes
+	in      string        // the table with the most memory
 	isFloor bool
 	harmful []string // IDs of known defects that can lose, damage or falsify data
 }
@@ -35,12 +35,12 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 				return
 			}
 			for _, c := range table.Measured() {
-				if m := median(c, peakMemory); c.Case.Driver == d.Case.Driver && m > t.memory {
+				if m := stats.Summarize(sampleFigures(c, peakMemory)); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
 					t.memory, t.in = m, n.String()
 				}
 			}
 		})
-		if t.memory > 0 && d.Ratio.N > 0 {
+		if t.memory.Median > 0 && d.Ratio.N > 0 {
 			list = append(list, t)
 		}
 	}
@@ -60,8 +60,8 @@ func memoryOverview(a *stats.Analysis) document.Document {
 	if list == nil {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {Title: "in", Drop: 2},
-		{Title: "known defects that can lose data", Drop: 1}}}
+	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {}, {Title: "in", Drop: 2},
+		{Title: "known defects that can lose data in this use", Drop: 1}}}
 	for _, t := range list {
 		defects := strings.Join(t.harmful, ", ")
 		switch {
@@ -70,7 +70,7 @@ func memoryOverview(a *stats.Analysis) document.Document {
 		case t.harmful == nil:
 			defects = "none"
 		}
-		g.Rows = append(g.Rows, []string{t.name, document.Times(t.Ratio.Median), document.BytesOf(t.memory), t.in, defects})
+		g.Rows = append(g.Rows, []string{t.name, document.Times(t.Ratio.Median), document.BytesOf(t.memory.Median), document.Ends(t.memory), t.in, defects})
 	}
 	return document.Document{document.Heading{Level: 2, Text: "Time and memory"}, g, document.Paragraph{Text: memoryMeans, Quiet: true}}
 }
@@ -94,12 +94,12 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	}
 	to := baseLabel(a)
 	const sound, harmful, floor = 0, 1, 2
-	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
-		{Name: "known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
+	kinds := []chart.ItemKind{{Name: "no known defect that can lose data in this use", Look: chart.Look{Color: 1, Mark: 1}},
+		{Name: "known defect that can lose data in this use", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {
-		it := chart.Item{Name: t.name, Kind: sound, X: t.Ratio.Median, Y: t.memory, Tip: "most in " + t.in}
+		it := chart.Item{Name: t.name, Kind: sound, X: t.Ratio.Median, Y: t.memory.Median, Tip: document.Tips(document.Ends(t.memory), "most in "+t.in)}
 		switch {
 		case t.isFloor:
 			it.Kind = floor

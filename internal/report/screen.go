@@ -35,6 +35,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.HarmfulDefects(a)}
 	if said.Recommended != nil {
 		s.take = said.Recommended.Names()
+		s.named = said.Recommended.Named()
 	}
 	head := func(most int) document.Document {
 		return document.Document{document.Heading{Level: 1, Text: said.Text, Most: most}}
@@ -72,6 +73,7 @@ type screen struct {
 	width   int
 	harmful conditions.Harmful // the names of these drivers are marked
 	take    []string           // the recommended drivers; nil: none is recommended
+	named   []string           // the drivers recommended for any need, take included
 }
 
 // items returns a section for each item. An item has at most Most lines (0: four), and is cut to as
@@ -195,7 +197,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += ": too few rounds to rank, so in order of names"
 		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(r.Rows[i].Name, r.Rows[j].Name) })
 	case r.IsFloor:
-		title += " (│ the floor, not a choice)"
+		title += " (│ the floor, not a driver to take)"
 	}
 	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] != nil }
 	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
@@ -214,7 +216,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		if n < len(rows) {
 			n = min(n, s.Lines)
 		}
-		f := document.Form{Body: document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, s.grid(r, rows[:n])}}
+		f := document.Form{Body: document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, s.grid(r, s.shown(r, rows, n))}}
 		if n < len(rows) {
 			f.Missing = missing
 		}
@@ -230,6 +232,24 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		section.Forms = append(section.Forms, document.Form{Body: instead, Rank: rankFirst - rankRest}, document.Form{Missing: "more cells", Rank: rankFirst - rankRest})
 	}
 	return section
+}
+
+// shown returns n of the rows, in their order. It prefers the floor, then the drivers that the answer
+// recommends for any need, and then the first rows.
+func (s *screen) shown(r *Ranking, rows []int, n int) []int {
+	order := func(i int) int {
+		switch row := &r.Rows[i]; {
+		case row.Floor:
+			return 0
+		case slices.Contains(s.named, row.driver):
+			return 1
+		}
+		return 2
+	}
+	picked := slices.Clone(rows)
+	slices.SortStableFunc(picked, func(i, j int) int { return cmp.Compare(order(i), order(j)) })
+	picked = picked[:n]
+	return slices.DeleteFunc(slices.Clone(rows), func(i int) bool { return !slices.Contains(picked, i) })
 }
 
 const (
@@ -435,10 +455,10 @@ func valuesOf(name string) string {
 	return strings.Join(words, " ")
 }
 
-// shownVersion returns a row's version. It returns "" if the row's name contains the version, or
-// names settings.
+// shownVersion returns a row's version. It returns "" for the floor, which nobody would take, and if
+// the row's name contains the version or names settings.
 func (row *Row) shownVersion() string {
-	if strings.ContainsAny(row.Name, "@= ") {
+	if row.Floor || strings.ContainsAny(row.Name, "@= ") {
 		return ""
 	}
 	return row.Version

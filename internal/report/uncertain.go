@@ -12,7 +12,7 @@ import (
 )
 
 // UncertainHeading is the heading of the list of a run's uncertain figures.
-const UncertainHeading = "Uncertain figures"
+const UncertainHeading = "Imprecise figures"
 
 // uncertain has the figures of a run's cells that are less precise than the run asks for.
 type uncertain struct {
@@ -20,6 +20,17 @@ type uncertain struct {
 	all       int            // number of figures of the run
 	ratios    bool           // figures are ratios; otherwise medians
 	open      []stats.Figure // the uncertain figures, the widest first; figures without an interval come before
+	told      []string       // for each figure in open, what [told] returns
+}
+
+// clear counts the uncertain ratios that are clearly greater or less than 1 all the same.
+func (u *uncertain) clear() (n int) {
+	for _, t := range u.told {
+		if t == isSlower || t == isFaster {
+			n++
+		}
+	}
+	return n
 }
 
 // uncertainOf returns the uncertain figures of a run. It has no figures at all if the run asks for
@@ -45,6 +56,15 @@ func uncertainOf(a *stats.Analysis) uncertain {
 		}
 		return cmp.Compare(y, x)
 	})
+	tables := map[stats.TableName]*stats.Table{}
+	eachTable(a, func(n stats.TableName, t *stats.Table) { tables[n] = t })
+	for i := range u.open {
+		f, difference := &u.open[i], ""
+		if f.Base != nil {
+			difference = told(tables[f.TableName], f)
+		}
+		u.told = append(u.told, difference)
+	}
 	return u
 }
 
@@ -84,20 +104,32 @@ func (u *uncertain) kind() string {
 	return "median"
 }
 
-// sentence says how many figures are uncertain. It returns "" if the run asks for no precision or
-// has no figures. It has no full stop.
+// sentence says how many figures are uncertain, and how many of these show a clear difference. It
+// returns "" if the run asks for no precision or has no figures. It has no full stop.
 func (u *uncertain) sentence() string {
-	switch {
-	case u.all == 0:
+	if u.all == 0 {
 		return ""
+	}
+	text := u.count()
+	n := u.clear()
+	switch {
+	case n == 0:
+		return text
+	case len(u.open) == u.all:
+		return text + fmt.Sprintf(", but %d of %s a clear difference", n, verb(u.all, "shows", "show"))
+	}
+	return text + "; of the others, " + verb(n, "shows a clear difference", "show a clear difference")
+}
+
+// count is [uncertain.sentence] without the clear differences.
+func (u *uncertain) count() string {
+	switch {
 	case len(u.open) == 0:
 		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
+	case len(u.open) == u.all:
+		return fmt.Sprintf("No %s of a cell is precise to %s yet", u.kind(), u.within())
 	}
-	is := "are"
-	if len(u.open) == 1 {
-		is = "is"
-	}
-	return fmt.Sprintf("%d of %s %s uncertain", len(u.open), verb(u.all, u.kind()+" of a cell", u.kind()+"s of cells"), is)
+	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
 }
 
 // listed is [uncertain.sentence] with the place where the uncertain figures are listed: a command
@@ -121,12 +153,9 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	if u.all == 0 {
 		return 0, ""
 	}
-	text = fmt.Sprintf("%d of %s precise to %s", u.all-len(open), verb(u.all, u.kind()+" is", u.kind()+"s are"), u.within())
-	switch {
-	case len(open) == 0:
+	text = u.sentence()
+	if len(open) == 0 {
 		return 0, text
-	case len(open) == u.all:
-		text = fmt.Sprintf("no %s of a cell is precise to %s yet", u.kind(), u.within())
 	}
 	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
 		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)
@@ -164,9 +193,9 @@ func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	}
 	d := document.Document{document.Heading{Level: 2, Text: UncertainHeading}}
 	if len(u.open) == 0 {
-		return append(d, document.Paragraph{Text: u.sentence() + ", so none is uncertain."})
+		return append(d, document.Paragraph{Text: u.sentence() + "."})
 	}
-	text := fmt.Sprintf("%s: the interval (%s) reaches more than %s from the %s. The widest come first.", u.sentence(), document.Percent(a.Confidence), u.within(), u.kind())
+	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(a.Confidence), u.within(), u.kind())
 	grid, unclear := u.grid(a)
 	if unclear {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
@@ -192,8 +221,6 @@ const (
 // grid returns the uncertain figures as a table. unclear is true if the table calls a difference
 // not clear.
 func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
-	tables := map[stats.TableName]*stats.Table{}
-	eachTable(a, func(n stats.TableName, t *stats.Table) { tables[n] = t })
 	bases := map[string]bool{}
 	for _, f := range u.open {
 		if f.Base != nil {
@@ -202,12 +229,12 @@ func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
 	}
 	figure := u.kind()
 	columns := make([][]string, 7)
-	for _, f := range u.open {
-		base, value, difference := "", document.Nanoseconds(int64(f.Summary.Median*1e9)), ""
+	for i, f := range u.open {
+		base, value, difference := "", document.Nanoseconds(int64(f.Summary.Median*1e9)), u.told[i]
 		if f.Base != nil {
-			base, value, difference = nameOf(f.Base), document.Times(f.Summary.Median), told(tables[f.TableName], &f)
-			unclear = unclear || difference == notClear
+			base, value = nameOf(f.Base), document.Times(f.Summary.Median)
 		}
+		unclear = unclear || difference == notClear
 		if len(bases) == 1 && base != "" {
 			figure = "× " + base
 		}

@@ -52,6 +52,10 @@ type Sample struct {
 	// trials. It is 0 if the phase was measured in one piece.
 	Slices int64 `json:"slices,omitempty"`
 
+	// SliceNS is the wall time of each slice or of each repeated execution, in their order. It is nil
+	// if the worker does not report it.
+	SliceNS []int64 `json:"slice_ns,omitempty"`
+
 	// Repeats is how many times a query was executed that its phase executes once, by turns with
 	// other trials. The figures are the mean of an execution. It is 0 if the query was not
 	// repeated.

@@ -149,6 +149,7 @@ type Response struct {
 	Info     *driver.Info `json:"info,omitempty"`                             // in response info
 	Proof    *Proof       `json:"proof,omitempty"`                            // in responses info (without connections) and ready
 	Phase    string       `json:"phase,omitempty" jsonschema:"minLength=1"`   // in responses phase, inserted, listening, begun, prepared and shared; in waiting the phase that the worker has interrupted, or "" between phases; in settings the previous phase, or "" after the schema
+	WallNS   int64        `json:"wall_ns,omitempty"`                          // in response waiting with a phase: the phase's wall time so far, in all of its slices or executions
 	Address  string       `json:"address,omitempty" jsonschema:"minLength=1"` // in response listening: the server's host:port
 
 	// Connections, in response settings, has one entry for each connection of the pools, with the

@@ -91,7 +91,7 @@ export async function run({ query, path, signal, go }) {
 // uncertain links to the list of the run's uncertain figures in its report.
 function uncertain(r) {
   const open = r.caveats.find((c) => c.code === "unsettled");
-  return open && !r.compares && !r.study && [". ", h("a", { href: `/runs/${r.id}/report#uncertain-figures` }, `${counted(open.count, "uncertain figure")}, the widest first`)];
+  return open && !r.compares && !r.study && [". ", h("a", { href: `/runs/${r.id}/report#imprecise-figures` }, `${counted(open.count, "imprecise figure")}, the widest first`)];
 }
 
 // alike groups cases by their status and reason.

@@ -111,10 +111,12 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	if i.in.Transaction == "every" {
 		per = i.in.Every
 	}
-	if i.slices.size > 0 {
-		n = min(n, i.slices.size)
+	if i.slices.size == 0 {
+		return max(n/per, 1) * per
 	}
-	return max(n/per, 1) * per
+	n = max(min(n, i.slices.size)/per, 1) * per
+	i.slices.round(n)
+	return n
 }
 
 func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
@@ -157,6 +159,7 @@ func (i *inserter) perRow(ctx context.Context, root *insertSet) error {
 	tree := max(1, i.rows/max(1, root.Total)) // rows that are inserted with each row of root
 	if i.slices.size > 0 {
 		step = min(step, max(1, i.slices.size/tree))
+		i.slices.round(step * tree)
 	}
 	for lo := int64(0); lo < root.Total; lo += step {
 		hi := min(lo+step, root.Total)

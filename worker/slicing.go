@@ -25,6 +25,16 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	return slicing{t, w, p.Name, n, n}
 }
 
+// round makes the size of a slice a multiple of n, the number of operations after which the phase
+// can pause.
+func (s *slicing) round(n int64) {
+	begun := s.left < s.size
+	s.size = max(1, (s.size+n/2)/n) * n
+	if !begun {
+		s.left = s.size
+	}
+}
+
 // next waits for the next turn if the current slice is complete. It is called before each
 // operation, or before several of them, and while the stopwatch is stopped.
 func (s *slicing) next(ctx context.Context) error {

@@ -13,7 +13,7 @@ import (
 )
 
 // sliceTime is how long a slice of a phase takes on the driver of middle speed.
-const sliceTime = 10 * time.Millisecond
+const sliceTime = 2 * time.Millisecond
 
 // crowdSlices is how many times longer the slices of a mix with several clients are. All clients
 // begin a slice at the same moment, so they meet at locks more often than they would otherwise.
@@ -23,7 +23,7 @@ const crowdSlices = 10
 // many times a query is executed at most to reach that share.
 const (
 	mostInClock = 0.85
-	mostRepeats = 3
+	mostRepeats = 12
 )
 
 // pace is how fast the cases of one piece of work are: the shortest times in a trial so far. Others

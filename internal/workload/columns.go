@@ -25,7 +25,7 @@ type columnInfo struct {
 	at       *yaml.Node    // the node that Generator.At was read from
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
-	broken   bool  // a problem has been noted; the type can't be relied on
+	broken   bool  // a problem has been reported, so the type may be wrong
 	made     int   // number of values that are generated to make one value, including that value
 	bytes    int64 // greatest length of a value, in bytes
 }
@@ -47,8 +47,8 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how a column is made. For ref and pick, checkColumn finds the type later,
-// because it is the type of their source.
+// generator reads how the values of a column are generated. For the generators ref and pick,
+// checkColumn finds the type later, because it is the type of their source.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int

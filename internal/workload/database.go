@@ -32,9 +32,9 @@ func (w *Workload) DatabasePath() string {
 // the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload a copy of its database. It reads the rows of the workload's data
-// sets from the copy, and finds the features that the database's schema needs. Before Begin,
-// each of these data sets has one row. The error is a [Problems].
+// Begin gives the workload a copy of its database. It reads the rows of the data sets that have a
+// query from the copy, and finds the features that the database's schema needs. Before Begin, each
+// of these data sets has one row with placeholder values. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -187,7 +187,7 @@ func (l *resolver) queried(s *setInfo, f *fields, what string) {
 	}
 }
 
-// placeholder is the value of a row that has not been read yet.
+// placeholder returns a value of type t for a row that has not been read yet.
 func placeholder(t driver.Type) json.RawMessage {
 	if t == driver.Text || t == driver.Blob {
 		return json.RawMessage(`""`)
@@ -197,7 +197,7 @@ func placeholder(t driver.Type) json.RawMessage {
 
 func isNull(v json.RawMessage) bool { return string(v) == "null" }
 
-// listed reads the values of a list.
+// listed reads the values of the generator list.
 func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	items := l.list(n)
 	if len(items) == 0 {
@@ -230,7 +230,7 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns a constant as JSON for a plan's list.
+// encoded returns a constant as JSON, for a generator list of type t.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

@@ -16,10 +16,11 @@ type unit struct {
 	write time.Duration // when the first write ended; 0: the unit writes nothing
 	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
-	seen  time.Duration // when a writer's changes became visible to others; for a reader, when it read
+	seen  time.Duration // when a writer's changes became visible to other transactions; for a reader, when it read
 }
 
-// add adds an event.
+// add adds an event to the unit. writes and controls are what the function effect returns for the
+// event's statement.
 func (u *unit) add(e *record.Event, writes, controls bool) {
 	if !u.began {
 		u.read, u.began = e.At, !controls

@@ -126,7 +126,8 @@ func TestReplayNumbers(t *testing.T) {
 	}
 }
 
-// TestReplayTimes expects recorded times to be marked, with and without values.
+// TestReplayTimes expects recorded times to be marked as times, in a recording with values and in
+// one without.
 func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"

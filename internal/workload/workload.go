@@ -50,7 +50,7 @@ type Workload struct {
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
 	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each once
-	Warnings   []Problem       // PRAGMAs that a run will probably refuse
+	Warnings   []Problem       // problems that do not prevent a run, such as PRAGMAs that a run will probably refuse
 
 	file   string
 	fsys   fs.FS
@@ -73,7 +73,7 @@ type Workload struct {
 // Values are the values of a parameter. Each value makes a case.
 type Values struct {
 	Name   string
-	Values []int64 // empty: the parameter has a value only if the user gives one
+	Values []int64 // if it is empty, the parameter has a value only if the user gives one
 }
 
 // EventsParameter is the name of the parameter that limits how many events of its recordings a
@@ -375,7 +375,8 @@ func (w *Workload) at(scale string) ([]Values, error) {
 	return list, nil
 }
 
-// expand multiplies out the lists of values. The last parameter varies fastest.
+// expand returns every combination of the parameters' values at a scale. Lists in given replace the
+// values at that scale. The last parameter varies fastest.
 func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]int64, error) {
 	list, err := w.at(scale)
 	if err != nil {

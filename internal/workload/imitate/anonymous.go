@@ -10,9 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// anonymous returns the SQL of a schema object without private values: it replaces texts and
-// numbers by others of the same length. It keeps names, types, options of virtual tables, JSON
-// paths, formats and modifiers of dates, and the numbers of computed expressions.
+// anonymous returns the SQL of a schema object without private values. It replaces texts by other
+// texts, blobs by zeros, large numbers by round ones, and comments by spaces. It keeps names,
+// types, options of virtual tables, JSON paths, formats and modifiers of dates, and the numbers of
+// computed expressions.
 func (s *schema) anonymous(o object) string {
 	list := sqltext.All(o.sql)
 	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].Is("VIRTUAL") {

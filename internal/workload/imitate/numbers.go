@@ -53,8 +53,8 @@ func (b *builder) integers(d *dataSet, t *table, c *column, s *classStats, sever
 	return g
 }
 
-// fewInts returns a generator with the share of each value of a column that has few distinct
-// values.
+// fewInts returns the generator of a column that has few distinct integers. Each of them, or the
+// integer that replaces it, is as frequent as in the database.
 func (b *builder) fewInts(c *column) generated {
 	var values []int64
 	for v := range c.stats.few {

@@ -92,7 +92,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 	return list
 }
 
-// phaseName makes a name of a phase.
+// phaseName changes a text so that it can be the name of a phase.
 func phaseName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("./\n\t\r", r) {
@@ -251,7 +251,7 @@ func (t *table) selected(alias string) (expressions, types []string) {
 	return expressions, types
 }
 
-// typeOf returns the type that a column of a result has.
+// typeOf returns the type, in the workload language, of the column in a query's result.
 func (c *column) typeOf() string {
 	name := "int"
 	if present := c.stats.present(); len(present) > 0 {

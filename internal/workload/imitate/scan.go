@@ -21,8 +21,8 @@ const (
 	classes
 )
 
-// If a column has at most fewest distinct values, each of them keeps its share of the rows,
-// unless one of them is a text of more than longest bytes.
+// If a column has at most fewest distinct values, the imitation has each of these values, or its
+// replacement, as often as the database, unless one of them is a text of more than longest bytes.
 const (
 	fewest  = 30
 	longest = 100
@@ -37,7 +37,7 @@ type columnStats struct {
 	class       [classes]classStats
 	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest distinct values, or values of other classes
 	pairs, up   int64         // number of pairs of neighboring rows, and number of those pairs that do not descend
-	same        int64         // pairs of neighboring rows with equal values
+	same        int64         // number of pairs of neighboring rows with equal values
 	last        any
 	words       *wordStats
 	moments     momentStats

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// sampleSize is how many values a sample has.
+// sampleSize is the greatest number of values in a sample.
 const sampleSize = 4096
 
 // reservoir is a uniform sample of values (J. Vitter: Random sampling with a reservoir,
@@ -117,9 +117,8 @@ func (d *distinct) repeats() float64 {
 	return max(0, (sum-float64(d.n))/float64(d.n)/float64(d.n-1))
 }
 
-// repeated reports whether values occur several times. Either there are fewer than half as many
-// distinct values as rows, or each row shares its value with more than half of another row on
-// average.
+// repeated reports whether values occur several times. They do if there are fewer than half as many
+// distinct values as rows, or if on average more than 0.5 other rows have the same value as a row.
 func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }

@@ -15,9 +15,9 @@ import (
 // triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers finds triggers that fail for generated rows, such as a trigger that looks for a
-// value of the application. found reports whether there are any. The loader's database has the
-// imitation, and is left unchanged.
+// triggers notes in b the triggers that fail for generated rows, for example because they accept
+// only values that the application writes. found reports whether there are any. The loader's
+// database must already contain the imitated tables; it is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -84,7 +84,7 @@ func (b *builder) fails(trigger object, why error) {
 	b.failing[trigger.name] = fmt.Sprintf("generated rows make it fail: %v", why)
 }
 
-// filled returns a trigger of the workload that inserts into t when rows are inserted into
+// filled returns a trigger of the workload that inserts into t when a phase inserts rows into
 // another table, such as a trigger that writes a log.
 func (b *builder) filled(t *table) (trigger object, found bool) {
 	for _, o := range b.schema.objects {

@@ -44,7 +44,7 @@ type Asker struct {
 	Executables []string // paths of the workers' executables, by index of the driver
 	Dir         string   // directory for databases
 	Seed        uint64
-	Executions  int                         // number of executions of each statement that are compared
+	Executions  int                         // greatest number of executions of each statement that are compared
 	Limit       time.Duration               // time limit for the answers to one set of questions
 	TooLong     error                       // error to return if Limit has passed
 	Refused     func(e *lab.JobError) error // returns the error to report if a worker refuses the job

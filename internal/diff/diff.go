@@ -289,7 +289,7 @@ type comparison struct {
 	r         *Result
 	differing map[string]bool // keys of the statements that differ, from [Statement.key]
 	groups    map[string]*Group
-	order     []string // keys of groups
+	order     []string // keys of groups, in the order in which the groups were found
 }
 
 // add adds a statement to the group with the same kind of difference and the same reason.

@@ -36,7 +36,7 @@ var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers"
 
 // JSONDiff is the JSON form of a comparison of answers.
 type JSONDiff struct {
-	Command string `json:"command"` // diff
+	Command string `json:"command"` // always "diff"
 	*Diffed
 }
 
@@ -277,7 +277,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 
 func (p *words) failing(r *Result) document.Document {
 	const most = 3
-	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // with several sides, mostly the same statements fail
+	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // with several drivers, the lists would be almost the same
 		return nil
 	}
 	list := r.Failing

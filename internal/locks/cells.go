@@ -44,7 +44,7 @@ type LockCell struct {
 	recorded  int64                    // number of operations that failed in the recording, too; FailedBy does not count them
 	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
-	speeds    []stats.Point // speed by round: Rate or, if paced is set, the inverse of the greatest 99th percentile
+	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile
 	speed     float64       // median of speeds
 	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
 }

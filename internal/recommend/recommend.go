@@ -55,7 +55,7 @@ type Advantage string
 // The advantages.
 const (
 	Faster      Advantage = "faster"
-	Only        Advantage = "only" // no other candidate is left
+	Only        Advantage = "only" // all other candidates were rejected
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
 	Smaller     Advantage = "smaller"      // its binary is smaller
@@ -79,7 +79,7 @@ type Cause string
 
 // The causes.
 const (
-	CauseStatus Cause = "status" // the candidate is wrong, refused, failed or unavailable in some cell
+	CauseStatus Cause = "status" // a case of the candidate is wrong, refused, failed or unavailable
 	CauseDefect Cause = "defect" // a known defect of the candidate can lose, damage or falsify data
 	CauseErrors Cause = "errors" // more operations fail than with another candidate, so times are not comparable
 	CauseSlower Cause = "slower"

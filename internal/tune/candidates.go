@@ -36,7 +36,7 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // more combinations than anybody would measure
+			return len(all) // a number so great need not be exact
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))

@@ -34,15 +34,15 @@ type landscape struct {
 	today    driver.Settings                     // settings in force if nothing is set
 	worth    func(driver.Settings) float64       // time of the phase in seconds, with the given settings
 	memory   func(driver.Settings) int64         // peak RSS with the given settings
-	outcome  func(driver.Settings) *result.Trial // outcome of a trial; nil: OK
-	failed   func(driver.Settings) int64         // number of failed operations, of 10
+	outcome  func(driver.Settings) *result.Trial // outcome of a trial; nil if it is OK
+	failed   func(driver.Settings) int64         // number of failed operations among the 10 of a trial
 	database int64                               // size of the database in bytes
-	space    map[string][]string                 // values that the user gave
-	names    []string                            // settings to search; nil: all
-	cannot   func(name, value string) string     // why a value cannot be tried; nil: all can
-	stop     int                                 // the race that is interrupted; 0: none; -1: the second confirmation
+	space    map[string][]string                 // values that the user gave, by setting
+	names    []string                            // settings to search; nil for all
+	cannot   func(name, value string) string     // returns why a value cannot be tried; nil if all values can
+	stop     int                                 // number of the race that is interrupted, from 1; 0 for none, -1 for the second confirmation
 	most     int                                 // the worst loss that may be risked, as in Search
-	time     time.Duration                       // time of the search; 0: the usual
+	time     time.Duration                       // time limit of the search; 0 for 3 minutes
 	needs    func(tune.Need)
 	races    []string
 	analyses []*stats.Analysis // analyses of the races
@@ -350,7 +350,7 @@ func TestSteps(t *testing.T) {
 	if g := f.Steps[2].Gain.Interval; g.Low > 0.7 || g.High < 0.7 {
 		t.Errorf("the interval of a step worth 0.7 is %+v", g)
 	}
-	if f.Grid != 4 { // delete, truncate and wal with full; wal with normal
+	if f.Grid != 4 { // synchronous=full with delete, truncate or wal, and synchronous=normal with wal
 		t.Errorf("a grid of %d", f.Grid)
 	}
 }

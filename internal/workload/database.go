@@ -89,7 +89,7 @@ func (w *Workload) beside(name string) bool {
 	for _, suffix := range []string{"", "-wal", "-journal"} { // files that SQLite reads together with the database
 		_, err := fs.Stat(w.fsys, path.Clean(filepath.ToSlash(name))+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return false // os.Root does not follow links that lead out of its directory
+			return false // os.Root returns an error for links that lead out of its directory
 		}
 	}
 	return true

@@ -13,7 +13,7 @@ import (
 // computed. A statement outside of transactions is a unit by itself.
 type unit struct {
 	read  time.Duration // when the first statement began
-	write time.Duration // when the first write ended; 0: the unit writes nothing
+	write time.Duration // when the first write ended; 0 if the unit writes nothing
 	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
 	seen  time.Duration // when a writer's changes became visible to other transactions; for a reader, when it read

@@ -49,7 +49,7 @@ type reader struct {
 	more     *Problem         // the first problem beyond the limit, which is not listed
 	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
 	found    int              // number of problems noted, counting repeated ones each time
-	note     string           // appended to a new problem
+	note     string           // text that is appended to the message of each new problem
 	outside  bool             // value of Problem.Outside in problems noted from now on
 }
 

@@ -49,7 +49,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: %s", rec.problem)
 		return r
 	}
-	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "": as recorded
+	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "" means as recorded
 	speed := l.speed(f.get("speed"), rec, name)
 	made, err := l.w.resolveRecording(rec)
 	if err != nil {
@@ -185,9 +185,9 @@ type replayer struct {
 	bytes    int            // size of the SQL and the values
 	left     map[string]int // how many events are left out, by reason
 	features []string       // features that were needed by statements that succeeded when recorded
-	reaches  bool           // as in replayed
+	reaches  bool           // value of replayed.reaches
 
-	foreignKeys string // as in replayed
+	foreignKeys string // value of replayed.foreignKeys
 	references  bool
 }
 
@@ -471,7 +471,7 @@ func lanes(events []record.Event) map[int64]int {
 	}
 	var lives []life
 	at := map[int64]int{}
-	for i := range events { // in the order in which they began
+	for i := range events { // the events are in the order in which they began
 		e := &events[i]
 		n, known := at[e.Connection]
 		if !known {

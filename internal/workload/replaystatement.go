@@ -169,7 +169,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // OR IGNORE
+			or = false // the word after OR, such as IGNORE
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

@@ -42,7 +42,7 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
-	Database   string          // path, as written, of the database whose copy each trial begins with; "": none
+	Database   string          // path, as written, of the database whose copy each trial begins with; "" if there is none
 	Settings   driver.Settings // settings at the quick scale, with the first value of each parameter
 	Parameters []Values        // parameters in the order of the file, with values at the full scale
 	Quick      map[string][]int64

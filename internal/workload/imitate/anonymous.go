@@ -22,7 +22,7 @@ func (s *schema) anonymous(o object) string {
 	known, calls, names := s.known(o), callers(list), textNames(list)
 	t := s.table(o.table)
 	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
-	defaults := false // directly after DEFAULT
+	defaults := false // whether the token directly follows DEFAULT
 	for i := range list {
 		switch tok := &list[i]; {
 		case tok.Kind == sqltext.Space:
@@ -140,8 +140,8 @@ func textNames(list []token) map[int]bool {
 		case tok.Text == ")":
 			open = open[:max(0, len(open)-1)]
 		case tok.Kind != sqltext.Text:
-		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // IS DISTINCT FROM a value
-		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // a condition
+		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // after IS DISTINCT FROM, a text is a value
+		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // in a condition after ON, a text is a value
 		case last.Text == "." || next.Text == "." || last.Is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
 			found[i] = true
 		case len(open) > 0 && open[len(open)-1] && (last.Text == "(" || last.Text == ","):

@@ -22,7 +22,7 @@ type part struct {
 // way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
-	var of [2]string               // of the index
+	var of [2]string               // the SQL of the index in the workload and in the database
 	if i := slices.IndexFunc(b.schema.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 {
 		o := b.schema.objects[i]
 		of = [2]string{o.sql, o.sql}
@@ -87,7 +87,7 @@ func (c *computed) of(list []token) (string, error) {
 			continue
 		}
 		if next := following(list, i); next < len(list) && list[next].Text == "(" {
-			continue // a function
+			continue // the name of a function
 		}
 		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
 			continue

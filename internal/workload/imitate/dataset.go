@@ -23,7 +23,7 @@ type generated struct {
 	name   string
 	kind   string
 	value  string
-	also   []string // further keys
+	also   []string // further keys with their values, such as "skew: 1.1"
 	nulls  int64    // number of NULLs in 1000 rows
 	hidden bool
 }

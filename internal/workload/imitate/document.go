@@ -59,7 +59,7 @@ func (s *documentStats) add(text string) {
 		return
 	}
 	s.buffer.Reset()
-	_ = json.Compact(&s.buffer, []byte(text)) // it is valid
+	_ = json.Compact(&s.buffer, []byte(text)) // cannot fail, because the text is valid JSON
 	s.blank += int64(len(text) - s.buffer.Len())
 	d := json.NewDecoder(&s.buffer)
 	d.UseNumber()
@@ -112,7 +112,7 @@ func (m *member) add(v any, depth int) {
 	case string:
 		st.add(v)
 	case []any:
-		text, _ := json.Marshal(v) // it was JSON
+		text, _ := json.Marshal(v) // cannot fail, because the value was read from JSON
 		m.addItems(v, depth)
 		m.arrays.number(int64(len(text)))
 	case map[string]any:
@@ -130,7 +130,7 @@ func (m *member) addItems(list []any, depth int) {
 	}
 	for i, item := range m.items {
 		if i < len(list) {
-			text, _ := json.Marshal(list[i]) // it was JSON
+			text, _ := json.Marshal(list[i]) // cannot fail, because the value was read from JSON
 			item.bytes += int64(len(text))
 			item.add(list[i], depth)
 		}
@@ -307,7 +307,7 @@ func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 				continue
 			}
 			path := t.Unquoted()
-			if !strings.HasPrefix(path, "$") { // the right side of ->
+			if !strings.HasPrefix(path, "$") { // a key on the right side of ->
 				keys[path] = true
 				continue
 			}

@@ -73,7 +73,7 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 	s := &st.class[class]
 	several := len(st.present()) > 1
 	if class == reals && !s.fraction && c.affinity == "REAL" {
-		class = ints // SQLite stores them as integers, too
+		class = ints // SQLite, too, stores whole numbers in a REAL column as integers
 	}
 	switch class {
 	case ints:

@@ -124,7 +124,7 @@ func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, wh
 		return "", nil, err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // RAISE(ROLLBACK) has already rolled back
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // after a failure, RAISE(ROLLBACK) may have rolled back already
 			err = errors.Join(err, back)
 		}
 	}()

@@ -112,7 +112,7 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			if back := tx.Rollback(); !errors.Is(err, errEndless) { // the interruption has already rolled back
+			if back := tx.Rollback(); !errors.Is(err, errEndless) { // SQLite rolls back when it is interrupted
 				err = errors.Join(err, back)
 			}
 		}

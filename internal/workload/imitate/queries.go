@@ -50,7 +50,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 		}
 		if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
 			x := &index{unique: true, whole: true, parts: []part{{column: t.columns[i]}}}
-			if q, err := b.read(t, x); err == nil { // its values are integers
+			if q, err := b.read(t, x); err == nil { // there is no error, because the values of a rowid are integers
 				add(q, t.name+" by "+x.key())
 			}
 		}

@@ -32,7 +32,7 @@ type table struct {
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
 	siblings  []*column      // the last columns of unique indexes that differ from composite only in the last column
-	violated  map[int]string // why the workload lacks a CHECK constraint, by its number
+	violated  map[int]string // reason why the workload lacks a CHECK constraint, by the constraint's number
 	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
 
@@ -44,9 +44,9 @@ type column struct {
 	notNull  bool
 	key      int // position of the column in the primary key, from 1; 0 if it is not part of the key
 	rowid    bool
-	unique   bool     // the schema ensures that no two rows have the same value
+	unique   bool     // no two rows of the imitation may have the same value
 	foreign  *foreign // the foreign key that the column is part of, or nil
-	prose    bool     // the words of the column are indexed
+	prose    bool     // a full-text index has the words of the column
 	stats    columnStats
 	names    map[string]string // if the column has few values, their replacements in the workload
 }
@@ -63,7 +63,7 @@ type index struct {
 	groups  []distinct // distinct values of the first column, of the first two columns, …
 	changes []int64    // for each of groups, the number of rows in which it differs from the row before
 	last    []uint64   // the hashes of groups for the row before
-	sibling bool       // rows that satisfy the table's composite also satisfy this index
+	sibling bool       // generated rows satisfy this index, because they satisfy the table's index composite
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 

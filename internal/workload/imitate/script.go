@@ -66,7 +66,7 @@ func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string)
 		var checks []check
 		if o.kind == "table" && t.virtual == "" {
 			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
-				// A statement may use the application's own functions.
+				// The constraints may use functions that only the application defines.
 				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
 					for _, c := range checks {
 						c.violate(fmt.Sprintf("SQLite does not compile those of this table: %v", err))

@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // a rollback by RAISE(ROLLBACK) or by the interruption has already happened
+		if len(b.failing) == failing { // none of the triggers fails without the others
 			for _, o := range own {
 				b.fails(o, together)
 			}
@@ -57,7 +57,7 @@ func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object
 		return err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or the interruption has done it
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or an interruption may have rolled back already
 			err = errors.Join(err, back)
 		}
 	}()

@@ -284,7 +284,7 @@ func TestUntouched(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, mode, application string
-		want                    string // rows
+		want                    string // expected number of rows
 	}{
 		{"journal", "delete", "", "2000"},
 		{"log at rest", "wal", "", "2000"},
@@ -318,7 +318,7 @@ func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, script string
-		always       bool // true: it can always be copied
+		always       bool // the database can always be copied
 	}{
 		{"log", "PRAGMA journal_mode = wal", true},
 		{"log with checkpoints", "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA synchronous = off", false},

@@ -13,7 +13,7 @@ import (
 // Evidence says on what a likely reason is based.
 type Evidence string
 
-// The evidence.
+// The kinds of evidence.
 const (
 	ByValues  Evidence = "values"         // the differing values show the cause
 	ByFeature Evidence = "feature"        // the SQLite of one side lacks a feature

@@ -50,7 +50,7 @@ func WriteDiffJSON(w io.Writer, d *Diffed) error {
 // diffWidth is the greatest width of a comparison of answers on a terminal, in columns.
 const diffWidth = 80
 
-// WriteDiff writes a comparison of answers for people. Without full, it shows one or a few
+// WriteDiff writes a comparison of answers for people. If full is false, it shows one or a few
 // statements of each group.
 func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
 	if opts.Width == 0 || opts.Width > diffWidth {
@@ -181,7 +181,7 @@ func (d *Diffed) Answer() string {
 	return strings.Join(sentences, " ")
 }
 
-// give returns names as the subject of "give" or, if n is 1, of "gives".
+// give returns names followed by "give" or, if n is 1, by "gives".
 func give(names string, n int) string {
 	if n == 1 {
 		return names + " gives"

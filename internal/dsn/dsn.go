@@ -169,8 +169,9 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// at returns the DSN without options, with its file moved to dir. If uri is true, the result is
-// a URI.
+// at returns the DSN without options, and with a path in the directory dir. A relative path becomes
+// the name of the file only, because the worker opens it with dir as its working directory. If uri
+// is true, the result is a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path

@@ -179,8 +179,8 @@ func (d *DSN) problems() (doc document.Document) {
 	return doc
 }
 
-// sharedCaches warns of connections that share a cache, because the outcomes of options don't show
-// the consequences.
+// sharedCaches warns if connections share a cache, because the outcomes of options don't show what
+// that leads to.
 func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
 		names := d.with(func(t *Told) bool {

@@ -138,7 +138,7 @@ func mixed(a *stats.Analysis, workload, phase string) bool {
 	return false
 }
 
-// Cell returns the cell of a driver with a choice, or nil.
+// Cell returns the cell of a driver with a choice, or nil if there is none.
 func (m *LockedMix) Cell(driver string, choice LockChoice) *LockCell {
 	for _, c := range m.Cells {
 		if c.Driver == driver && c.Choice == choice {

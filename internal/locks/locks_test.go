@@ -286,7 +286,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestFigures checks the sums of a cell.
+// TestFigures checks the figures of a cell, which come from all of its trials.
 func TestFigures(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000, failed(5, 1000, ms/2))

@@ -314,8 +314,9 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// speed has the figures of each driver by round. They are the overall figures of the run or, if it
-// has none but only one table with figures, the times in this table.
+// speed has the figures by which the speed of drivers is judged, by driver. The points are by
+// round. They are the overall figures of the run or, if it has none and only one table (the figures
+// of one phase), the times in this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point

@@ -37,10 +37,10 @@ type Advice struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
 
-	// Hidden is the greatest difference of times that noise may hide if the verdict is undecided:
-	// 0.3 if one candidate may take 1.3 times as long as another. It is 0 if all differences are
-	// too small to matter. Untold is true if the times of two candidates cannot be compared, or if
-	// it is not yet clear which of them fails more often.
+	// Hidden is the greatest difference of times that noise may hide if the verdict is undecided.
+	// For example, it is 0.3 if one candidate may take 1.3 times as long as another. It is 0 if all
+	// differences are too small to matter. Untold is true if the times of two candidates cannot be
+	// compared, or if it is not yet clear which of them fails more often.
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 

@@ -50,7 +50,7 @@ func with(f fake, change func(*fake)) fake {
 	return f
 }
 
-// story returns a run of the given drivers on a workload with two phases.
+// story returns the analysis of a run of the given drivers on a workload with two phases.
 func story(rounds int, drivers ...fake) *stats.Analysis {
 	r := &result.Run{ID: 7, Started: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Rounds: rounds, Precision: 0.05, Stopped: result.StoppedRounds,
 		Machine: result.Machine{OS: "linux", Arch: "amd64"}}
@@ -138,7 +138,7 @@ func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	return a, strings.Join(words, "\n")
 }
 
-// TestStories checks the decision for each kind of result.
+// TestStories checks the decision for runs with different kinds of results.
 func TestStories(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -168,8 +168,8 @@ func (a *Advice) moreRounds() string {
 }
 
 // Alternatives lists the condition of the recommendation, the driver to use for each need that the
-// recommended driver does not meet, and the fastest driver with the reason not to use it, if that
-// is another one.
+// recommended driver does not meet, and the fastest driver with the reason not to use it, if it is
+// not the recommended one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
@@ -251,7 +251,7 @@ var advantageWords = map[Advantage]struct{ reason, need string }{
 	FewerRisks:  {"it has no known defect that matters here, {over} has {defects}", "you avoid every known defect, even one that cannot falsify data"},
 }
 
-// ReasonWords says what a reason is. The result is meant to follow the candidate's name.
+// ReasonWords describes a reason. The result is meant to follow the candidate's name.
 func ReasonWords(r Reason) string {
 	size := sizeOf(r.Advantage)
 	list := []string{"{over}", r.Over, "{own}", size(r.Own), "{others}", size(r.Others), "{defects}", document.Counted(r.Others, "defect")}

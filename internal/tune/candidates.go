@@ -61,7 +61,7 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 	return c
 }
 
-// words returns changes as name=value, in the order of the settings' vocabulary.
+// words returns changes as name=value, in the order of driver.Vocabulary.
 func words(changes driver.Settings) string {
 	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }

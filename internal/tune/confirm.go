@@ -20,8 +20,8 @@ const (
 )
 
 // confirm measures the best candidates, and the steps to them, in new trials. If a step is not
-// clearly faster than the one before, confirm leaves out hopeless values and measures the remaining
-// steps once more.
+// clearly faster than the one before, confirm leaves out the values that the method prune removes,
+// and measures the remaining steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()

@@ -237,8 +237,8 @@ func (o off) String() string {
 }
 
 // found runs searches on hills. The parameter noise is the standard deviation of a trial's time, as
-// a fraction of it. It returns how far the choices are from the best ones, for each loss, and how
-// many steps are wrongly called worth setting.
+// a fraction of it. found returns how far the choices are from the best ones, for each loss, and
+// how many steps are wrongly called worth setting.
 func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	t.Helper()
 	for seed := range uint64(*searches) {
@@ -371,7 +371,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSafer checks that settings that lose less than today's are offered with their price.
+// TestSafer checks that settings that lose less than today's are offered, with the time that they
+// cost.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}

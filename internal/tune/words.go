@@ -271,10 +271,10 @@ func (t Tuning) grid() document.Grid {
 		later("verdict", false, "", func(r row) string { return verdictWords(r.Step) }))
 }
 
-// tie is the verdict on a step without a clear difference from the step before.
+// tie is the verdict on a step without a clear difference from the step with which it is compared.
 const tie = "a tie"
 
-// verdictWords is the verdict on a step for people.
+// verdictWords returns the verdict on a step in words for people.
 func verdictWords(s *Step) string {
 	if v := verdictOf(s); v != tie {
 		return v

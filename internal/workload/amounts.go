@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// quantiles reads an ascending list of more than two numbers, or whatever the method bounds reads.
-// low and high are the least and the greatest number. list is nil if there are no more than two.
+// quantiles reads an ascending list of at least three numbers, or what the method bounds reads: two
+// numbers or, if single is true, one. low and high are the least and the greatest number. list is
+// nil if there are fewer than three.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)
@@ -119,8 +120,8 @@ func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	return x
 }
 
-// permille reads a share, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for a
-// nil node.
+// permille reads a percentage, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for
+// a nil node.
 func (l *resolver) permille(n *yaml.Node) int64 {
 	if n == nil {
 		return 0

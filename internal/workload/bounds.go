@@ -121,8 +121,8 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// insertWithin checks how much is inserted at once. The parameter at has the nodes of the
-// phase's data sets.
+// insertWithin reports a problem if a statement or a transaction of a phase would insert too much.
+// The parameter at has the nodes of the phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {
@@ -153,7 +153,7 @@ func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml
 	}
 }
 
-// queryWithin checks how often a query is executed.
+// queryWithin reports a problem if a query would be executed too often.
 func (l *resolver) queryWithin(q *plan.Query, f *fields) {
 	rows := int64(1)
 	if q.ForEach != "" {

@@ -38,7 +38,7 @@ const (
 	checked
 )
 
-// readColumn reads a column and adds it to its siblings.
+// readColumn reads a column and adds it to c.siblings.
 func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.Name = name
 	before := l.found

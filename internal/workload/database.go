@@ -28,8 +28,8 @@ func (w *Workload) DatabasePath() string {
 	return filepath.Join(filepath.Dir(w.file), filepath.FromSlash(w.Database))
 }
 
-// Snapshot returns the copy of the workload's database; nil before [Workload.Begin], or if
-// the workload has no database.
+// Snapshot returns the copy of the workload's database. It returns nil before [Workload.Begin], or
+// if the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
 // Begin gives the workload a copy of its database. It reads the rows of the data sets that have a
@@ -230,7 +230,7 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns a constant as JSON, for a generator list of type t.
+// encoded returns a constant as JSON, for a generator list whose values have the type t.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

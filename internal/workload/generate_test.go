@@ -96,8 +96,8 @@ const everyKind = `
       long: users.long
 `
 
-// TestStream pins the values of every generator, which docs/generated-values.md defines. A
-// change of these values would change the measurements of all stored runs.
+// TestStream pins the values of every generator, which docs/generated-values.md defines. If they
+// changed, new runs could not be compared with stored ones.
 func TestStream(t *testing.T) {
 	want := map[string][3]string{}
 	got := map[string][3]string{}
@@ -157,7 +157,7 @@ articles.real	1.930675012725077	1.930675012725077	1.3013981423676215
 articles.long	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1162 bytes 411c2b355603cbf3266abae44c20dcae
 `
 
-// TestFirstRows pins a checksum over many rows of every column.
+// TestFirstRows pins checksums over all rows of many columns.
 func TestFirstRows(t *testing.T) {
 	g, _ := generate(t, 42, everyKind)
 	for _, tt := range []struct {

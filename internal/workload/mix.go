@@ -84,8 +84,8 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 	return count, durationMS, l.rate(f.get("rate"))
 }
 
-// duration reads a duration in milliseconds, written as 10s, or as an expression with a
-// parameter before the unit, such as $time ms. A nil node is 0.
+// duration reads a duration in milliseconds, written as 10s, or as an expression with a parameter
+// before the unit, such as $time ms. It returns 0 for a nil node.
 func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	if n == nil {
 		return 0
@@ -116,7 +116,7 @@ func scalarAt(n *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text), Line: n.Line, Column: n.Column}
 }
 
-// rate reads operations per second. A nil node is 0.
+// rate reads operations per second. It returns 0 for a nil node.
 func (l *resolver) rate(n *yaml.Node) float64 {
 	if n == nil {
 		return 0

@@ -21,7 +21,7 @@ type Problem struct {
 	Line, Column int    // from 1
 	Message      string // the mistake, and what to write instead
 
-	// Outside says that SQL reaches other files. [AllowFiles] permits that.
+	// Outside is true if SQL reaches files other than its database. [AllowFiles] permits that.
 	Outside bool
 }
 

@@ -70,14 +70,15 @@ type Workload struct {
 	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies
 }
 
-// Values are the values of a parameter. Each value makes a case.
+// Values are the values of a parameter. There is a case for each combination of the values of all
+// parameters.
 type Values struct {
 	Name   string
 	Values []int64 // if it is empty, the parameter has a value only if the user gives one
 }
 
 // EventsParameter is the name of the parameter that limits how many events of its recordings a
-// workload replays. By default it replays all. A workload has this parameter if any of its
+// workload replays. Without a value, it replays all. A workload has this parameter if any of its
 // replay phases has no key "events".
 const EventsParameter = "events"
 
@@ -182,7 +183,7 @@ func (w *Workload) resolveAll(r *reader) {
 	}
 }
 
-// need adds features to Needs, each once.
+// need adds the features that w.Needs does not have yet.
 func (w *Workload) need(keys []string) {
 	for _, key := range keys {
 		w.Needs = distinct.Append(w.Needs, key)
@@ -335,7 +336,7 @@ func (w *Workload) optional() (names []string) {
 	return names
 }
 
-// at returns the values of every parameter at a scale, in order.
+// at returns the values of every parameter at a scale, in the order of the file.
 func (w *Workload) at(scale string) ([]Values, error) {
 	list := slices.Clone(w.Parameters)
 	switch scale {

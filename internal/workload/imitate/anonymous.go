@@ -224,9 +224,9 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. Numbers from 1000 are
-// rounded to one digit, so that a bound divides the imitation's rows in about the same
-// proportion as the database's.
+// replacedNumber returns the replacement of a number of the schema. Numbers of 1000 or more are
+// rounded to one digit, so that a bound divides the imitation's rows in about the same proportion
+// as the database's.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

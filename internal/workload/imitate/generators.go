@@ -90,7 +90,7 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 }
 
 // fromFew returns the generator of a column whose values occur several times. They are picked from
-// a data set, which the generator g fills.
+// a data set with one column, whose generator is g.
 func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) generated {
 	key := fmt.Sprintf("%p", s)
 	if b.dictionaries[key] == "" {
@@ -111,7 +111,7 @@ func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
 }
 
-// call gives a value of the column a name in the workload.
+// call notes that the workload has the parameter name in place of a value of the column.
 func (c *column) call(value, name string) {
 	if c.names == nil {
 		c.names = map[string]string{}
@@ -119,7 +119,7 @@ func (c *column) call(value, name string) {
 	c.names[value] = name
 }
 
-// list writes bounds as YAML. If all bounds are equal, it writes the bound twice.
+// list returns bounds as a YAML list. If all bounds are equal, the list has the bound twice.
 func list[T int64 | float64](bounds []T) string {
 	if bounds[0] == bounds[len(bounds)-1] {
 		bounds = []T{bounds[0], bounds[0]}

@@ -723,7 +723,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestAgain checks that the same database makes the same workload.
+// TestAgain checks that two workloads that are made from the same database are equal.
 func TestAgain(t *testing.T) {
 	path := create(t, "events", makeEvents)
 	first, _ := imitateFile(t, path, imitate.Options{})

@@ -70,8 +70,8 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats has statistics of a column's texts. It ends at the first text that is not a moment of
-// the same form as the texts before.
+// momentStats has statistics of a column's texts. It ignores all texts after the first that is not
+// a moment of the same form as the texts before.
 type momentStats struct {
 	form moment // form of the texts: clock and zone are the same in all texts, fraction is the longest; the time has no meaning
 	classStats
@@ -152,8 +152,8 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
 }
 
-// anonymousMoments returns times with about the same range and distribution. They are rounded,
-// or moved if they are too near each other for rounding.
+// anonymousMoments returns times with about the same range and distribution as those in list. They
+// are rounded, or moved if they are too near each other for rounding.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {

@@ -153,7 +153,7 @@ func all(ctx context.Context, db *sql.DB, query string, args, dest []any, row fu
 	return rows.Err()
 }
 
-// readSchema reads the schema of a database, not its rows.
+// readSchema reads the schema of a database, but not its rows.
 func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 	s := &schema{literals: map[string]string{}}
 	var o object

@@ -123,7 +123,8 @@ func (b *builder) vocabulary(c *column) string {
 	return b.vocabularies[c]
 }
 
-// lengths returns, as YAML, a distribution of lengths of texts or blobs with the right mean.
+// lengths returns, as YAML, a distribution of lengths of texts or blobs. It has the mean of the
+// lengths in the database.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths as the function lengths does, with each length reduced by the

@@ -264,7 +264,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 		return ""
 	}
 	for _, f := range failed {
-		if f.at == of(x).statementOf && d.Kind == Errors { // the statement keeps failing by itself
+		if f.at == of(x).statementOf && d.Kind == Errors { // the same statement failed before, and no other one is to blame
 			continue
 		}
 		for _, t := range f.tables {
@@ -300,13 +300,13 @@ func hasTime(a *protocol.Answer) bool {
 	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
 }
 
-// createsStore matches a statement that creates a table or an index. It puts no times into it, even
-// if it mentions other tables.
+// createsStore matches a statement that creates a table or an index. If it mentions other tables,
+// no rows are taken from them.
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
 // timedTables lists the tables into which times were written, directly or from another such table.
 func timedTables(sides ...*Work) (list []string) {
-	timed := map[string]bool{} // whether a statement has times, by its SQL
+	timed := map[string]bool{} // whether a statement has times as arguments, by its SQL
 	for _, w := range sides {
 		for i := range w.Answers {
 			timed[w.Answers[i].SQL] = timed[w.Answers[i].SQL] || hasTime(&w.Answers[i])
@@ -329,7 +329,7 @@ func timedTables(sides ...*Work) (list []string) {
 	return list
 }
 
-// ofTimes reports whether the likely reason of a difference is the format of times. It is if the
+// ofTimes reports whether the format of times is the likely reason of a difference, because the
 // statement is about times and no other reason is known.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
 	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {

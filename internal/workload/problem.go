@@ -321,7 +321,7 @@ func (r *reader) is(word string, n *yaml.Node, what string, words ...string) boo
 	return w == word
 }
 
-// flag reads true or false; a nil node is false.
+// flag reads true or false. It returns false for a nil node.
 func (r *reader) flag(n *yaml.Node, what string) bool {
 	return r.is("true", n, what, "true", "false")
 }

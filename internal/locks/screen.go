@@ -74,7 +74,8 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 }
 
 // oddness returns the rank of a cell by how likely applications are to use its settings: 0 for the
-// workload's own settings, 2 for other settings without a busy timeout, 1 for all the rest.
+// workload's own settings, 2 for other settings with busy_timeout=0, and 1 for all remaining
+// settings.
 func oddness(c *LockCell) int {
 	switch {
 	case c.Today:

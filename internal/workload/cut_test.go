@@ -10,7 +10,7 @@ import (
 )
 
 // TestReplayEvents expects a replay to be cut between transactions. The transactions that remain
-// must keep their values, errors and numbers of rows.
+// must keep their values, errors and inserted IDs.
 func TestReplayEvents(t *testing.T) {
 	text := recordingHeader + `{"sql":1,"text":"SELECT ?"}` + "\n" + `{"sql":2,"text":"INSERT INTO t VALUES (?)"}` + "\n" +
 		`{"at":0,"took":1,"conn":7,"tx":1,"do":"begin"}` + "\n" +

@@ -162,8 +162,8 @@ phases:
 	}
 }
 
-// TestBuiltinsVerify checks that every statement of a built-in workload that returns rows says how
-// many rows are expected.
+// TestBuiltinsVerify checks that every query of a built-in workload, and every statement of a mix
+// that returns rows, says how many rows are expected.
 func TestBuiltinsVerify(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		p, err := load(t, name).Plan("full", nil)

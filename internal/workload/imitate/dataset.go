@@ -64,7 +64,7 @@ func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) s
 }
 
 // identifierOf returns a name in which "_" replaces all characters except ASCII letters, digits and
-// "_".
+// "_". If the first character is a digit, "_" precedes it.
 func identifierOf(name string) string {
 	var b strings.Builder
 	for _, c := range name {

@@ -30,7 +30,7 @@ type LockCell struct {
 	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // failed operations by kind, the most frequent first
 	Skipped    int64                 `json:"skipped,omitempty"`   // replayed events that were skipped because a lock had stopped their transaction
 	Different  int64                 `json:"different,omitempty"` // replayed events that did not end as recorded
-	P50        int64                 `json:"p50_ns,omitempty"`    // percentiles of the latency of all operations of all trials
+	P50        int64                 `json:"p50_ns,omitempty"`    // percentiles of the latency of all operations of all trials, in ns
 	P99        int64                 `json:"p99_ns,omitempty"`
 	P999       int64                 `json:"p99_9_ns,omitempty"`
 	Longest    int64                 `json:"longest_ns,omitempty"`
@@ -44,7 +44,7 @@ type LockCell struct {
 	recorded  int64                    // number of operations that failed in the recording, too; FailedBy does not count them
 	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
-	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile
+	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile of an operation's latency
 	speed     float64       // median of speeds
 	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
 }

@@ -369,8 +369,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestReplayFigures expects lock errors to be separated from other errors, and lock errors that
-// were recorded to be included.
+// TestReplayFigures checks that lock errors are counted separately from other errors, and that lock
+// errors count even if they were recorded.
 func TestReplayFigures(t *testing.T) {
 	f := newLockedRun()
 	const constraint = 2067 // SQLITE_CONSTRAINT_UNIQUE

@@ -182,8 +182,9 @@ func (m *LockedMix) rate() (r rating) {
 	return r
 }
 
-// setBest sets m.Best, the fastest choice, m.Calm, the choice with the lowest 99.9th percentile,
-// and the fields that depend on them. bySpeed and byCalm compare pairs of r.order.
+// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th
+// percentile. It also sets the fields that depend on these two. bySpeed and byCalm compare pairs of
+// r.order.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return
@@ -209,7 +210,7 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 }
 
 // setNearest sets m.Nearest. Of choices with equally many changes, it prefers one that keeps the
-// pool, because that needs only another data source name, and then m.Best.
+// pool, because then only the data source name changes. Of these it prefers m.Best.
 func (m *LockedMix) setNearest() {
 	if m.Today == nil || m.Best == nil {
 		return

@@ -28,7 +28,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// After other statements, libraries return the IDs and counts of an earlier statement, or 0.
+	// After other types of statements, libraries return the ID and the count of an earlier
+	// statement, or 0.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
@@ -60,7 +61,8 @@ func firstWord(sql string) string {
 	return strings.ToUpper(sql[:n])
 }
 
-// code returns the result code of an error, or -1 if e is nil.
+// code returns the result code of an error, or -1 if e is nil. If primaryOnly is true, it returns
+// the primary code.
 func code(e *protocol.AnswerError, primaryOnly bool) int {
 	switch {
 	case e == nil:
@@ -241,8 +243,8 @@ func values(v, w protocol.Value) (d Difference, differ bool) {
 	return Difference{Kind: Values}, true
 }
 
-// pair describes the difference between two values of different types. ok is false if pair does not
-// know the type of v.
+// pair describes the difference between two values of different types. ok is false if pair has no
+// rule for the types of v and w in this order.
 func pair(v, w protocol.Value) (d Difference, ok bool) {
 	switch v.Type {
 	case "nil":
@@ -287,7 +289,7 @@ func pair(v, w protocol.Value) (d Difference, ok bool) {
 }
 
 // texts returns the cause of a difference between two texts, and the side (1 or 2) that changed the
-// text, or 0.
+// text, or 0 if the texts do not show that.
 func texts(v, w protocol.Value) (Cause, int) {
 	s, t := v.Bytes(), w.Bytes()
 	switch {
@@ -305,8 +307,8 @@ func texts(v, w protocol.Value) (Cause, int) {
 	return None, 0
 }
 
-// format returns the cause of a difference between two texts of the same time, and the side (1 or
-// 2) that included the reading of the monotonic clock, or 0.
+// format returns the cause of a difference between two texts of the same time, and the only side (1
+// or 2) that included the reading of the monotonic clock, or 0.
 func format(s, t string) (Cause, int) {
 	first, second := strings.Contains(s, monotonic), strings.Contains(t, monotonic)
 	switch {
@@ -398,7 +400,7 @@ func sameTime(s, t string) bool {
 	return err == nil && berr == nil && (a.Equal(b) || a.Format(clock) == b.Format(clock))
 }
 
-// mostShown is how many characters of a value are shown.
+// mostShown is the greatest number of characters of a value that are shown.
 const mostShown = 60
 
 // Show describes a value with its Go type.

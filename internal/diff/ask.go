@@ -24,13 +24,14 @@ type Questions struct {
 
 const rowsReported = 100
 
-// QuestionsOf returns a job of questions that uses one connection.
+// QuestionsOf returns the statements of a job, to be run on one connection with the settings s.
 func QuestionsOf(name string, s driver.Settings, job protocol.Answers) Questions {
 	job.Rows = rowsReported
 	return Questions{Name: name, Settings: s.With(driver.Settings{"pool_size": "1"}), Job: job}
 }
 
-// AskedOf returns the statements of a case.
+// AskedOf returns the statements of a case. Up to the given number of executions of each statement
+// are compared.
 func AskedOf(c *lab.Case, executions int) Questions {
 	q := QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
 	q.Begin = c
@@ -43,9 +44,9 @@ type Asker struct {
 	Executables []string // paths of the workers' executables, by index of the driver
 	Dir         string   // directory for databases
 	Seed        uint64
-	Executions  int                         // number of executions of each statement that are compared
+	Executions  int                         // greatest number of executions of each statement that are compared
 	Limit       time.Duration               // time limit for the answers to one set of questions
-	TooLong     error                       // error if that is over
+	TooLong     error                       // error to return if Limit has passed
 	Refused     func(e *lab.JobError) error // returns the error to report if a worker refuses the job
 	Note        func(format string, args ...any)
 
@@ -127,8 +128,8 @@ func (x *Asker) Compare(ctx context.Context, work []Questions) (*Diffed, error) 
 	if compare(); !d.Differ() {
 		return d, nil
 	}
-	// A driver whose answers differ may itself answer differently each time, so the first one runs
-	// again.
+	// The first driver may itself answer some statements differently each time. To find these, it
+	// runs all statements again.
 	for k := range work {
 		a, err := x.answers(ctx, 0, &work[k])
 		if err != nil {

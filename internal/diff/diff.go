@@ -115,7 +115,7 @@ type Difference struct {
 	Declared string `json:"declared,omitempty"`
 	Row      int64  `json:"row,omitempty"` // number of the row, from 1; 0 if the answers do not contain the row
 
-	First  string `json:"first"` // text for the terminal, such as int64 1
+	First  string `json:"first"` // what the first side returned, as text, such as "int64 1"
 	Second string `json:"second"`
 
 	types [2]string
@@ -207,7 +207,7 @@ func (r *Result) Count(k Kind) (n int) {
 	return n
 }
 
-// At returns the place of the statement: the workload, if there are several, and Where.
+// At names the statement by its place: the workload, if it has a name, and Where.
 func (s *Statement) At() string {
 	if s.Workload == "" {
 		return s.Where
@@ -289,7 +289,7 @@ type comparison struct {
 	r         *Result
 	differing map[string]bool // keys of the statements that differ, from [Statement.key]
 	groups    map[string]*Group
-	order     []string // keys of groups
+	order     []string // keys of groups, in the order in which the groups were found
 }
 
 // add adds a statement to the group with the same kind of difference and the same reason.
@@ -387,7 +387,7 @@ func (r *Result) failing(where string, x, y *protocol.Answer, differ bool) {
 	}
 }
 
-// unstable returns the statements whose two answers by the same side differ.
+// unstable returns the statements whose answers in w.Answers and in w.Again differ.
 func unstable(w *Work) map[statementOf]bool {
 	differ := map[statementOf]bool{}
 	again := byExecution(w.Again)

@@ -223,7 +223,8 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNames checks that statements with the same name get different names.
+// TestNames checks that statements get different names even if they have the same phase and
+// operation.
 func TestNames(t *testing.T) {
 	of := func(number int, v any) protocol.Answer {
 		a := row(v)
@@ -311,8 +312,8 @@ func TestUnstable(t *testing.T) {
 	}
 }
 
-// TestEarlier checks that if only one side could run an earlier statement, that is the reason
-// for later differences.
+// TestEarlier checks that if only one side could run an earlier statement, this explains later
+// differences in the same table.
 func TestEarlier(t *testing.T) {
 	refused := failed(0, "binds no time.Time")
 	refused.SQL = "INSERT INTO events (at) VALUES (?)"
@@ -337,8 +338,8 @@ func evidence(r *diff.Result) map[string]diff.Evidence {
 	return got
 }
 
-// TestTransaction checks a transaction that one side could not finish. It explains differences
-// in all tables to which it wrote, both before and after the statement that failed.
+// TestTransaction checks a transaction that one side could not finish. The transaction must explain
+// differences in all tables to which it wrote, both before and after the statement that failed.
 func TestTransaction(t *testing.T) {
 	in := func(transaction int, a protocol.Answer) protocol.Answer {
 		a.Transaction = transaction

@@ -9,7 +9,7 @@ import (
 )
 
 func ExampleCompare() {
-	// side is a driver that was asked one statement, with its answer.
+	// side returns a driver with its answer to one statement.
 	side := func(name string, value any) *diff.Side {
 		proof := protocol.Proof{SQLiteVersion: "3.53.4", Connections: []driver.Settings{{}}}
 		v := protocol.NewValue(value)

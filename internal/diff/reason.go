@@ -13,7 +13,7 @@ import (
 // Evidence says on what a likely reason is based.
 type Evidence string
 
-// The evidence.
+// The kinds of evidence.
 const (
 	ByValues  Evidence = "values"         // the differing values show the cause
 	ByFeature Evidence = "feature"        // the SQLite of one side lacks a feature
@@ -85,7 +85,8 @@ func special(d *Difference) int {
 	return slices.Index(d.types[:], typ) + 1
 }
 
-// failure returns why only one of two answers is an error.
+// failure returns the likely reason why two answers have different errors, or only one has an
+// error. The result is false if the errors do not show a reason.
 func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	for i, a := range []*protocol.Answer{x, y} {
 		if a.Error == nil {
@@ -151,7 +152,7 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is a statement that ran before the current one and that only one side could run.
 type earlier struct {
 	at     statementOf
-	tables []string // tables written by the statement or, if as is ByTransaction, by its transaction
+	tables []string // tables written by the statement or, if the field as is ByTransaction, by its transaction
 	as     Evidence
 }
 
@@ -194,8 +195,8 @@ func newReasons(first, second *Work) *reasons {
 	return r
 }
 
-// of returns the likely reason of a difference. It remembers the statement if only one side could
-// run it.
+// of returns the likely reason of a difference. If only one side could run the statement, it notes
+// that for later statements.
 func (r *reasons) of(d *Difference, x, y *protocol.Answer) Reason {
 	why := reason(d, x, y, r.first.Proof, r.second.Proof)
 	if e := follows(r.failed, d, x, y, why); e != "" {
@@ -263,7 +264,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 		return ""
 	}
 	for _, f := range failed {
-		if f.at == of(x).statementOf && d.Kind == Errors { // the statement keeps failing by itself
+		if f.at == of(x).statementOf && d.Kind == Errors { // the same statement failed before, and no other one is to blame
 			continue
 		}
 		for _, t := range f.tables {
@@ -289,8 +290,7 @@ func foreignKey(a *protocol.Answer) bool {
 	return a.Error != nil && a.Error.Code == driver.CodeConstraint|3<<8
 }
 
-// ownFailure reports whether a difference is an error for another reason than that the table is
-// missing.
+// ownFailure reports whether a difference is an error, but not the error that the table is missing.
 func ownFailure(d *Difference, table string) bool {
 	missing := "no such table: " + table
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)
@@ -300,12 +300,13 @@ func hasTime(a *protocol.Answer) bool {
 	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
 }
 
-// createsStore matches a statement that writes no rows even if it mentions tables.
+// createsStore matches a statement that creates a table or an index. If it mentions other tables,
+// no rows are taken from them.
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
 // timedTables lists the tables into which times were written, directly or from another such table.
 func timedTables(sides ...*Work) (list []string) {
-	timed := map[string]bool{} // whether a statement has times, by its SQL
+	timed := map[string]bool{} // whether a statement has times as arguments, by its SQL
 	for _, w := range sides {
 		for i := range w.Answers {
 			timed[w.Answers[i].SQL] = timed[w.Answers[i].SQL] || hasTime(&w.Answers[i])
@@ -328,8 +329,8 @@ func timedTables(sides ...*Work) (list []string) {
 	return list
 }
 
-// ofTimes reports whether the likely reason of a difference is the format of times. That is so if
-// the statement is about times and nothing else is known to explain the difference.
+// ofTimes reports whether the format of times is the likely reason of a difference, because the
+// statement is about times and no other reason is known.
 func ofTimes(d *Difference, x, y *protocol.Answer, timed []string, why Reason) bool {
 	if d.Kind == LastInsertID && !strings.Contains(strings.ToUpper(x.SQL), "SELECT") {
 		return false // IDs do not depend on times

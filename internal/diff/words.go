@@ -36,7 +36,7 @@ var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers"
 
 // JSONDiff is the JSON form of a comparison of answers.
 type JSONDiff struct {
-	Command string `json:"command"` // diff
+	Command string `json:"command"` // always "diff"
 	*Diffed
 }
 
@@ -50,7 +50,7 @@ func WriteDiffJSON(w io.Writer, d *Diffed) error {
 // diffWidth is the greatest width of a comparison of answers on a terminal, in columns.
 const diffWidth = 80
 
-// WriteDiff writes a comparison of answers for people. Without full, it shows one or a few
+// WriteDiff writes a comparison of answers for people. If full is false, it shows one or a few
 // statements of each group.
 func WriteDiff(w io.Writer, d *Diffed, full bool, opts document.Options) error {
 	if opts.Width == 0 || opts.Width > diffWidth {
@@ -86,7 +86,7 @@ func (d *Diffed) document(full bool) document.Document {
 	return doc
 }
 
-// page is the complete comparison, with the answer as its heading.
+// page returns the complete comparison, with the answer as its heading.
 func (d *Diffed) page() document.Document {
 	doc := d.document(true).Whole()
 	doc[0] = document.Heading{Level: 1, Text: d.Answer()}
@@ -97,12 +97,13 @@ func indented(indent, format string, args ...any) document.Paragraph {
 	return document.Paragraph{Label: indent, Text: fmt.Sprintf(format, args...)}
 }
 
-// part is an indented paragraph after an empty line.
+// part returns an indented paragraph after an empty line.
 func part(indent, format string, args ...any) document.Document {
 	return document.Document{document.Space{}, indented(indent, format, args...)}
 }
 
-// section is a part of the document that may be left out if a terminal has no room for it.
+// section returns a part of the document that may be left out if a terminal has no room for it.
+// Then the text in missing names it.
 func section(body document.Document, missing string) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }
@@ -136,7 +137,7 @@ func (s *DiffSide) described() string {
 	return t
 }
 
-// Answer is the answer in one sentence.
+// Answer says in one or a few sentences which drivers give the same answers as the first one.
 func (d *Diffed) Answer() string {
 	if len(d.Results) == 1 {
 		return DiffAnswer(d.Results[0])
@@ -180,7 +181,7 @@ func (d *Diffed) Answer() string {
 	return strings.Join(sentences, " ")
 }
 
-// give returns names as the subject of "give" or, if n is 1, of "gives".
+// give returns names followed by "give" or, if n is 1, by "gives".
 func give(names string, n int) string {
 	if n == 1 {
 		return names + " gives"
@@ -188,7 +189,7 @@ func give(names string, n int) string {
 	return names + " give"
 }
 
-// DiffAnswer is the answer for two sides.
+// DiffAnswer says in one or two sentences how many answers of two sides differ.
 func DiffAnswer(r *Result) string {
 	switch {
 	case r.Statements == 0:
@@ -276,7 +277,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 
 func (p *words) failing(r *Result) document.Document {
 	const most = 3
-	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // with several sides, mostly the same statements fail
+	if len(r.Failing) == 0 || len(p.d.Results) > 1 && !p.full { // with several drivers, the lists would be almost the same
 		return nil
 	}
 	list := r.Failing
@@ -346,8 +347,8 @@ func (p *words) group(r *Result, g *Group) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: doc}, {Body: brief, Missing: statementsMissing}, {Missing: differencesMissing}}}
 }
 
-// diffShown returns how many statements of a group are shown without full: three if their values or
-// errors may differ in various ways, otherwise one.
+// diffShown returns how many statements of a group are shown if full is false: three if their
+// values or errors may differ in various ways, otherwise one.
 func diffShown(g *Group) int {
 	if g.Cause == None && g.Reason.Evidence != ByEarlier && (g.Kind == Values || g.Kind == Errors && g.Reason.Side == 0) {
 		return 3
@@ -355,7 +356,7 @@ func diffShown(g *Group) int {
 	return 1
 }
 
-// sqlShown is how many characters of a statement are shown without full.
+// sqlShown is the greatest number of characters of a statement that are shown, unless full is true.
 const sqlShown = 200
 
 func (p *words) statement(r *Result, s *Statement) document.Document {

@@ -35,8 +35,8 @@ type Name struct {
 type Option struct {
 	Key     string
 	Value   string // value without escapes
-	Setting string // setting or pragma that the option sets; "" if it sets none, or if that is unknown
-	Wanted  string // value in canonical form; "" if Setting is "" or cannot have this value
+	Setting string // setting or pragma that the option sets; "" if none is known
+	Wanted  string // Value in canonical form; "" if Setting is "", if Value is invalid, or if Setting cannot be read back
 
 	// Problem describes a likely mistake, such as an unknown option or a bad value, and suggests
 	// what the user may have meant.
@@ -145,7 +145,7 @@ func (o *Option) masked(text string) string {
 	return text
 }
 
-// Mask replaces the secrets of the DSN, such as keys and passwords, wherever they occur in a text.
+// Mask returns text with "***" in place of the secrets of the DSN, such as keys and passwords.
 func (n *Name) Mask(text string) string {
 	for i := range n.Options {
 		text = n.Options[i].masked(text)
@@ -169,8 +169,9 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// at returns the DSN without options, with its file moved to dir. If uri is true, the result is
-// a URI.
+// at returns the DSN without options, and with a path in the directory dir. A relative path becomes
+// the name of the file only, because the worker opens it with dir as its working directory. If uri
+// is true, the result is a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
@@ -210,7 +211,7 @@ func escape(p string) string { return (&url.URL{Path: p}).EscapedPath() }
 type Wants struct{ Setting, Value string }
 
 // Wanted returns the settings that the DSN asks for. If a setting is given several times, the list
-// has its last value.
+// has its last value. For a database in memory, journal_mode is left out.
 func (n *Name) Wanted() (list []Wants) {
 	at := map[string]int{}
 	for _, o := range n.Options {
@@ -241,7 +242,8 @@ func (n *Name) Repeated() (list []string) {
 	return list
 }
 
-// pragmas returns the names of pragmas to be read back, apart from the settings of the vocabulary.
+// pragmas returns the names of the pragmas that the DSN sets and that can be read back, without
+// those in driver.Vocabulary.
 func (n *Name) pragmas() (list []string) {
 	for _, o := range n.Options {
 		if _, ok := driver.LookupSetting(o.Setting); !ok && readable(o.Setting) {

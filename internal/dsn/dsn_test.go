@@ -114,9 +114,9 @@ func TestMask(t *testing.T) {
 
 // library imitates a library that applies only some options.
 type library struct {
-	options  map[string]string // name of the setting that each option sets
+	options  map[string]string // name of the setting that each option sets, by name of the option; with "any", _pragma sets any setting
 	defaults driver.Settings
-	refuses  string // an option that it refuses
+	refuses  string // name of an option that the library refuses
 	once     bool   // options apply to the first connection only
 }
 
@@ -258,8 +258,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestWaits imitates a library that waits for locks. If connections share a cache, waiting
-// cannot be observed. Then the verdict must not be that the library does not wait.
+// TestWaits imitates a library that waits for locks. If connections share a cache, waiting cannot
+// be observed. Even then Told.Waits must be true.
 func TestWaits(t *testing.T) {
 	q := dsn.Ask(parse(t, "file:x.db?cache=shared"), "/tmp/q")
 	var got []protocol.Opened

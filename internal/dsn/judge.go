@@ -15,15 +15,15 @@ type Outcome string
 
 // The outcomes of an option.
 const (
-	Applied   Outcome = "applied"    // the option takes effect, also with another value
-	Default   Outcome = "default"    // the library ignores the option, but its value is the default
-	Ignored   Outcome = "ignored"    // the library ignores the option, and another value is in force
+	Applied   Outcome = "applied"    // the option takes effect: the wanted value is in force, and not only because it is the default
+	Default   Outcome = "default"    // the library ignores the option, but the wanted value is the library's default
+	Ignored   Outcome = "ignored"    // the library ignores the option, and a value other than the wanted one is in force
 	Refused   Outcome = "refused"    // the library returns an error
-	Differs   Outcome = "differs"    // the option takes effect, but sets another value than the given one
+	Differs   Outcome = "differs"    // the option takes effect, but sets a value other than the wanted one
 	Overruled Outcome = "overruled"  // the option takes effect alone, but not together with the other options
 	FirstOnly Outcome = "first-only" // the option takes effect on the first connection only
 	Heeded    Outcome = "heeded"     // the effect cannot be read back, but the library refuses a nonsensical value
-	Changes   Outcome = "changes"    // the option is unknown, but changes something
+	Changes   Outcome = "changes"    // the effect cannot be read back, but settings change that the option is not meant for
 	Unseen    Outcome = "unseen"     // the library accepts the option, but no change can be read back
 	Void      Outcome = "void"       // the option has no meaning for a database in memory
 )
@@ -74,7 +74,8 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says how a library treats a DSN. The parameter got has the results of q.Openings.
+// Judge says how a library treats a DSN. The parameter got has the results of q.Openings, in the
+// same order.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -240,9 +241,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. The parameter other is the result with
-// another value of the option. The library reads the option if it refused that value, or if that
-// value is in force and not the default.
+// heeds reports whether a library reads an option. The parameter other is the result of an opening
+// with the value another(setting, wanted). The library reads the option if it refused this value,
+// or if this value is in force and is not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// kind is the kind of value of a pragma that is not in the vocabulary of settings.
+// kind is the type of a pragma's value, for pragmas that are not in driver.Vocabulary.
 type kind int
 
 const (
@@ -42,8 +42,8 @@ var pragmas = func() map[string]kind {
 	return all
 }()
 
-// aliases has the options, as mattn spells them, that set pragmas outside the vocabulary of
-// settings.
+// aliases has the pragmas that options of the driver mattn set, by option. It has only pragmas that
+// are not in driver.Vocabulary.
 var aliases = map[string]string{
 	"_case_sensitive_like": "case_sensitive_like", "_cslike": "case_sensitive_like",
 	"_defer_foreign_keys": "defer_foreign_keys", "_defer_fk": "defer_foreign_keys",
@@ -181,14 +181,16 @@ func canonical(setting, value string) (string, error) {
 	return "", nil
 }
 
-// alternatives has two values to try for each setting that accepts only certain values.
+// alternatives has, for some settings, two valid values. The function another returns one that
+// differs from the given value.
 var alternatives = map[string][2]string{
 	"journal_mode": {"wal", "truncate"}, "mode": {"ro", "memory"}, "txlock": {"immediate", "exclusive"},
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// another returns a different value of a setting than the given one. If a library applies both
-// values, it reads the option, whatever its default is.
+// another returns a value of the setting that differs from the given one, or "" if it knows none.
+// If a library applies both values, it must read the option, because only one value can be its
+// default.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {
 		if value == pair[0] {

@@ -18,17 +18,19 @@ type Questions struct {
 	dir   string
 	index map[string]int // indexes in Openings, by the DSN as a user would type it
 	plain int            // index of the opening without options
-	other int            // index of another opening without options: as a path if the DSN is a URI, or as a URI if it is a path; -1 if there is none
+	other int            // index of the opening without options in the other form: a path if the DSN is a URI, a URI if it is a path; -1 if there is no such opening
 	all   int
 	of    []ofOption
 	ways  map[Wants][]way
 }
 
-// ofOption has the indexes of the openings about one option. An index is -1 if that opening makes
-// no sense for the option.
+// ofOption has the indexes in Questions.Openings of three openings: with only one option as typed,
+// with another value of this option, and with a nonsensical value. The second and the third are -1
+// if the option has no such value.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is one way to write a setting in a DSN, with the wanted value and with another one.
+// way is one spelling of a setting in a DSN. The field option has the wanted value, and the field
+// another has a different value.
 type way struct{ option, another string }
 
 // Ask returns the questions about a DSN. dir is the directory of the worker's job.
@@ -82,8 +84,8 @@ func ways(w Wants) []way {
 	}
 }
 
-// add adds an opening with the given options, unless the same exists already, and returns its
-// index.
+// add returns the index in q.Openings of the opening with the given options. It adds the opening if
+// q.Openings does not have it yet.
 func (q *Questions) add(uri bool, options []string) int {
 	key := withOptions(q.Name.as(uri), options)
 	if i, ok := q.index[key]; ok {

@@ -44,8 +44,8 @@ type Spelling struct {
 	// LeftOut lists options for which this library has no known equivalent.
 	LeftOut []string `json:"left_out,omitempty"`
 
-	// Missing lists wanted settings that are not in force even with this spelling. All others were
-	// read back.
+	// Missing lists the wanted settings that have another value when they are read back, even with
+	// this spelling.
 	Missing []driver.Mismatch `json:"missing,omitempty"`
 
 	// Failed is the library's error if it cannot open the spelling.
@@ -93,7 +93,7 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 	inDSN := q.propose(got, t, uri, true)
 	s := &Spellings{q: q, tries: []Spelling{inDSN.Spelling}}
 	s.add(inDSN, dir, uri)
-	if len(inDSN.options) > 0 { // a library may apply options in an order that does not work
+	if len(inDSN.options) > 0 { // a library may apply options in an order in which some have no effect
 		inCode := q.propose(got, t, uri, false)
 		s.tries = append(s.tries, inCode.Spelling)
 		s.add(inCode, dir, uri)
@@ -101,8 +101,8 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 	return s
 }
 
-// form decides whether the DSN is spelled as a URI. ok is false if neither form opens the intended
-// database.
+// form decides whether the DSN is spelled as a URI. ok is false if the intended database is opened
+// neither by a URI nor by a path.
 func (q *Questions) form(got []protocol.Opened, t *Told) (uri, ok bool) {
 	right := func(i int) bool {
 		return i >= 0 && got[i].Failed == "" && q.Name.misnamed(got[i].Files) == ""
@@ -125,8 +125,8 @@ type proposal struct {
 	options []string
 }
 
-// propose returns a spelling for the wanted settings. If inDSN is set, it writes them into the DSN
-// where the library applies them. Otherwise all pragmas become statements.
+// propose returns a spelling for the wanted settings. If inDSN is true, the settings that the
+// library applies from a DSN become options of the DSN. Otherwise all pragmas become statements.
 func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) proposal {
 	var p proposal
 	plain := at(got, q.plain)
@@ -187,8 +187,8 @@ func rank(setting string) int {
 }
 
 // heeded returns an option by which the library applies the setting w. It is the option as typed
-// or, if that has no effect, another spelling that took effect with two values. It returns "" if
-// there is none.
+// or, if that has no effect, another spelling that took effect with two values. It returns "" if no
+// such option is known.
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {
@@ -215,8 +215,9 @@ func (s *Spellings) add(p proposal, dir string, uri bool) {
 	s.Openings = append(s.Openings, o)
 }
 
-// Prove returns the first spelling with which all wanted settings are in force. If there is
-// none, it returns the one that lacks the fewest.
+// Prove returns the first spelling with which all wanted settings are in force. If there is none,
+// it returns the spelling that opens a database with the fewest settings missing. It returns nil if
+// got is empty.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling
 	for i := range s.tries {

@@ -179,8 +179,8 @@ func (d *DSN) problems() (doc document.Document) {
 	return doc
 }
 
-// sharedCaches warns of connections that share a cache, because the outcomes of options don't show
-// the consequences.
+// sharedCaches warns if connections share a cache, because the outcomes of options don't show what
+// that leads to.
 func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
 		names := d.with(func(t *Told) bool {
@@ -197,8 +197,8 @@ func (d *DSN) sharedCaches() (doc document.Document) {
 	return doc
 }
 
-// table says how each driver treats each option. Options that are too long for the width are
-// replaced by numbers, which the lines above the table explain.
+// table says how each driver treats each option. If the table is too wide, the titles of its
+// columns are numbers, and lines above the table say which option each number means.
 func (d *DSN) table(width int) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "DRIVER"}}}
 	for i := range d.Name.Options {
@@ -259,7 +259,7 @@ func cell(v *Verdict) string {
 	return "unseen"
 }
 
-// cellLegend has the words in cells, with an explanation for those that need one.
+// cellLegend has the words that the function cell returns for outcomes, with their meanings.
 var cellLegend = []struct {
 	outcome       Outcome
 	word, meaning string

@@ -37,7 +37,8 @@ var whyWords = map[LockWhy][2]string{
 var timeoutBetween = [2]string{"the lock was not free within busy_timeout: processes don't queue, so raise busy_timeout, or hold the lock for less time",
 	whyWords[WhyTimeout][1]}
 
-// causes lists the reasons why operations failed, with the cells of each reason.
+// causes lists the reasons why operations failed, with the drivers and settings with which each
+// occurred.
 func causes(m *LockedMix) (l document.List) {
 	for _, c := range m.sameCauses() {
 		n := ""
@@ -120,11 +121,11 @@ var waitWords = map[string]struct{ short, long string }{
 	protocol.WaitRetry:      {"retry", "before they tried again what had failed"},
 }
 
-// leastWaited is the least share of the clients' time for which a wait is listed.
+// leastWaited is the fraction of the clients' time that a wait must exceed to be listed.
 const leastWaited = 0.01
 
-// waits names, for each kind of wait, the cell whose clients waited longest. It also names workers
-// that do not report waits.
+// waits names, for each kind of wait, the cell whose clients waited longest. It also names the
+// drivers whose workers do not report waits.
 func waits(m *LockedMix) document.List {
 	var l document.List
 	for _, what := range protocol.WaitsFor() {
@@ -154,8 +155,8 @@ func waits(m *LockedMix) document.List {
 	return l
 }
 
-// waitShort says which share of their time the clients of a cell waited. It names what they waited
-// for if that was several things.
+// waitShort returns the percentage of their time that the clients of a cell waited. If they waited
+// for several things, it returns the percentage and the name of each thing.
 func waitShort(c *LockCell) string {
 	var words []string
 	share := 0.0
@@ -174,8 +175,8 @@ func waitShort(c *LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// failedBy lists the operations that failed, added up over all cells. For errors that the recording
-// has too, workers do not report the operations.
+// failedBy lists the operations that failed, added up over all cells. Of the operations that failed
+// in the recording too it gives only the number, because workers do not report their kinds.
 func failedBy(m *LockedMix) string {
 	by := map[string]int64{}
 	recorded := int64(0)

@@ -24,27 +24,27 @@ type LockCell struct {
 	Rate       stats.Summary         `json:"rate,omitzero"` // successful operations per second
 	Operations int64                 `json:"operations,omitempty"`
 	Failed     int64                 `json:"failed,omitempty"`
-	Locked     int64                 `json:"locked,omitempty"` // failed operations whose error is that of a lock or of a context that ended
+	Locked     int64                 `json:"locked,omitempty"` // number of failed operations whose error is a lock error or a canceled context
 	Errors     []protocol.ErrorCount `json:"errors,omitempty"` // errors of all trials, by extended code
 	Causes     []LockCause           `json:"causes,omitempty"`
 	FailedBy   []FailedOperation     `json:"failed_by,omitempty"` // failed operations by kind, the most frequent first
 	Skipped    int64                 `json:"skipped,omitempty"`   // replayed events that were skipped because a lock had stopped their transaction
 	Different  int64                 `json:"different,omitempty"` // replayed events that did not end as recorded
-	P50        int64                 `json:"p50_ns,omitempty"`    // percentiles of the latency of all operations of all trials
+	P50        int64                 `json:"p50_ns,omitempty"`    // percentiles of the latency of all operations of all trials, in ns
 	P99        int64                 `json:"p99_ns,omitempty"`
 	P999       int64                 `json:"p99_9_ns,omitempty"`
 	Longest    int64                 `json:"longest_ns,omitempty"`
 	Waits      []LockWait            `json:"waits,omitempty"`    // waits of the clients, apart from waits inside SQLite's calls; absent if the worker does not report waits
-	InVain     float64               `json:"in_vain,omitempty"`  // share of the clients' time that failed operations took
+	InVain     float64               `json:"in_vain,omitempty"`  // fraction of the clients' time that failed operations took
 	Fairness   float64               `json:"fairness,omitempty"` // Jain's index of the clients' numbers of operations, median of the trials
 	WALBytes   int64                 `json:"wal_bytes,omitempty"`
 	Restarts   float64               `json:"wal_restarts,omitempty"` // restarts of the WAL, average of the trials
-	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // changes that end the errors: only those with the fewest settings, the fastest first
+	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // changes of settings that end the errors; only those that change the fewest settings, the fastest first
 
 	recorded  int64                    // number of operations that failed in the recording, too; FailedBy does not count them
 	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
-	speeds    []stats.Point // speed by round: Rate or, if paced is set, the inverse of the greatest 99th percentile
+	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile of an operation's latency
 	speed     float64       // median of speeds
 	calms     []stats.Point // inverse of the 99.9th percentile of the latency, by round
 }
@@ -53,7 +53,7 @@ type LockCell struct {
 type LockWait struct {
 	For     string  `json:"for"` // what clients waited for, such as [protocol.WaitConnection]
 	Count   int64   `json:"count"`
-	Share   float64 `json:"share"`            // share of all the clients' time
+	Share   float64 `json:"share"`            // fraction of the clients' time
 	PerOpNS int64   `json:"per_operation_ns"` // mean wait of all operations, including those that did not wait
 	total   int64   // total wait in ns
 }
@@ -73,8 +73,8 @@ func (c *LockCell) Clean() bool { return c.Rate.N > 0 && c.Locked == 0 }
 
 func lockCell(c *stats.Cell, phase string) *LockCell {
 	l := &LockCell{Cell: c, Status: c.Status, Driver: c.Case.Driver, Choice: choiceOf(c.Case.SettingsIn(phase)), Today: c.Case.Today, succeeded: map[string][]stats.Point{}}
-	// Only this code proves that the workload's own operations waited for each other. A trial
-	// without the code that reached its time limit may have hung anywhere.
+	// Only CodeEndless proves that the workload's own operations waited for each other. A trial
+	// that reached its time limit without this code may have hung anywhere.
 	if r := c.Reason; c.Outcome.Status == result.Failed && r != nil && r.Phase == phase && r.Code == protocol.CodeEndless {
 		l.Endless = true
 		why := WhyEndless
@@ -140,7 +140,8 @@ func lockCell(c *stats.Cell, phase string) *LockCell {
 // add adds a sample to the cell. It returns the number of successful operations per second, and the
 // nanoseconds that clients spent in failed operations.
 func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
-	// A replay expects the errors that were recorded. Those of locks are explained all the same.
+	// A replay does not count an operation as failed if it ends with the recorded error. Here such
+	// operations count as failed if the error is a lock error.
 	errors, failed := slices.Clone(s.Errors), s.Failed
 	for _, e := range s.Results {
 		if ofLock(e.Code) {
@@ -185,8 +186,8 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 	return rate, inVain
 }
 
-// entry returns the first element of a list that wanted reports. If there is none, it appends added
-// and returns that.
+// entry returns a pointer to the first element of list for which wanted returns true. If there is
+// no such element, entry appends added to list and returns a pointer to that.
 func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
 	i := slices.IndexFunc(*list, wanted)
 	if i < 0 {
@@ -242,14 +243,15 @@ const (
 	WhyCanceled      LockWhy = "canceled"             // the operation's timeout passed
 	WhyEndless       LockWhy = "endless"              // all running operations waited for each other
 	WhyEndlessShared LockWhy = "endless-shared-cache" // all running operations waited for each other, on connections that share a cache
-	WhyOther         LockWhy = "other"                // an error that is not of a lock, in a replay
+	WhyOther         LockWhy = "other"                // the error is not a lock error; this occurs in replays
 	WhyUnknown       LockWhy = "unknown"
 )
 
 // Endless reports whether the reason is that operations waited without end.
 func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
-// atOnce is a share of busy_timeout. Errors that come sooner did not wait for the lock.
+// atOnce is a fraction of busy_timeout. An operation that failed in less time did not wait for the
+// lock.
 const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8

@@ -23,20 +23,21 @@ type LockChoice struct {
 	Mutex       bool   `json:"mutex,omitempty"`        // the application holds a mutex while it writes
 }
 
-// LockRemedy is a change of a choice after which no operation failed because of a lock.
+// LockRemedy is a change of settings after which no operation failed because of a lock.
 type LockRemedy struct {
 	Changes []LockChange `json:"changes"`
 
-	// Price is the number of successful operations per second with the change, divided by that
-	// without it, formed round by round. It counts only the kinds of operations that failed without
-	// the change, because operations that fail at once leave their time to other kinds. Price is
-	// nil if nothing can be compared, or if the rate of operations is fixed.
+	// Price is the number of successful operations per second with the change, divided by the
+	// number without it, in the same round. It counts only the kinds of operations that failed
+	// without the change, because operations that fail at once leave their time to other kinds.
+	// Price is nil if nothing can be compared, or if the rate of operations is fixed.
 	Price *stats.Summary `json:"price,omitempty"`
 
-	// Others is the same ratio for the other kinds of operations. It is nil if there are none.
+	// Others is the same ratio for the kinds of operations that did not fail without the change. It
+	// is nil if there are no such kinds.
 	Others *stats.Summary `json:"others,omitempty"`
 
-	Choice LockChoice `json:"choice"` // the choice after the change
+	Choice LockChoice `json:"choice"` // the settings after the change
 	P999   int64      `json:"p99_9_ns"`
 
 	speed float64
@@ -89,15 +90,15 @@ func (c LockChoice) Pool() string {
 	return s
 }
 
-// remedies returns the choices that end the errors of cell c: only those that change the fewest
-// settings, the fastest first.
+// remedies returns the changes that end the lock errors of cell c. It returns only those that
+// change the fewest settings, the fastest first.
 func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	for _, other := range m.Cells {
 		if other.Driver != c.Driver || !other.Clean() {
 			continue
 		}
 		r := LockRemedy{Changes: c.Choice.Changes(other.Choice), Choice: other.Choice, P999: other.P999, speed: other.speed}
-		if !m.Paced && len(c.FailedBy) > 0 { // FailedBy is empty if only operations failed that had failed in the recording, too
+		if !m.Paced && len(c.FailedBy) > 0 { // FailedBy is empty if all failed operations had failed in the recording, too
 			r.Price = ratio(other.rate(c.FailedBy, true), c.rate(c.FailedBy, true))
 			r.Others = ratio(other.rate(c.FailedBy, false), c.rate(c.FailedBy, false))
 		}
@@ -113,7 +114,8 @@ func (m *LockedMix) remedies(c *LockCell) (list []LockRemedy) {
 	return list
 }
 
-// ratio summarizes the ratios of a to b, formed within rounds. It returns nil if no round has both.
+// ratio summarizes the ratios of a to b, one for each round that is in both. It returns nil if
+// there is no such round.
 func ratio(a, b []stats.Point) *stats.Summary {
 	ratios, _ := stats.Ratios(a, b)
 	if len(ratios) == 0 {
@@ -123,8 +125,8 @@ func ratio(a, b []stats.Point) *stats.Summary {
 	return &s
 }
 
-// rate returns the number of successful operations per second, by round. If only is set, it counts
-// only the given kinds, and otherwise all other kinds.
+// rate returns the number of successful operations per second, by round. It counts the given kinds
+// of operations if only is true, and all other kinds if it is false.
 func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point) {
 	sum := map[int]float64{}
 	for _, name := range slices.Sorted(maps.Keys(c.succeeded)) { // sorted because the order decides how the sum is rounded
@@ -140,15 +142,16 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating has the choices of a mix that caused no lock errors on any driver with figures. speeds
-// and calms are geometric means over the drivers, by round.
+// rating has the choices of a mix that caused no lock errors on any driver with figures. For each
+// element of order, speeds and calms have the geometric means of LockCell.speeds and of
+// LockCell.calms over the drivers, by round.
 type rating struct {
 	order         []LockChoice
 	byChoice      map[LockChoice]map[string]*LockCell
 	speeds, calms [][]stats.Point
 }
 
-// rate returns the choices of which one can be the best, and sets m.Today.
+// rate returns the choices without lock errors, among which the best is chosen, and sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
 	r.byChoice = map[LockChoice]map[string]*LockCell{}
@@ -179,7 +182,9 @@ func (m *LockedMix) rate() (r rating) {
 	return r
 }
 
-// setBest sets the fastest choice and the calmest one. bySpeed and byCalm compare pairs of choices.
+// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th
+// percentile. It also sets the fields that depend on these two. bySpeed and byCalm compare pairs of
+// r.order.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return
@@ -205,7 +210,7 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 }
 
 // setNearest sets m.Nearest. Of choices with equally many changes, it prefers one that keeps the
-// pool, because that needs only another data source name, and then m.Best.
+// pool, because then only the data source name changes. Of these it prefers m.Best.
 func (m *LockedMix) setNearest() {
 	if m.Today == nil || m.Best == nil {
 		return
@@ -222,7 +227,7 @@ func (m *LockedMix) setNearest() {
 }
 
 // foremost returns the choice with the highest median, the choices that are not significantly
-// worse, and how many times as good as today's choice the first one is.
+// worse, and the ratio of the first one's figures to those of the choice with the index today.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures
@@ -239,7 +244,8 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 	return &order[best], equal, gain
 }
 
-// meansOf returns the geometric means over the cells of the figures that of returns, by round.
+// meansOf returns the geometric mean over all cells, for each round in which all of them have a
+// figure. The function of returns the figures of a cell.
 func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Locks explains how operations of mixes and replays blocked each other, and which changes end
-// that.
+// Locks explains how operations of mixes and replays blocked each other, and which changes of
+// settings end that.
 type Locks struct {
 	Analysis *stats.Analysis
 	Mixes    []*LockedMix
@@ -24,9 +24,10 @@ type Locks struct {
 // number of processes. The number of processes is not a choice, because an application cannot
 // change it. A mix is paced if its operations are due at fixed times.
 //
-// Choices are compared by the geometric mean over the drivers: of the rate or, if the mix is paced,
-// of the 99th percentile. Best is nil if every choice had lock errors or endless waits on some
-// driver. Gain and Calmer are nil if the best choice is Today, or if Today had such errors.
+// Choices are compared by the geometric mean over the drivers: the mean of the rate or, if the mix
+// is paced, of the 99th percentile of the latency. Best is nil if every choice had lock errors or
+// endless waits on some driver. Gain and Calmer are nil if the best choice is Today, if Today is
+// nil, or if Today had such errors.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
@@ -36,7 +37,7 @@ type LockedMix struct {
 	Nearest     *LockChoice    `json:"nearest,omitempty"` // the choice among Best and Equal with the fewest changes from Today
 	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile
 	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
-	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; absent if there are several or none
+	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; nil if they were not measured, or if the workload has several variants of them
 	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
 	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile with Today divided by that with Calm
 	Cells       []*LockCell    `json:"cells"`             // cells in the order of the run
@@ -137,7 +138,7 @@ func mixed(a *stats.Analysis, workload, phase string) bool {
 	return false
 }
 
-// Cell returns the cell of a driver with a choice, or nil.
+// Cell returns the cell of a driver with a choice, or nil if there is none.
 func (m *LockedMix) Cell(driver string, choice LockChoice) *LockCell {
 	for _, c := range m.Cells {
 		if c.Driver == driver && c.Choice == choice {

@@ -19,8 +19,8 @@ type lockedRun struct{ run *result.Run }
 
 func newLockedRun() *lockedRun { return &lockedRun{&result.Run{Rounds: 6}} }
 
-// add adds a case with six samples of 1 s, in which ok operations succeeded and others ended with
-// errors.
+// add adds a case with six samples of 1 s. In each, ok operations and a few more succeeded, and
+// others ended with the given errors.
 func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ...protocol.ErrorCount) *result.Case {
 	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
 	f.run.Cases = append(f.run.Cases, c)
@@ -37,7 +37,7 @@ func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ..
 	return &f.run.Cases[len(f.run.Cases)-1]
 }
 
-// hang adds a case that ended with the error code code.
+// hang adds a case whose only trial failed with the given error code.
 func (f *lockedRun) hang(info driver.Info, s driver.Settings, code string) {
 	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
 	f.run.Cases = append(f.run.Cases, c)
@@ -99,7 +99,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyByProof checks that the timeout in force counts if nobody has set one.
+// TestWhyByProof checks that the busy_timeout that the worker has read back counts if the settings
+// have none.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")
@@ -114,7 +115,7 @@ func TestWhyByProof(t *testing.T) {
 }
 
 // TestRemedies expects the remedies to be the choices that change the fewest settings, the fastest
-// first. The price of a remedy is its rate divided by the rate of the failing choice.
+// first. The price of a remedy is its rate divided by the rate of the choice that had errors.
 func TestRemedies(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4"), 1000, failed(517, 9, 0))
@@ -144,8 +145,9 @@ func TestRemedies(t *testing.T) {
 	}
 }
 
-// TestPriceOfTheSameWork has a mix in which only a few writes fail, at once. It expects the price
-// to be that of the writes, because failing must not make a choice look faster.
+// TestPriceOfTheSameWork has a mix in which most writes fail at once, which leaves more time for
+// reads. It expects the price to count only the writes, because failing must not make a choice look
+// faster.
 func TestPriceOfTheSameWork(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 0)
@@ -185,8 +187,8 @@ func TestPriceOfTheSameWork(t *testing.T) {
 	}
 }
 
-// TestToday expects the fastest and the calmest choice to be compared with today's, in a mix
-// without lock errors.
+// TestToday checks that the fastest choice and the one with the lowest latency are compared with
+// the workload's own settings, in a mix without lock errors.
 func TestToday(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "10000", "8"), 6000).Today = true
@@ -209,7 +211,8 @@ func TestToday(t *testing.T) {
 	}
 }
 
-// TestLockProcesses expects another number of processes not to be a remedy.
+// TestLockProcesses checks that cells with different numbers of processes are separate mixes, so no
+// remedy changes that number.
 func TestLockProcesses(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "5000", "4", "processes", "1"), 1000)
@@ -230,7 +233,7 @@ func TestLockProcesses(t *testing.T) {
 	}
 }
 
-// TestBest expects the fastest choice without errors on any driver.
+// TestBest checks that the best choice is the fastest one without errors on any driver.
 func TestBest(t *testing.T) {
 	f := newLockedRun()
 	modernc := driver.Info{Name: "modernc"}
@@ -254,7 +257,7 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestEndless expects endless waits to be distinguished from other failures, with a remedy.
+// TestEndless checks that endless waits are distinguished from other failures, and have a remedy.
 func TestEndless(t *testing.T) {
 	for want, own := range map[locks.LockWhy]driver.Settings{locks.WhyEndless: {}, locks.WhyEndlessShared: {"cache": "shared"}} {
 		f := newLockedRun()
@@ -269,7 +272,7 @@ func TestEndless(t *testing.T) {
 			t.Errorf("%s: a wait without end is what was found", want)
 		}
 	}
-	// A time limit that is not due to the workload's own waits is no endless wait.
+	// A failure with another code is not an endless wait.
 	for _, code := range []string{protocol.CodeCrash, protocol.CodeTimeout, protocol.CodeCheck} {
 		f := newLockedRun()
 		f.hang(ofMattn, settings("wal", "deferred", "0", "4"), code)
@@ -283,7 +286,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// TestFigures checks the sums of a cell.
+// TestFigures checks the figures of a cell, which come from all of its trials.
 func TestFigures(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000, failed(5, 1000, ms/2))
@@ -340,7 +343,8 @@ func TestPaced(t *testing.T) {
 	}
 }
 
-// TestWaits expects the waits of all trials, as shares of the clients' time, in a fixed order.
+// TestWaits checks that a cell has the waits of all trials, as fractions of the clients' time, in a
+// fixed order.
 func TestWaits(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
@@ -365,8 +369,8 @@ func TestWaits(t *testing.T) {
 	}
 }
 
-// TestReplayFigures expects lock errors to be separated from other errors, and lock errors that
-// were recorded to be included.
+// TestReplayFigures checks that lock errors are counted separately from other errors, and that lock
+// errors count even if they were recorded.
 func TestReplayFigures(t *testing.T) {
 	f := newLockedRun()
 	const constraint = 2067 // SQLITE_CONSTRAINT_UNIQUE

@@ -14,8 +14,8 @@ var shortLegend = document.Glossary{
 	{Column: "queued", Text: "share of the clients' time in which they waited for a connection or the mutex."},
 }
 
-// onScreen is the explanation for a terminal with few lines. Tables are left out first, then
-// remedies.
+// onScreen returns the explanation for a terminal. If it has too few lines, tables are left out
+// first, then details, then remedies.
 func onScreen(l *Locks) document.Document {
 	const mostRows = 12
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}
@@ -35,7 +35,7 @@ func onScreen(l *Locks) document.Document {
 }
 
 // inShort says why operations failed, and lists remedies for at most rows cells with errors, those
-// with the workload's own settings first. minor adds a list of details.
+// with the workload's own settings first. If minor is true, it adds details, such as waits.
 func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	d, left := document.Document(nil), 0
 	for _, m := range l.Mixes {
@@ -73,8 +73,9 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 	return f
 }
 
-// oddness orders cells by how likely applications are to use their choice: the workload's own
-// settings first, choices without a busy timeout last.
+// oddness returns the rank of a cell by how likely applications are to use its settings: 0 for the
+// workload's own settings, 2 for other settings with busy_timeout=0, and 1 for all remaining
+// settings.
 func oddness(c *LockCell) int {
 	switch {
 	case c.Today:

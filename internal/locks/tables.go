@@ -16,11 +16,11 @@ const (
 	theRest    = "the rest"
 )
 
-// remedies lists, for each cell with errors, the two fastest of the choices that end the errors
-// with the fewest changes.
+// remedies lists, for each cell with errors, the first two of LockCell.Remedies, or that there are
+// none.
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
-		of     *LockCell // the cell; nil in further rows of the same cell
+		of     *LockCell // the cell, in its first row; nil in its second row
 		before string
 		LockRemedy
 	}

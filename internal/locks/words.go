@@ -29,8 +29,8 @@ type JSONLocks struct {
 	Mixes   []*LockedMix `json:"mixes"`
 }
 
-// LocksAnswer says in a sentence or two whether operations failed because of locks, and which
-// change ends these errors.
+// LocksAnswer says in a few sentences whether operations failed because of locks, and which change
+// ends these errors. It has such sentences for each mix.
 func LocksAnswer(l *Locks) string {
 	var words []string
 	for _, m := range l.Mixes {
@@ -46,7 +46,7 @@ func LocksAnswer(l *Locks) string {
 	return strings.Join(words, " ")
 }
 
-// mixAnswer is the answer about one mix. It begins with a small letter.
+// mixAnswer returns the answer about one mix. It begins with a small letter.
 func mixAnswer(m *LockedMix) string {
 	measured, failing, endless := 0, 0, 0
 	for _, c := range m.Cells {
@@ -153,8 +153,8 @@ func calmest(m *LockedMix) string {
 		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, true, tailsOf))
 }
 
-// amongOthers says which choices are as good as best, and how best compares with the workload's
-// own settings.
+// amongOthers says how many choices are as good as best, and how best compares with the workload's
+// own settings. If these are worse, it says so with the text than.
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {
@@ -174,8 +174,8 @@ func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string
 	return s + than
 }
 
-// thanToday says how a choice compares with the workload's own settings: by rate or, with latency,
-// by latency. gain is how many times as good the choice is.
+// thanToday says how a choice compares with the workload's own settings: by latency if the
+// parameter latency is true, otherwise by rate. gain is how many times as good the choice is.
 func thanToday(m *LockedMix, gain *stats.Summary, latency bool, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""
@@ -340,8 +340,8 @@ func origin(l *Locks) document.List {
 	return append(list, conditions.RunWarnings(l.Analysis)...)
 }
 
-// locksPage is the explanation as a page. It has a section for each mix or, if there is only one
-// mix, for each driver, and a section about how the figures were measured.
+// locksPage returns the explanation as a page. It has a section for each mix or, if there is only
+// one mix, for each driver, and a section about how the figures were measured.
 func locksPage(l *Locks, o document.Options) document.Document {
 	d := locks(l, o).Explained()
 	at := slices.IndexFunc(d, func(b document.Block) bool {

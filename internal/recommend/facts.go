@@ -1,6 +1,6 @@
 // Package recommend decides which driver to take, from the facts about the candidates of a run, and
-// says so in a few sentences. The report of a run, its page, the explorer and the command advise all
-// begin with them.
+// says so in a few sentences. These sentences are the beginning of a run's report, of its page, of
+// the explorer's view of the run, and of what the command `sqlite3perf advise` prints.
 package recommend
 
 import (
@@ -21,8 +21,8 @@ import (
 type Facts struct {
 	Candidates []Candidate       `json:"candidates"` // the fastest first; candidates without figures last
 	Pairs      []Pair            `json:"pairs"`      // comparisons of two candidates, which are given by index
-	Cells      []stats.TableName `json:"cells"`      // cells by which speed is judged
-	TooShort   bool              `json:"too_short"`  // Cells is empty, because all cells are too short or lack figures
+	Cells      []stats.TableName `json:"cells"`      // phases of workloads, with their settings, by which speed is judged
+	TooShort   bool              `json:"too_short"`  // Cells is empty, because all phases are too short or lack figures
 	Rounds     int               `json:"rounds"`
 	Use        defects.Use       `json:"-"`
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
@@ -31,7 +31,7 @@ type Facts struct {
 	lessMemory map[[2]int]bool // pairs of candidates, by index, whose peak memory differs significantly
 }
 
-// MoreFailed says that more operations failed with the candidate More than with Than.
+// MoreFailed says that more operations failed with the candidate More than with the candidate Than.
 type MoreFailed struct {
 	More string `json:"more"`
 	Than string `json:"than"`
@@ -47,10 +47,10 @@ type Candidate struct {
 	Info     driver.Info      `json:"info"`
 	Version  string           `json:"version,omitempty"`
 	SQLite   string           `json:"sqlite,omitempty"`
-	Status   result.Status    `json:"status" jsonschema:"enum=not measured"` // worst status in any cell
+	Status   result.Status    `json:"status" jsonschema:"enum=not measured"` // worst status of the driver's cases
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Where    string           `json:"where,omitempty"` // workload in which Reason occurred
-	Measured bool             `json:"measured"`        // the driver has figures in all cells by which speed is judged
+	Measured bool             `json:"measured"`        // the driver has figures for speed in all of Facts.Cells
 
 	Operations int64 `json:"operations,omitempty"` // number of operations in mixes and servers
 	Failed     int64 `json:"failed,omitempty"`     // number of failed operations in mixes and servers
@@ -87,7 +87,7 @@ func (c *Candidate) WithoutC() bool { return c.Info.Kind.WithoutC() }
 // named returns the candidate with the given name. It panics if there is none.
 func (f *Facts) named(name string) *Candidate { return &f.Candidates[f.index(name)] }
 
-// Only returns the facts about the candidates that keep reports.
+// Only returns the facts about the candidates for which keep returns true.
 func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
 	next := *f
 	next.Candidates, next.Pairs, next.lessMemory = []Candidate{}, []Pair{}, map[[2]int]bool{}
@@ -135,8 +135,8 @@ type Pair struct {
 	Time   stats.Summary `json:"time"` // time of the second candidate divided by that of the first
 	Told   bool          `json:"told"` // the times of the two candidates differ significantly
 
-	// Further estimates how many more rounds would settle the pair: until its difference is
-	// significant, or certainly too small to matter. [stats.MaxRounds] means that many or more.
+	// Further estimates after how many more rounds the difference will be significant, or certainly
+	// too small to matter. The value [stats.MaxRounds] means that number or more.
 	Further int `json:"further_rounds,omitempty"`
 
 	Tail *stats.Summary `json:"tail,omitempty"` // ratio of the 99th percentiles, second to first; nil if no phase has percentiles
@@ -151,15 +151,17 @@ func (p *Pair) settled() bool {
 	return p.Told || i != nil && i.Low >= 1/(1+Matters) && i.High <= 1+Matters
 }
 
-// Lead is a cell in which a candidate is significantly faster than all others.
+// Lead is a cell (a phase of a workload with its settings) in which a candidate is significantly
+// faster than all others.
 type Lead struct {
 	Cell  stats.TableName `json:"cell"`
 	Name  string          `json:"name"`
 	Ratio stats.Summary   `json:"ratio"` // time of the second-fastest candidate divided by that of Name
 }
 
-// FactsOf gathers the facts about the drivers of a run. It leaves out the floor driver if there are
-// others. footprints are by driver name.
+// FactsOf gathers the facts about the drivers of a run. It leaves out the driver a.Floor, which is
+// only measured for comparison, if there are other drivers. The keys of footprints are names of
+// drivers.
 func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts {
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}
@@ -312,8 +314,9 @@ func (c *Candidate) addPhase(o *stats.Outcome, phase string) {
 	c.MemoryBytes = max(c.MemoryBytes, int64(stats.Summarize(memory).Median))
 }
 
-// speed has the figures of each driver by round: over all tables or, if there is only one table, in
-// that table.
+// speed has the figures by which the speed of drivers is judged, by driver. The points are by
+// round. They are the overall figures of the run or, if it has none and only one table (the figures
+// of one phase), the times in this table.
 type speed struct {
 	cells   []stats.TableName
 	points  map[string][]stats.Point
@@ -361,7 +364,8 @@ func speedOf(a *stats.Analysis) speed {
 }
 
 // tailsOf returns the geometric mean of the 99th percentiles of all operations of mixes and
-// servers, by driver and round. A driver that lacks an operation of another driver has no mean.
+// servers, by driver and round. A driver that lacks an operation in a round has no mean for this
+// round.
 func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	logs := map[string]map[int]float64{} // logarithms, by driver and round
 	count := map[string]map[int]int{}
@@ -424,8 +428,9 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns for each figure the pairs of names, by index, that differ significantly. All
-// pairs and figures are corrected together, since any of them may show an advantage.
+// toldApart returns, for each element of figures, the pairs of indexes in names whose figures
+// differ significantly. The tests of all pairs and figures are corrected together for multiple
+// comparisons, because any of them may show an advantage.
 func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {
@@ -447,11 +452,11 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 	return told
 }
 
-// leads lists the cells in which a candidate is significantly faster than all others.
+// leads lists the phases in which a candidate is significantly faster than all others.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
-			var at []int // indexes in names of the candidates, by median
+			var at []int // indexes of the candidates in t.Cells, sorted by median below
 			for i, c := range t.Measured() {
 				if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
 					at = append(at, i)

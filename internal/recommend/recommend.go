@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Matters is the least difference of speed that decides between candidates, as a share of the time.
+// Matters is the least difference of times that decides between candidates, as a fraction of the
+// time.
 const Matters = 0.05
 
 // muchLess is the ratio of memory, size or tail latency below which a candidate has a clear
@@ -36,9 +37,10 @@ type Advice struct {
 	Rejected []Rejection `json:"rejected,omitempty"`
 	Overturn []Overturn  `json:"overturn,omitempty"`
 
-	// Hidden is the greatest difference of times that noise may hide if the verdict is undecided:
-	// 0.3 if one candidate may take 1.3 times as long as another. It is 0 if all differences are
-	// too small to matter. Untold is true if the times of two candidates cannot be compared.
+	// Hidden is the greatest difference of times that noise may hide if the verdict is undecided.
+	// For example, it is 0.3 if one candidate may take 1.3 times as long as another. It is 0 if all
+	// differences are too small to matter. Untold is true if the times of two candidates cannot be
+	// compared, or if it is not yet clear which of them fails more often.
 	Hidden float64 `json:"hidden,omitempty"`
 	Untold bool    `json:"untold,omitempty"`
 
@@ -53,7 +55,7 @@ type Advantage string
 // The advantages.
 const (
 	Faster      Advantage = "faster"
-	Only        Advantage = "only" // no other candidate is left
+	Only        Advantage = "only" // all other candidates were rejected
 	ShorterTail Advantage = "shorter-tail"
 	LessMemory  Advantage = "less-memory"
 	Smaller     Advantage = "smaller"      // its binary is smaller
@@ -68,7 +70,7 @@ type Reason struct {
 	Advantage Advantage      `json:"advantage"`
 	Over      string         `json:"over,omitempty"`
 	Ratio     *stats.Summary `json:"ratio,omitempty"` // time or tail latency of Over, divided by that of Of
-	Own       int64          `json:"own,omitempty"`   // bytes of Of
+	Own       int64          `json:"own,omitempty"`   // memory or size of Of, in bytes
 	Others    int64          `json:"others,omitempty"`
 }
 
@@ -77,7 +79,7 @@ type Cause string
 
 // The causes.
 const (
-	CauseStatus Cause = "status" // the candidate is wrong, refused, failed or unavailable in some cell
+	CauseStatus Cause = "status" // a case of the candidate is wrong, refused, failed or unavailable
 	CauseDefect Cause = "defect" // a known defect of the candidate can lose, damage or falsify data
 	CauseErrors Cause = "errors" // more operations fail than with another candidate, so times are not comparable
 	CauseSlower Cause = "slower"
@@ -107,7 +109,7 @@ const (
 	ChangeDefect Change = "defect" // the candidate's defects are fixed, or the user avoids what triggers them
 	ChangeStatus Change = "status" // the candidate no longer is wrong, refused, failed or unavailable
 	ChangeNeed   Change = "need"   // the user needs an advantage that the candidate has and the recommended one lacks
-	ChangeCell   Change = "cell"   // only one cell matters to the user
+	ChangeCell   Change = "cell"   // only one cell (a phase with its settings) matters to the user
 	ChangeRounds Change = "rounds" // the facts are measured with more rounds, at a larger scale or on a quieter machine
 )
 
@@ -117,22 +119,25 @@ type Overturn struct {
 	For       string           `json:"for,omitempty"`
 	Advantage Advantage        `json:"advantage,omitempty"` // the needed one, if Change is ChangeNeed
 	Cell      *stats.TableName `json:"cell,omitempty"`      // the only cell that matters, if Change is ChangeCell
-	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate; if Change is ChangeCell, the time of the next driver in Cell divided by that of For
+	Ratio     *stats.Summary   `json:"ratio,omitempty"`     // time of For divided by that of the recommended candidate; but if Change is ChangeCell, time of the second-fastest driver in Cell divided by that of For
 	Own       int64            `json:"own,omitempty"`
 	Others    int64            `json:"others,omitempty"`
 
-	// Among lists the candidates between which the facts would not decide after a ChangeDefect. It
-	// is nil if For would then be recommended.
+	// Among lists the candidates between which the facts would not decide if the defects of For
+	// were fixed. It is nil if For would then be recommended, and for changes other than
+	// ChangeDefect.
 	Among []string `json:"among,omitempty"`
 }
 
 // Decide recommends a candidate from the facts.
 //
 // A candidate that gave a wrong answer, or none, is never recommended. A candidate with a known
-// defect that can falsify data here is recommended only if all candidates have one. Of the others
-// Decide recommends the fastest, if its lead is clear and large enough to matter. If several are
-// equally fast, Decide recommends one that is clearly better in something and nowhere clearly
-// worse, because the facts cannot say which advantage counts more.
+// defect that can falsify data here is recommended only if all candidates have one. Nor is a
+// candidate recommended that fails significantly more often than another. Of the remaining
+// candidates Decide recommends the fastest, if its lead is clear and large enough to matter. If
+// several are equally fast, Decide recommends one only if it is clearly better than each of them in
+// something and clearly worse in nothing. Otherwise it recommends none, because the facts cannot
+// say which advantage counts more.
 func Decide(f *Facts) *Advice {
 	a, taken, sound := f.choose()
 	if taken >= 0 {
@@ -141,8 +146,9 @@ func Decide(f *Facts) *Advice {
 	return a
 }
 
-// choose makes the advice without [Advice.Overturn]. It returns the index of the recommended
-// candidate, or -1, and the indexes of the candidates among which it chose.
+// choose makes the advice, without the changes that the method overturn adds to it. It returns the
+// index of the recommended candidate, or -1, and the indexes of the candidates among which it
+// chose.
 func (f *Facts) choose() (a *Advice, taken int, sound []int) {
 	a = &Advice{}
 	var right []int
@@ -203,8 +209,8 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns the candidates in among that do not fail significantly more often than another
-// one.
+// working returns among without the candidates that fail significantly more often than another one
+// in among.
 func (f *Facts) working(among []int) []int {
 	return unless(among, func(i int) bool {
 		return slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) })
@@ -264,15 +270,17 @@ func (f *Facts) ratio(x, y int) *stats.Summary {
 	return nil
 }
 
-// leaders returns the candidates in among that no other is clearly faster than, the fastest first.
+// leaders returns among without the candidates that are clearly slower than another one in among.
+// The order remains: the fastest is first.
 func (f *Facts) leaders(among []int) []int {
 	return unless(among, func(y int) bool {
 		return slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) })
 	})
 }
 
-// unless returns the candidates in among that worse does not report. It returns among if worse
-// reports every one of them, because each can be worse than the next in a circle.
+// unless returns the candidates in among for which the function worse returns false. If worse
+// returns true for all of them, unless returns among. This happens if each candidate is worse than
+// the next, in a circle.
 func unless(among []int, worse func(int) bool) []int {
 	if list := slices.DeleteFunc(slices.Clone(among), worse); len(list) > 0 {
 		return list
@@ -280,9 +288,11 @@ func unless(among []int, worse func(int) bool) []int {
 	return among
 }
 
-// hidden returns the greatest difference of times that may exist between two candidates in among:
-// the farthest end of an interval that reaches beyond Matters. untold reports whether two of the
-// candidates have no interval. further estimates how many more rounds would show the difference.
+// hidden returns the greatest difference of times that may exist between two candidates in among,
+// according to their confidence interval. It ignores pairs whose difference is significant or
+// certainly less than Matters. untold reports whether two of the candidates have no interval, or
+// whether it is not yet clear which of them fails more often. further estimates how many more
+// rounds would show the difference.
 func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	for k, x := range among {
 		for _, y := range among[k+1:] {
@@ -303,8 +313,8 @@ func (f *Facts) hidden(among []int) (most float64, untold bool, further int) {
 	return most, untold, further
 }
 
-// dominant returns the candidate that has an advantage over each other one while none has an
-// advantage over it. It returns -1 if there is no such candidate.
+// dominant returns the candidate in among that has an advantage over each of the others, if none of
+// the others has an advantage over it. It returns -1 if there is no such candidate.
 func (f *Facts) dominant(among []int) int {
 	for _, x := range among {
 		if !slices.ContainsFunc(among, func(y int) bool {
@@ -375,8 +385,8 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	return list
 }
 
-// reject notes in a why each candidate that is not in taken is not recommended. Ratios are relative
-// to the candidate with index to.
+// reject adds each candidate that is not in taken to a.Rejected, with the cause. Ratios are
+// relative to the candidate with index to; there are none if it is -1.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

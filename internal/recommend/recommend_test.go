@@ -24,10 +24,10 @@ type fake struct {
 	module    string
 	version   string
 	sqlite    string
-	factor    float64 // factor by which the driver's times are longer
-	noise     float64 // share by which a time varies between rounds
+	factor    float64 // factor by which the driver's times are multiplied
+	noise     float64 // greatest deviation of a time, as a fraction of it
 	memory    int64   // MB
-	tail      float64 // factor by which the 99th percentile is longer
+	tail      float64 // factor by which the 99th percentile is multiplied
 	failed    int64   // number of failed operations in each round
 	replayed  int64   // number of replayed events in each round that violated a constraint
 	status    result.Status
@@ -35,7 +35,7 @@ type fake struct {
 	size      int64   // size of the binary in MB
 	journal   string  // journal_mode
 	connected int     // number of connections
-	salt      uint64  // seed of the noise, if this driver is the first of a story
+	salt      uint64  // seed of the noise, if this is the first driver given to the function story
 }
 
 var (
@@ -50,7 +50,7 @@ func with(f fake, change func(*fake)) fake {
 	return f
 }
 
-// story returns a run of the given drivers on a workload with two phases.
+// story returns the analysis of a run of the given drivers on a workload with two phases.
 func story(rounds int, drivers ...fake) *stats.Analysis {
 	r := &result.Run{ID: 7, Started: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), Rounds: rounds, Precision: 0.05, Stopped: result.StoppedRounds,
 		Machine: result.Machine{OS: "linux", Arch: "amd64"}}
@@ -103,7 +103,8 @@ func story(rounds int, drivers ...fake) *stats.Analysis {
 	return stats.Analyze(r, "native")
 }
 
-// told returns the recommendation from a story, and describes it in a few words.
+// told returns the recommendation for the run that the function story returns, and a short
+// description of the recommendation.
 func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	footprints := map[string]*result.Footprint{}
 	for _, d := range drivers {
@@ -137,7 +138,7 @@ func told(rounds int, drivers ...fake) (*recommend.Advice, string) {
 	return a, strings.Join(words, "\n")
 }
 
-// TestStories checks the decision for each kind of result.
+// TestStories checks the decision for runs with different kinds of results.
 func TestStories(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -255,7 +256,8 @@ not modernc statusfailed`, false},
 	}
 }
 
-// TestFurther adds the rounds that Further estimates, and expects a decision.
+// TestFurther repeats the run with as many more rounds as Advice.Further estimates, and checks that
+// the estimate has not grown.
 func TestFurther(t *testing.T) {
 	noisy := func(f *fake) { f.noise = 0.2 }
 	slower := func(f *fake) { f.factor, f.noise = 1.1, 0.2 }
@@ -286,8 +288,9 @@ func TestFurther(t *testing.T) {
 	}
 }
 
-// TestFloor checks that the floor driver is not a candidate if there are others, and that ratios
-// and the order of candidates follow from their times.
+// TestFloor checks that the driver native, which is measured for comparison, is a candidate only if
+// there are no other drivers. It also checks the order of the candidates and the ratio of their
+// times.
 func TestFloor(t *testing.T) {
 	native := with(mattn, func(f *fake) { f.name, f.factor = "native", 0.5 })
 	f := recommend.FactsOf(story(12, modernc, native, mattn), nil)
@@ -339,9 +342,9 @@ func TestCircle(t *testing.T) {
 	}
 }
 
-// TestReplayIsNotTheDriver expects a candidate to stay if a replay's statements violated a
-// constraint that the application's did not, and to be rejected if its statements fail for another
-// reason.
+// TestReplayIsNotTheDriver checks that a candidate is not rejected because replayed statements
+// violated a constraint, since the replay causes that, but is rejected if statements fail for
+// another reason.
 func TestReplayIsNotTheDriver(t *testing.T) {
 	for want, f := range map[string]fake{
 		"not zombiezen errors": with(other, func(f *fake) { f.failed = 12 }),

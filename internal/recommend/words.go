@@ -30,7 +30,7 @@ type Need struct {
 	facts *Facts
 }
 
-// Of recommends a driver from the facts of a run. footprints are by driver name.
+// Of recommends a driver from the facts of a run. The keys of footprints are names of drivers.
 func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendation {
 	f := FactsOf(a, footprints)
 	r := &Recommendation{Advice: Decide(f), Facts: f}
@@ -46,7 +46,7 @@ func Of(a *stats.Analysis, footprints map[string]*result.Footprint) *Recommendat
 	return r
 }
 
-// covered reports whether one of the advices only names candidates that meet a need.
+// covered reports whether, in at least one of the advices, all recommended candidates meet a need.
 func covered(f *Facts, advices []*Advice, meets func(*Candidate) bool) bool {
 	for _, a := range advices {
 		met := len(a.Names()) > 0
@@ -110,7 +110,8 @@ func (r *Recommendation) Answer() string {
 	return "Take " + r.Take + r.why() + "."
 }
 
-// why says why the recommended driver is recommended. The words follow its name.
+// why says why the recommended driver is recommended. The result is meant to follow the driver's
+// name.
 func (r *Recommendation) why() string {
 	first := Reason{}
 	if len(r.Because) > 0 {
@@ -127,7 +128,8 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among says which drivers the recommended one is the fastest of, if faster ones are left out.
+// among says among which drivers the recommended one is the fastest, if drivers that may be as fast
+// were rejected. Otherwise it returns "".
 func (r *Recommendation) among() string {
 	var defect, status bool
 	for i := range r.Rejected {
@@ -146,7 +148,8 @@ func (r *Recommendation) among() string {
 	return ""
 }
 
-// open says why the facts do not decide between the candidates, and what would.
+// open says why the facts do not decide between the candidates, and how many more rounds would
+// decide.
 func (a *Advice) open(f *Facts) string {
 	would := "; " + a.moreRounds() + " would tell"
 	if a.Further == 0 {
@@ -176,8 +179,8 @@ func (a *Advice) moreRounds() string {
 }
 
 // Alternatives lists the condition of the recommendation, the driver to use for each need that the
-// recommended driver does not meet, and the fastest driver with the reason not to use it, if that
-// is another one.
+// recommended driver does not meet, and the fastest driver with the reason not to use it, if it is
+// not the recommended one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
@@ -212,7 +215,7 @@ func (r *Recommendation) need(n *Need) string {
 // forNeed names the driver to use for a need, and compares it with the driver that is recommended
 // without the need.
 func (r *Recommendation) forNeed(n *Need) string {
-	best := r.Names()[0] // there is one, because it is chosen among more candidates than those of the need
+	best := r.Names()[0] // Names is not empty, because the candidates of r include those of n
 	first := r.Facts.index(best)
 	if n.Verdict == Undecided {
 		return document.Or(document.Map(n.Among, func(name string) string {
@@ -247,7 +250,7 @@ func (a *Advice) leftOut() (fastest *Rejection) {
 }
 
 // advantageWords has, for each advantage, the reason to recommend a candidate and the need that
-// favors another candidate. Names in braces are replaced by figures.
+// favors another candidate. Words in braces are replaced by names and figures.
 var advantageWords = map[Advantage]struct{ reason, need string }{
 	Faster:      {"{over}, the next, is {slower}", ""},
 	Only:        {"it is the only one that is right in every cell, fails no more often than others and has no known defect that can lose or falsify data here", ""},
@@ -259,7 +262,7 @@ var advantageWords = map[Advantage]struct{ reason, need string }{
 	FewerRisks:  {"it has no known defect that matters here, {over} has {defects}", "you avoid every known defect, even one that cannot falsify data"},
 }
 
-// ReasonWords says what a reason is. The words follow the candidate's name.
+// ReasonWords describes a reason. The result is meant to follow the candidate's name.
 func ReasonWords(r Reason) string {
 	size := sizeOf(r.Advantage)
 	list := []string{"{over}", r.Over, "{own}", size(r.Own), "{others}", size(r.Others), "{defects}", document.Counted(r.Others, "defect")}
@@ -284,7 +287,8 @@ func NeedWords(o Overturn) string {
 	return strings.NewReplacer("{own}", size(o.Own), "{others}", size(o.Others)).Replace(advantageWords[o.Advantage].need)
 }
 
-// whyNot says why a candidate is not recommended. The words follow its name and "but".
+// whyNot says why a candidate is not recommended. The result is meant to follow the candidate's
+// name and "but".
 func whyNot(r Rejection) string {
 	switch r.Cause {
 	case CauseStatus:

@@ -67,7 +67,7 @@ func (t Tuning) nothingTried() string {
 	}
 	text := "No value was tried: after the present settings were measured, the time left was too short to try one and confirm it."
 	if t.Enough > 0 {
-		const step = 10 * time.Second // the estimate is rounded up to this
+		const step = 10 * time.Second // the estimate is rounded up to a multiple of this
 		text += fmt.Sprintf(" That takes a search of about %s, or a smaller scale.", document.Elapsed((t.Enough + step - 1).Truncate(step)))
 	}
 	return text

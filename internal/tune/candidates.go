@@ -8,7 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// loss returns the worst loss that changes of settings can cause in any phase.
+// loss returns the worst loss that changes of settings can cause in any phase, as a number like
+// that of [Search.Loss].
 func (s *Search) loss(changes driver.Settings) (worst int) {
 	for _, f := range s.forces {
 		worst = max(worst, s.Loss(f.With(changes)))
@@ -16,14 +17,16 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes risk no more than the search is allowed to.
+// allowed reports whether changes risk no greater loss than s.Most or, if it is greater, the loss
+// that the present settings risk.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))
 	})
 }
 
-// grid returns the number of allowed combinations of all values.
+// grid returns the number of allowed combinations of all values, without those in which a setting
+// has no effect.
 func (s *Search) grid() int {
 	all := []driver.Settings{{}}
 	for _, x := range s.space {
@@ -33,7 +36,7 @@ func (s *Search) grid() int {
 			}
 		}
 		if len(all) > 1<<16 {
-			return len(all) // more combinations than anybody would measure
+			return len(all) // a number so great need not be exact
 		}
 	}
 	return len(slices.DeleteFunc(all, func(c driver.Settings) bool { return !s.allowed(c) || len(s.normal(c)) < len(c) }))
@@ -58,14 +61,14 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 	return c
 }
 
-// words returns changes as name=value, in the order of the settings' vocabulary.
+// words returns changes as name=value, in the order of driver.Vocabulary.
 func words(changes driver.Settings) string {
 	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
-// oneMore compares two changes of settings. If c changes the same settings as the parameter
-// without in the same way, and only one more, oneMore returns the name of that one. Otherwise it
-// returns "".
+// oneMore returns the name of the only setting that c has in addition to the settings of the
+// parameter without. It returns "" if c lacks a setting of without, has another value for it, or
+// does not have exactly one setting more.
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

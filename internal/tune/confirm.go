@@ -15,13 +15,13 @@ import (
 const (
 	mostRounds   = 60  // greatest number of rounds in a confirmation
 	mostConfirms = 2   // greatest number of confirmations; the second one leaves out settings that the first one showed to be worthless
-	firstShare   = 0.5 // share of the time left that the first confirmation may take
+	firstShare   = 0.5 // fraction of the time left that the first confirmation may take
 	costlyMemory = 1.05
 )
 
 // confirm measures the best candidates, and the steps to them, in new trials. If a step is not
-// clearly faster than the one before, confirm leaves out hopeless values and measures the remaining
-// steps once more.
+// clearly faster than the one before, confirm leaves out the values that the method prune removes,
+// and measures the remaining steps once more.
 func (s *Search) confirm(ctx context.Context) error {
 	for attempt := 1; ; attempt++ {
 		steps := s.steps()
@@ -69,8 +69,8 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune removes the values of steps that are not worth setting from the best candidates. It keeps a
-// value that looks fast if no later step depends on it.
+// prune removes from the best candidates the values of those steps that are not worth setting. It
+// keeps a value that looks fast if no later step is worth setting.
 func (s *Search) prune(steps []*Step) {
 	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {
@@ -165,7 +165,9 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge evaluates the run that confirms steps. It returns how many steps are not worth setting.
+// judge sets the results of steps and the fields of f about the confirmation, from the analysis of
+// the run that measured the steps. It returns how many steps, apart from safer ones, are not worth
+// setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)

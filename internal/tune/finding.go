@@ -31,28 +31,28 @@ type Tried struct {
 	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with the value, in each round of its race
 
 	memory     float64 // peak resident set with the value divided by that without it; 0 if unknown
-	perSuccess float64 // like Ratio, but for each operation that did not fail
+	perSuccess float64 // like the median of Ratio, but with the time per successful operation
 }
 
 // String returns the setting as name=value.
 func (t *Tried) String() string { return t.Name + "=" + t.Value }
 
-// Step is a choice of settings that the search offers. It is worth setting if it is
-// significantly faster than the step before it, by more than the margin.
+// Step is a choice of settings that the search offers. It is worth setting if it is significantly
+// faster than the step Before, by at least the margin.
 type Step struct {
 	Changes driver.Settings    `json:"changes"`           // changes of the workloads' own settings; empty in the first step
-	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step before; a value is "" if the workload's own value is back
-	Before  int                `json:"before"`            // index of the step before: the last one that is worth setting
+	Added   driver.Settings    `json:"added,omitempty"`   // the difference from the step Before; a value is "" if the step has the workload's own value again
+	Before  int                `json:"before"`            // index of the step with which this one is compared: the last step before it that is worth setting
 	CanLose string             `json:"can_lose"`          // Loss in words; set only in JSON
 	Verdict string             `json:"verdict,omitempty"` // set only in JSON
 	Worth   bool               `json:"worth"`
 	Ratio   stats.Summary      `json:"ratio,omitzero"` // times of this step divided by those of the first step
-	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by those of the step before
+	Gain    stats.Summary      `json:"gain,omitzero"`  // times of this step divided by those of the step Before
 	Memory  float64            `json:"peak_rss_bytes,omitempty"`
 	Phases  []stats.PhaseRatio `json:"phases,omitempty"` // times of each phase divided by those of the first step
 
-	Loss       int  `json:"-"` // the worst loss that the step can cause
-	Level      int  `json:"-"` // the loss that may be risked for the choice to which this step belongs
+	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number like that of Search.Loss
+	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads
 	MoreFailed bool `json:"-"` // more operations failed than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
@@ -60,20 +60,20 @@ type Step struct {
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
 	Base    driver.Settings `json:"base"` // settings in force today, in the first timed phase
-	Loss    int             `json:"loss"` // the worst loss that today's settings can cause
+	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number like that of Search.Loss
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
-	Phase   string          `json:"phase,omitempty"` // the only phase that counts; "": all phases
+	Phase   string          `json:"phase,omitempty"` // name of the only phase whose time counts; "" if all phases count
 	Steps   []*Step         `json:"-"`               // steps that the run Confirmed measured; the first step changes nothing
 	Tried   []*Tried        `json:"tried"`
 	Skipped []Skipped       `json:"skipped"`
 	Races   []*Race         `json:"-"`
 
 	Confirmed *stats.Analysis `json:"-"`
-	Tests     int             `json:"tests,omitempty"`     // number of tests for which intervals are corrected: the steps, in at most two confirmations
+	Tests     int             `json:"tests,omitempty"`     // number of tests for which intervals are corrected: one for each step in each of at most two confirmations
 	Rounds    int             `json:"-"`                   // number of rounds of the confirming run
 	Took      time.Duration   `json:"took_ns"`             // time of the whole search
-	Grid      int             `json:"grid"`                // number of combinations of all values that do not risk too much
+	Grid      int             `json:"grid"`                // number of combinations of all values, without those that risk too much
 	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
 	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search would need to try one value and confirm it; 0 if there was enough time
 }
@@ -86,8 +86,9 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the last step on the way to the choice of a level, provided that
-// this step and all before it are worth setting. It is 0 if nothing is worth setting.
+// Choice returns the index of the step to recommend if the greatest loss that may be risked is
+// level. Each step is compared with the last one before it that is worth setting. Choice returns
+// the last one of this chain, or 0, the step without changes, if nothing is worth setting.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

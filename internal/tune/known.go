@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the ratio of candidate i to the candidate with the index without. The two differ
-// only in that candidate i has the value for the setting x.
+// note stores the result of a value of the setting x, unless it is stored already. The result is
+// the ratio of the times of candidate i to those of the candidate with the index without. The two
+// differ only in that candidate i has the value.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {
@@ -31,8 +32,8 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update chooses the best candidate for each loss. It reports whether any of the chosen
-// candidates is new.
+// update sets s.best, the best candidate for each loss that may be risked. It reports whether it
+// has changed.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {
@@ -75,7 +76,8 @@ func (s *Search) incumbents() (list []driver.Settings) {
 	return list
 }
 
-// unknown returns the values whose effect no pair of candidates has shown yet.
+// unknown returns a map with all values as name=value. It is true for values whose effect no pair
+// of candidates has shown yet.
 func (s *Search) unknown() map[string]bool {
 	fresh := map[string]bool{}
 	for _, x := range s.space {

@@ -61,8 +61,8 @@ func (s *Search) gains() (list []*Tried) {
 	return list
 }
 
-// stacks measures the values of gains together: the best two, the best three, and so on. Values
-// that could not be tried before are also added to each of these candidates.
+// stacks measures the values that the method gains returns together: the best two, the best three,
+// and so on. Values that could not be tried before are also added to each of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {

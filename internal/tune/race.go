@@ -52,13 +52,14 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 }
 
 // left returns how much time is left until the confirmation must begin. The confirmation takes at
-// least a third of the time and at most a half. One more step is included, because it may still be
-// found.
+// least a third of the time and at most a half. The estimate counts one step more than there are,
+// because it may still be found.
 func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
-// leastConfirmed returns the least time that confirms the steps so far and one more.
+// leastConfirmed returns the least time in which the steps found so far and one more can be
+// confirmed.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)
@@ -70,8 +71,8 @@ func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Ti
 // confirm it.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
-// least returns how long a search must be so that races can continue until the time in the
-// parameter until.
+// least returns how long a search must be so that its races can take the time in the parameter
+// until, and the confirmation can follow.
 func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
@@ -150,7 +151,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates of each loss.
+// halve leaves out the slower half of the candidates of each loss. It does not count candidates in
+// stay, which are kept.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a
@@ -171,8 +173,8 @@ func (f *field) to(i, j int) stats.Summary {
 	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
 }
 
-// value returns the ratio by which a candidate is judged. It is infinite if the candidate is wrong
-// or more of its operations fail.
+// value returns the ratio by which a candidate is judged. It is infinite if the candidate has no
+// correct result, or if more operations fail than with today's settings.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
 	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {

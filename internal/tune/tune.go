@@ -23,8 +23,8 @@ import (
 // Search looks for settings that are worth setting.
 type Search struct {
 	Time   time.Duration // time limit of the whole search, without building workers
-	Margin float64       // 0.02: a setting that gains less than 2 % is not worth setting
-	Phase  string        // the only phase that counts; "": all phases
+	Margin float64       // least gain that makes a setting worth setting, as a fraction of the time, such as 0.02
+	Phase  string        // name of the only phase whose time counts; "" if all phases count
 
 	// Loss returns the worst loss that settings risk, as a number; 0 is no loss.
 	Loss func(driver.Settings) int
@@ -56,8 +56,8 @@ type Search struct {
 	forces   []driver.Settings // settings in force today, one element for each phase of each workload
 	space    []Setting
 	tried    map[string]bool         // values that any candidate had, as name=value
-	alone    map[string]*Tried       // result of each value by itself, by name=value
-	best     map[int]driver.Settings // the best candidate for each loss
+	alone    map[string]*Tried       // first result of each value; keys are name=value
+	best     map[int]driver.Settings // for each loss, the best candidate that risks no greater loss
 }
 
 // Plan is a race to be measured.
@@ -145,7 +145,7 @@ func (s *Search) search(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// skip notes the values that no candidate has had, with the reason.
+// skip adds the values that no candidate has had to s.found.Skipped, with the reason.
 func (s *Search) skip() {
 	for _, x := range s.space {
 		for _, v := range x.Values {

@@ -25,23 +25,24 @@ import (
 // searches is the number of searches in each simulation.
 var searches = flag.Int("searches", 20, "searches of each simulation")
 
-// landscape measures imitated settings in a real laboratory. Only trials move its clock.
+// landscape imitates a workload whose time depends on settings, and measures it with the real
+// package lab. Its clock advances only during trials.
 type landscape struct {
 	rand     *rand.Rand
-	noise    float64                             // variation of a trial, as a share of its time
+	noise    float64                             // standard deviation of a trial's time, as a fraction of it
 	overhead time.Duration                       // time of a trial in addition to its phase
 	today    driver.Settings                     // settings in force if nothing is set
 	worth    func(driver.Settings) float64       // time of the phase in seconds, with the given settings
 	memory   func(driver.Settings) int64         // peak RSS with the given settings
-	outcome  func(driver.Settings) *result.Trial // outcome of a trial; nil: OK
-	failed   func(driver.Settings) int64         // number of failed operations, of 10
+	outcome  func(driver.Settings) *result.Trial // outcome of a trial; nil if it is OK
+	failed   func(driver.Settings) int64         // number of failed operations among the 10 of a trial
 	database int64                               // size of the database in bytes
-	space    map[string][]string                 // values that the user gave
-	names    []string                            // settings to search; nil: all
-	cannot   func(name, value string) string     // why a value cannot be tried; nil: all can
-	stop     int                                 // the race that is interrupted; 0: none; -1: the second confirmation
+	space    map[string][]string                 // values that the user gave, by setting
+	names    []string                            // settings to search; nil for all
+	cannot   func(name, value string) string     // returns why a value cannot be tried; nil if all values can
+	stop     int                                 // number of the race that is interrupted, from 1; 0 for none, -1 for the second confirmation
 	most     int                                 // the worst loss that may be risked, as in Search
-	time     time.Duration                       // time of the search; 0: the usual
+	time     time.Duration                       // time limit of the search; 0 for 3 minutes
 	needs    func(tune.Need)
 	races    []string
 	analyses []*stats.Analysis // analyses of the races
@@ -158,8 +159,9 @@ func (l *landscape) choice(f *tune.Finding, level int) driver.Settings {
 	return l.today.With(f.Steps[f.Choice(level)].Changes)
 }
 
-// hills has gains that depend on each other: a larger cache makes mapping the file worthless,
-// and synchronous and wal_autocheckpoint have an effect only with a WAL.
+// hills returns the time of a phase in seconds. Gains depend on each other: a larger cache makes
+// mapping the file worthless, and synchronous and wal_autocheckpoint have an effect only with a
+// WAL.
 func hills(s driver.Settings) float64 {
 	t := 0.15
 	wal := s["journal_mode"] == "wal"
@@ -234,8 +236,9 @@ func (o off) String() string {
 	return fmt.Sprintf("%d of %d within 10 %%, %.3f on average, %.2f in the worst", within, len(o), sum/float64(len(o)), slices.Max(o))
 }
 
-// found runs searches on hills. Trials vary by the share noise. It returns how far the choices
-// are from the best ones, for each loss, and how many steps are wrongly called worth setting.
+// found runs searches on hills. The parameter noise is the standard deviation of a trial's time, as
+// a fraction of it. found returns how far the choices are from the best ones, for each loss, and
+// how many steps are wrongly called worth setting.
 func found(t *testing.T, noise float64) (levels [2]off, wrong int) {
 	t.Helper()
 	for seed := range uint64(*searches) {
@@ -308,7 +311,7 @@ func TestNoise(t *testing.T) {
 	}
 }
 
-// TestFlat checks that no setting is recommended if none is worth anything.
+// TestFlat checks that hardly any search recommends a setting if all settings are equally fast.
 func TestFlat(t *testing.T) {
 	wrong := 0
 	for seed := range uint64(*searches) {
@@ -328,8 +331,8 @@ func TestFlat(t *testing.T) {
 	}
 }
 
-// TestSteps checks that a setting is found that gains something only together with another,
-// worthless one. The setting that loses commits must be a separate step.
+// TestSteps checks that journal_mode=wal and synchronous=normal, which gains much only with wal,
+// are found. They must be separate steps, because only the second one can lose commits.
 func TestSteps(t *testing.T) {
 	l := newLandscape(1)
 	l.names = []string{"journal_mode", "synchronous"}
@@ -347,7 +350,7 @@ func TestSteps(t *testing.T) {
 	if g := f.Steps[2].Gain.Interval; g.Low > 0.7 || g.High < 0.7 {
 		t.Errorf("the interval of a step worth 0.7 is %+v", g)
 	}
-	if f.Grid != 4 { // delete, truncate and wal with full; wal with normal
+	if f.Grid != 4 { // synchronous=full with delete, truncate or wal, and synchronous=normal with wal
 		t.Errorf("a grid of %d", f.Grid)
 	}
 }
@@ -368,7 +371,8 @@ func TestSame(t *testing.T) {
 	}
 }
 
-// TestSafer checks that settings that lose less than today's are offered with their price.
+// TestSafer checks that settings that lose less than today's are offered, with the time that they
+// cost.
 func TestSafer(t *testing.T) {
 	l := newLandscape(3)
 	l.worth, l.names = hills, []string{"synchronous", "cache_size"}

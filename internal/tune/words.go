@@ -24,7 +24,7 @@ type Tuning struct {
 }
 
 // Offered lists the settings that the answer names: those of the best choice, and those of the
-// choice with the greatest risk if they differ. It leaves out a choice without changes.
+// choice with the greatest risk if they differ. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -47,7 +47,7 @@ var Formats = document.Question[Tuning]{Name: "search", Document: tuning, Title:
 		return append(tuning(t, o), document.Methodology("Settings searched"))
 	}}.Formats()
 
-// lossWords describe what can be lost, by [Severity].
+// lossWords describe what can be lost. The index is a loss as in [Search.Loss].
 var lossWords = []string{"nothing", "the last commits", "the database, very rarely", "the database"}
 
 func tuning(t Tuning, _ document.Options) document.Document {
@@ -171,8 +171,8 @@ func (t Tuning) phases() string {
 	return "all phases"
 }
 
-// tried returns the values that are in no step worth setting, in four lists by their results in
-// the races.
+// tried returns the values that are in no step worth setting, in four lists: without a clear gain
+// or loss, faster by themselves, slower, and failed.
 func (t Tuning) tried() (worthless, alone, slow, out []string) {
 	chosen := map[string]bool{}
 	for _, s := range t.Steps {
@@ -271,10 +271,10 @@ func (t Tuning) grid() document.Grid {
 		later("verdict", false, "", func(r row) string { return verdictWords(r.Step) }))
 }
 
-// tie is the verdict on a step without a clear difference from the step before.
+// tie is the verdict on a step without a clear difference from the step with which it is compared.
 const tie = "a tie"
 
-// verdictWords is the verdict on a step for people.
+// verdictWords returns the verdict on a step in words for people.
 func verdictWords(s *Step) string {
 	if v := verdictOf(s); v != tie {
 		return v

@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// quantiles reads [least, greatest] like bounds, or an ascending list of more than two bounds.
-// list has such a list; otherwise it is nil.
+// quantiles reads an ascending list of at least three numbers, or what the method bounds reads: two
+// numbers or, if single is true, one. low and high are the least and the greatest number. list is
+// nil if there are fewer than three.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)
@@ -36,7 +37,8 @@ func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, si
 	return list[0], list[len(list)-1], list
 }
 
-// weights reads a mapping from values to their weights. The function value reads a key.
+// weights reads a mapping from values to their weights, and appends the weights to
+// c.Generator.Weights. It calls the function value to read each key.
 func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
 	what := c.full + ": " + c.Generator.Kind
 	f, ok := l.mapping(n, what, example)
@@ -102,7 +104,7 @@ func (l *resolver) realBounds(at *yaml.Node, what string) (low, high float64, li
 	return low, high, list
 }
 
-// skew reads the exponent of a Zipf distribution.
+// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node.
 func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	if n == nil {
 		return missing
@@ -118,8 +120,8 @@ func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	return x
 }
 
-// permille reads a share, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for a
-// nil node.
+// permille reads a percentage, such as 5% or 0.1%, and returns it in thousandths. It returns 0 for
+// a nil node.
 func (l *resolver) permille(n *yaml.Node) int64 {
 	if n == nil {
 		return 0

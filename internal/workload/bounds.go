@@ -27,8 +27,8 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 	return count <= most
 }
 
-// columnWithin checks how many values a column is made from, and how long its
-// values can be.
+// columnWithin sets c.made, the number of values that a value of the column is made from, and
+// c.bytes, its greatest length. It reports a problem if they exceed the limits.
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8
@@ -107,7 +107,8 @@ func (l *resolver) rowWithin(s *setInfo) {
 }
 
 // numberWithin reads an integer expression whose value must be between the parameters least and
-// most. If there is none, or if its value is out of range, it returns the parameter missing.
+// most. If n is nil or the value is above most, it returns the parameter missing. If the value is
+// below least or n is not a valid expression, it returns least.
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing
@@ -120,8 +121,8 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// insertWithin checks how much is inserted at once. The parameter at has the nodes of the
-// phase's data sets.
+// insertWithin reports a problem if a statement or a transaction of a phase would insert too much.
+// The parameter at has the nodes of the phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {
@@ -152,7 +153,7 @@ func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml
 	}
 }
 
-// queryWithin checks how often a query is executed.
+// queryWithin reports a problem if a query would be executed too often.
 func (l *resolver) queryWithin(q *plan.Query, f *fields) {
 	rows := int64(1)
 	if q.ForEach != "" {

@@ -9,7 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// each repeats a format with numbers from 0 until the result has that many bytes.
+// each repeats a format with the numbers 0, 1, 2, … until the result has at least the given number
+// of bytes.
 func each(bytes int, format string) string {
 	var b strings.Builder
 	for i := 0; b.Len() < bytes; i++ {
@@ -18,8 +19,8 @@ func each(bytes int, format string) string {
 	return b.String()
 }
 
-// large returns files that each contain very many of something. For each file it returns the
-// problem that must be reported.
+// large returns files that each have very many elements of one kind, or a very long element. The
+// second text of each is the problem that must be reported, or "" if the file is valid.
 func large() map[string][2]string {
 	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"
@@ -69,8 +70,8 @@ func nested(n int) string {
 	return b.String()
 }
 
-// TestLargeFiles checks that large files are read to the end, that each problem is reported in
-// at most one line, and that there are not too many lines.
+// TestLargeFiles checks that each of these large files has the expected problem, that the message
+// of each problem is short, and that no file has many more than 100 problems.
 func TestLargeFiles(t *testing.T) {
 	for name, c := range large() {
 		t.Run(name, func(t *testing.T) {
@@ -97,8 +98,8 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
-// TestVisitsAreLinear counts the nodes that are visited. A file four times as large must have
-// four times as many visits.
+// TestVisitsAreLinear counts the nodes that are visited. A file four times as large must have only
+// about four times as many visits.
 func TestVisitsAreLinear(t *testing.T) {
 	for name, file := range map[string]func(n int) string{
 		"columns": func(n int) string {

@@ -17,7 +17,7 @@ import (
 // columnInfo is a column, or a parameter of a statement, while it is being read.
 type columnInfo struct {
 	plan.Column
-	full     string // the name in errors: users.id
+	full     string // name in error messages, such as users.id
 	node     *yaml.Node
 	set      *setInfo // nil if it is a parameter
 	siblings map[string]*columnInfo
@@ -25,7 +25,7 @@ type columnInfo struct {
 	at       *yaml.Node    // the node that Generator.At was read from
 	sources  []*columnInfo // the columns of Generator.Of; nil if one of them is broken
 	state    checkState
-	broken   bool  // a problem has been noted; the type can't be relied on
+	broken   bool  // a problem has been reported, so the type may be wrong
 	made     int   // number of values that are generated to make one value, including that value
 	bytes    int64 // greatest length of a value, in bytes
 }
@@ -38,7 +38,7 @@ const (
 	checked
 )
 
-// readColumn reads a column and adds it to its siblings.
+// readColumn reads a column and adds it to c.siblings.
 func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.Name = name
 	before := l.found
@@ -47,8 +47,8 @@ func (l *resolver) readColumn(c *columnInfo, name string) {
 	c.siblings[name] = c
 }
 
-// generator reads how a column is made. For ref and pick, checkColumn finds the type later,
-// because it is the type of their source.
+// generator reads how the values of a column are generated. For the generators ref and pick,
+// checkColumn finds the type later, because it is the type of their source.
 func (l *resolver) generator(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	c.Type = driver.Int
@@ -61,7 +61,7 @@ func (l *resolver) generator(c *columnInfo) {
 		gen.Kind = plan.GenNull
 		return
 	}
-	gen.Kind = plan.GenNull // until the kind is known
+	gen.Kind = plan.GenNull // until the kind of generator is known
 	f, ok := l.mapping(n, c.full, "{int: [1, 100]}")
 	if !ok {
 		return
@@ -89,7 +89,7 @@ func (l *resolver) generator(c *columnInfo) {
 		known = slices.DeleteFunc(known, func(k string) bool { return k == "hidden" })
 	}
 	bounded := []string{plan.GenInt, plan.GenZipf, plan.GenReal, plan.GenText, plan.GenBlob, plan.GenHex, plan.GenShuffle, plan.GenWords}
-	for _, k := range f.keys { // int: 1, 100 in braces has the keys int and 100
+	for _, k := range f.keys { // the mapping {int: 1, 100} has the keys int and 100
 		if (k.Tag == "!!int" || k.Tag == "!!float") && slices.Contains(bounded, kind) {
 			l.errorf(k, "unknown key %q in %s: write %s: [%s, %s]", k.Value, c.full, kind, f.get(kind).Value, k.Value)
 			return

@@ -8,7 +8,7 @@ import (
 
 // FirstEvents returns a replay of the first transactions that together have at least n events.
 // Transactions are not cut, and may depend only on earlier ones, so the first can be replayed
-// without the rest.
+// without the rest. If r has no more than n events, FirstEvents returns r.
 func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	all := &r.Events
 	if all.Len() <= n {
@@ -65,8 +65,8 @@ func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	return c.to
 }
 
-// cutting is the state of FirstEvents. Each map translates the old numbers of one kind of thing
-// to the new ones.
+// cutting is the state of FirstEvents. The maps have the new numbers of statements, operations and
+// connections, by their old numbers.
 type cutting struct {
 	from, to                            *plan.Replay
 	statements, operations, connections map[int]int

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestReplayEvents expects a replay to be cut between transactions. The remaining part must keep
-// its values, errors and numbers.
+// TestReplayEvents expects a replay to be cut between transactions. The transactions that remain
+// must keep their values, errors and inserted IDs.
 func TestReplayEvents(t *testing.T) {
 	text := recordingHeader + `{"sql":1,"text":"SELECT ?"}` + "\n" + `{"sql":2,"text":"INSERT INTO t VALUES (?)"}` + "\n" +
 		`{"at":0,"took":1,"conn":7,"tx":1,"do":"begin"}` + "\n" +

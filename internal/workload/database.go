@@ -28,13 +28,13 @@ func (w *Workload) DatabasePath() string {
 	return filepath.Join(filepath.Dir(w.file), filepath.FromSlash(w.Database))
 }
 
-// Snapshot returns the copy of the workload's database; nil before [Workload.Begin], or if
-// the workload has no database.
+// Snapshot returns the copy of the workload's database. It returns nil before [Workload.Begin], or
+// if the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload a copy of its database. It reads the rows of the workload's data
-// sets from the copy, and finds the features that the database's schema needs. Before Begin,
-// each of these data sets has one row. The error is a [Problems].
+// Begin gives the workload a copy of its database. It reads the rows of the data sets that have a
+// query from the copy, and finds the features that the database's schema needs. Before Begin, each
+// of these data sets has one row with placeholder values. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
@@ -89,7 +89,7 @@ func (w *Workload) beside(name string) bool {
 	for _, suffix := range []string{"", "-wal", "-journal"} { // files that SQLite reads together with the database
 		_, err := fs.Stat(w.fsys, path.Clean(filepath.ToSlash(name))+suffix)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			return false // os.Root does not follow links that lead out of its directory
+			return false // os.Root returns an error for links that lead out of its directory
 		}
 	}
 	return true
@@ -187,7 +187,7 @@ func (l *resolver) queried(s *setInfo, f *fields, what string) {
 	}
 }
 
-// placeholder is the value of a row that has not been read yet.
+// placeholder returns a value of type t for a row that has not been read yet.
 func placeholder(t driver.Type) json.RawMessage {
 	if t == driver.Text || t == driver.Blob {
 		return json.RawMessage(`""`)
@@ -197,7 +197,7 @@ func placeholder(t driver.Type) json.RawMessage {
 
 func isNull(v json.RawMessage) bool { return string(v) == "null" }
 
-// listed reads the values of a list.
+// listed reads the values of the generator list.
 func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	items := l.list(n)
 	if len(items) == 0 {
@@ -230,7 +230,7 @@ func (l *resolver) listed(c *columnInfo, n *yaml.Node) {
 	}
 }
 
-// encoded returns a constant as JSON for a plan's list.
+// encoded returns a constant as JSON, for a generator list whose values have the type t.
 func encoded(v *columnInfo, t driver.Type) json.RawMessage {
 	var value any
 	switch {

@@ -2,7 +2,7 @@ package workload
 
 import "slices"
 
-// Words lists all keys and generators of the language.
+// Words lists all keys and generators of the workload language.
 func Words() []string {
 	list := generatorKinds()
 	for _, k := range keys {

@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// generate makes a Gen for data sets written in YAML.
+// generate returns a generator for data sets written in YAML, and their plan.
 func generate(t testing.TB, seed uint64, rows string) (*plan.Gen, *plan.Plan) {
 	t.Helper()
 	source := "name: t\nphases: [{name: s, script: VACUUM}]\nrows:\n" + rows
@@ -96,8 +96,8 @@ const everyKind = `
       long: users.long
 `
 
-// TestStream pins the values of every generator, which docs/generated-values.md defines. A
-// change of these values would change the measurements of all stored runs.
+// TestStream pins the values of every generator, which docs/generated-values.md defines. If they
+// changed, new runs could not be compared with stored ones.
 func TestStream(t *testing.T) {
 	want := map[string][3]string{}
 	got := map[string][3]string{}
@@ -157,7 +157,7 @@ articles.real	1.930675012725077	1.930675012725077	1.3013981423676215
 articles.long	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1757 bytes f4693fe048d4cdb59ab6653d7df5d7b9	1162 bytes 411c2b355603cbf3266abae44c20dcae
 `
 
-// TestFirstRows pins a checksum over many rows of every column.
+// TestFirstRows pins checksums over all rows of many columns.
 func TestFirstRows(t *testing.T) {
 	g, _ := generate(t, 42, everyKind)
 	for _, tt := range []struct {
@@ -240,7 +240,8 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestNesting compares the values of ref with the rows that they must come from.
+// TestNesting checks that columns with the generator ref have the values of the row in which their
+// row is nested.
 func TestNesting(t *testing.T) {
 	g, p := generate(t, 7, `
   c: {per: b, count: 3, columns: {id: serial, b: b.id, a: a.id, mail: a.mail}}
@@ -271,8 +272,8 @@ func TestNesting(t *testing.T) {
 	}
 }
 
-// TestParameters checks the parameters of a mix: one parameter is made from another,
-// and clients never draw the same row.
+// TestParameters checks the parameters of a mix: one parameter is made from another, and no two
+// clients get the same value of the generator serial.
 func TestParameters(t *testing.T) {
 	g, _ := generate(t, 7, "  users: {count: 10, columns: {id: serial}}\n")
 	params := []plan.Parameter{
@@ -409,8 +410,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestRefill fills one batch with rows of several sets in turn. The memory is
-// reused, and the contents of an arena must stay intact.
+// TestRefill fills one batch with rows of several sets in turn. Although each call of Fill reuses
+// the memory of the batch, the values must be right. A repeated call must allocate no memory.
 func TestRefill(t *testing.T) {
 	const rows = `
   long: {count: 10, columns: {a: {text: 1000}, b: {blob: 2000}}}

@@ -41,7 +41,7 @@ var phaseKinds = []string{"insert", "query", "mix", "http", "replay", "script"}
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
 	kind    string
-	options []string // in addition to nulls and hidden
+	options []string // keys that it may have in addition to nulls and hidden
 	form    string
 	about   string
 }

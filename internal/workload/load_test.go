@@ -26,9 +26,9 @@ func load(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// TestPlansAreSound generates rows from every plan that the built-in and the good workloads
-// resolve to. Before that, it encodes and decodes each plan as JSON, as the lab and the worker
-// do.
+// TestPlansAreSound generates rows from every plan that the built-in workloads and the workloads in
+// testdata/good resolve to. Before that, it encodes and decodes each plan as JSON, as the lab and
+// the worker do.
 func TestPlansAreSound(t *testing.T) {
 	names := workload.Builtins()
 	want := []string{"analytics", "complex", "concurrent", "group-by", "http-server", "large", "locks", "locks-nested", "many", "point-read", "read-write", "real", "simple"}
@@ -162,7 +162,8 @@ phases:
 	}
 }
 
-// TestBuiltinsVerify checks that the result of every query of a built-in workload is verified.
+// TestBuiltinsVerify checks that every query of a built-in workload, and every statement of a mix
+// that returns rows, says how many rows are expected.
 func TestBuiltinsVerify(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		p, err := load(t, name).Plan("full", nil)
@@ -187,7 +188,8 @@ func TestBuiltinsVerify(t *testing.T) {
 	}
 }
 
-// TestEverything compares the parts of a plan that result from different spellings.
+// TestEverything checks the plan of a workload that writes its parts in all the ways that the
+// language has.
 func TestEverything(t *testing.T) {
 	w := load(t, "testdata/good/everything.yaml")
 	wantSettings := driver.Settings{
@@ -428,7 +430,7 @@ func TestSQLFileThatIsALink(t *testing.T) {
 	}
 }
 
-// TestUnset checks which settings are reported as left to the drivers.
+// TestUnset checks which settings Unset returns, because a workload leaves them to the drivers.
 func TestUnset(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w := load(t, name)

@@ -70,7 +70,7 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 }
 
 // extent reads when a phase ends, as a number of operations or a duration, and its rate in
-// operations per second. Errors call the phase kind.
+// operations per second. The parameter kind names the phase in errors.
 func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate float64) {
 	n, duration := f.get("count"), f.get("duration")
 	switch {
@@ -84,8 +84,8 @@ func (l *resolver) extent(f *fields, kind string) (count, durationMS int64, rate
 	return count, durationMS, l.rate(f.get("rate"))
 }
 
-// duration reads a duration in milliseconds, written as 10s, or as an expression with a
-// parameter before the unit, such as $time ms. A nil node is 0.
+// duration reads a duration in milliseconds, written as 10s, or as an expression with a parameter
+// before the unit, such as $time ms. It returns 0 for a nil node.
 func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	if n == nil {
 		return 0
@@ -111,12 +111,12 @@ func (l *resolver) duration(n *yaml.Node, key string) int64 {
 	return d.Milliseconds()
 }
 
-// scalarAt returns a scalar at the place of another node.
+// scalarAt returns a scalar with the given text and the position of node n.
 func scalarAt(n *yaml.Node, text string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text), Line: n.Line, Column: n.Column}
 }
 
-// rate reads operations per second. A nil node is 0.
+// rate reads operations per second. It returns 0 for a nil node.
 func (l *resolver) rate(n *yaml.Node) float64 {
 	if n == nil {
 		return 0
@@ -239,7 +239,7 @@ func (l *resolver) ifEmpty(f *fields, c *plan.MixCall, transaction bool) {
 	c.IfEmpty = word
 }
 
-// results reads which errors count as results of an operation. A nil node is none.
+// results reads which errors count as results of an operation. It returns nil for a nil node.
 func (l *resolver) results(n *yaml.Node) []int {
 	if n == nil {
 		return nil

@@ -9,17 +9,18 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// unit is a transaction of a recording, with the times from which its place in the order is
+// unit is a transaction of a recording, with the times from which its position in the order is
 // computed. A statement outside of transactions is a unit by itself.
 type unit struct {
 	read  time.Duration // when the first statement began
-	write time.Duration // when the first write ended; 0: the unit writes nothing
+	write time.Duration // when the first write ended; 0 if the unit writes nothing
 	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
-	seen  time.Duration // when a writer's changes became visible to others; for a reader, when it read
+	seen  time.Duration // when a writer's changes became visible to other transactions; for a reader, when it read
 }
 
-// add adds an event.
+// add adds an event to the unit. writes and controls are what the function effect returns for the
+// event's statement.
 func (u *unit) add(e *record.Event, writes, controls bool) {
 	if !u.began {
 		u.read, u.began = e.At, !controls
@@ -30,11 +31,11 @@ func (u *unit) add(e *record.Event, writes, controls bool) {
 	}
 }
 
-// inOrder returns the place of each transaction in the order in which SQLite ran them.
+// inOrder returns the position of each transaction in the order in which SQLite ran them.
 //
 // Writers are ordered by the end of their first write, because only one writer at a time has the
 // lock. The beginning of the write cannot be used, because the statement may have waited for the
-// lock. BEGIN cannot be used either, because a deferred transaction gets its place with its
+// lock. BEGIN cannot be used either, because a deferred transaction gets its position with its
 // first statement. A reader comes after the writers whose writes it could see.
 func inOrder(units []unit) []int {
 	var writers []int
@@ -53,7 +54,7 @@ func inOrder(units []unit) []int {
 		next = min(next, units[i].end)
 		units[i].seen = next
 	}
-	place := make([]int, len(units)) // for a writer, its place among the writers
+	place := make([]int, len(units)) // for a writer, its position among the writers
 	for k, i := range writers {
 		place[i] = k
 	}

@@ -11,14 +11,14 @@ import (
 )
 
 // TestReplayOrder expects a recording's transactions in the order in which SQLite ran them. With
-// a speed, it expects them in the order of their recorded times.
+// the speed "recorded", it expects them in the order of their recorded times.
 func TestReplayOrder(t *testing.T) {
 	const texts = `{"sql":1,"text":"INSERT INTO t VALUES (1)"}` + "\n" + `{"sql":2,"text":"SELECT * FROM t"}` + "\n" +
 		`{"sql":3,"text":"BEGIN"}` + "\n" + `{"sql":4,"text":"COMMIT"}` + "\n" + `{"sql":5,"text":"INSERT INTO t VALUES (2) RETURNING a"}` + "\n"
 	for name, c := range map[string]struct {
-		events string // lines of the recording: at, took, connection, transaction and what
+		events string // events of the recording: time, duration, connection, transaction, and what is done
 		want   string // expected order of the transactions, each named by the statement that runs first in it
-		begun  string // expected order with a speed
+		begun  string // expected order with the speed "recorded"
 	}{
 		"a deferred one that writes late": {
 			"0 1 1 1 begin; 5 1 2 2 begin; 7 1 2 2 1; 9 1 2 2 commit; 20 1 1 1 1; 22 1 1 1 commit", "5 0", "0 5"},

@@ -17,8 +17,8 @@ type parameterSet struct {
 	used    map[string]bool
 }
 
-// parameters reads where the values of ":name" come from. The query runs once for each row of
-// the data set in the parameter each, which may be nil.
+// parameters reads, for each parameter ":name" of a query or an operation, where its values come
+// from. The query runs once for each row of the data set in the parameter each, which may be nil.
 func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {

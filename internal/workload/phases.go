@@ -215,7 +215,7 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	return q
 }
 
-// clients reads a number of clients. If own is set, each client has its own connection.
+// clients reads a number of clients. If own is true, each client has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if own {
@@ -224,8 +224,8 @@ func (l *resolver) clients(n *yaml.Node, own bool) int {
 	return int(c)
 }
 
-// held reports a problem if the pool of a process has fewer connections than the process has
-// clients. The parameter share is that number of clients. Each client keeps one connection.
+// held reports a problem if the pool of a process has fewer connections than share, the number of
+// clients in the process. Each of these clients keeps one connection.
 func (l *resolver) held(n *yaml.Node, clients, share int) {
 	pool := l.settings.PoolSize()
 	if share <= pool {
@@ -298,8 +298,8 @@ func (l *resolver) columnType(n *yaml.Node) driver.ColumnType {
 	return t
 }
 
-// returned reads which columns of generated rows make up a result with columns of
-// these types. It returns nil if they do not fit.
+// returned reads which columns of generated rows make up a result with columns of these types. It
+// returns nil if the data set or a column is unknown, or if the numbers of columns differ.
 func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Returns, *setInfo) {
 	r := &plan.Returns{}
 	at := n

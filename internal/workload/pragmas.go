@@ -64,8 +64,8 @@ func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	return s, true
 }
 
-// undeclared notes the settings to which the SQL just read gives a value that is neither
-// requested nor declared. A run refuses such a change.
+// undeclared adds a warning for each setting to which the SQL just read, in l.pragmas, gives a
+// value that is neither requested nor declared. A run refuses such a change.
 func (l *resolver) undeclared(n *yaml.Node, kind string) {
 	last := map[string]string{}
 	for _, s := range l.pragmas {

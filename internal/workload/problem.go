@@ -21,7 +21,7 @@ type Problem struct {
 	Line, Column int    // from 1
 	Message      string // the mistake, and what to write instead
 
-	// Outside says that SQL reaches other files. [AllowFiles] permits that.
+	// Outside is true if SQL reaches files other than its database. [AllowFiles] permits that.
 	Outside bool
 }
 
@@ -32,7 +32,7 @@ func (p Problem) Error() string {
 // Problems are all mistakes found in a workload file, in the order of the file.
 type Problems []Problem
 
-// Error has one line for each problem.
+// Error returns one line for each problem.
 func (p Problems) Error() string {
 	lines := make([]string, len(p))
 	for i := range p {
@@ -48,9 +48,9 @@ type reader struct {
 	seen     map[Problem]bool // the problems listed so far, without their notes
 	more     *Problem         // the first problem beyond the limit, which is not listed
 	visited  int              // how many nodes have been visited, some of them again by an alias or in another case
-	found    int              // how many problems were noted, repeated ones included
-	note     string           // appended to a new problem
-	outside  bool             // Outside has this value in problems noted from now on
+	found    int              // number of problems noted, counting repeated ones each time
+	note     string           // text that is appended to the message of each new problem
+	outside  bool             // value of Problem.Outside in problems noted from now on
 }
 
 // err returns the problems as an error, or nil if there are none.
@@ -111,7 +111,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened truncates a text to the number of bytes in the parameter most.
+// shortened truncates a text to the number of bytes in the parameter most, and adds "…".
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -187,7 +187,7 @@ type fields struct {
 	node   *yaml.Node
 	keys   []*yaml.Node
 	values []*yaml.Node
-	index  map[string]int // of keys
+	index  map[string]int // index in keys and values, by key
 }
 
 // get returns the value of a key, or nil if the key is missing.
@@ -198,7 +198,7 @@ func (f *fields) get(key string) *yaml.Node {
 	return nil
 }
 
-// key returns the node of the key itself.
+// key returns the node of the key itself, or the node of the mapping if the key is missing.
 func (f *fields) key(key string) *yaml.Node {
 	if i, ok := f.index[key]; ok {
 		return f.keys[i]
@@ -321,14 +321,14 @@ func (r *reader) is(word string, n *yaml.Node, what string, words ...string) boo
 	return w == word
 }
 
-// flag reads true or false; a nil node is false.
+// flag reads true or false. It returns false for a nil node.
 func (r *reader) flag(n *yaml.Node, what string) bool {
 	return r.is("true", n, what, "true", "false")
 }
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// identifier reads a name that can be used in SQL and after "$" and ":".
+// identifier checks that a name can be used in SQL and after "$" and ":".
 func (r *reader) identifier(n *yaml.Node, what string) bool {
 	if identifier.MatchString(n.Value) {
 		return true
@@ -337,7 +337,7 @@ func (r *reader) identifier(n *yaml.Node, what string) bool {
 	return false
 }
 
-// columnName reads the name of a column of a data set. It accepts any name that a table's column
+// columnName checks the name of a column of a data set. It accepts any name that a table's column
 // can have and that can follow the data set's name and a dot.
 func (r *reader) columnName(n *yaml.Node) bool {
 	if n.Value != "" && utf8.ValidString(n.Value) && !strings.ContainsFunc(n.Value, func(c rune) bool { return c == '.' || unicode.IsControl(c) }) {

@@ -51,7 +51,7 @@ func outside(sql string) (what string, line int) {
 		if n := len(statement); n > 1 && token.Text == "(" && statement[n-2].Named(outsideFunctions...) {
 			return statement[n-2].Text + "()", strings.Count(sql[:token.At], "\n")
 		}
-		if len(statement) > longestHead { // the first tokens or the last one decide
+		if len(statement) > longestHead { // only the first tokens and the last one matter
 			statement = append(statement[:longestHead-1], token)
 		}
 	}

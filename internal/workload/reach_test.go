@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// reaching has scripts that reach files other than their own database. The value is the part of
-// the script that must be reported.
+// reaching has scripts that reach files other than their own database. The value is a part of the
+// error that must be reported.
 var reaching = map[string]string{
 	"ATTACH '/home/me/app.db' AS a":                       "line 1 of x.sql has ATTACH: it reaches",
 	"attach database 'a.db' as a":                         "ATTACH",
@@ -67,7 +67,7 @@ var within = []string{
 }
 
 // parameters has scripts in which SQLite reads a parameter. Some of them hide the SQL after the
-// parameter from readers whose tokens differ from SQLite's.
+// parameter from programs that divide SQL into other tokens than SQLite.
 var parameters = map[string]string{
 	"SELECT :a, 1":                                   "line 1 has the parameter :a, and nothing binds it",
 	"SELECT 1;\nSELECT ?1":                           "line 2 has the parameter ?1",
@@ -79,8 +79,8 @@ var parameters = map[string]string{
 	"SELECT 1, $a::b::(\"), 1; VACUUM INTO 'x' --\"": "$a::b::(\"), which",
 }
 
-// TestParametersInScripts parses a file with which a workload once wrote to another database. It
-// must be refused.
+// TestParametersInScripts checks that scripts with parameters are refused. With such a script, a
+// workload once wrote to another database.
 func TestParametersInScripts(t *testing.T) {
 	for sql, want := range parameters {
 		if err := parseScript(sql); err == nil || !strings.Contains(err.Error(), want) {

@@ -61,8 +61,8 @@ func (w *Workload) recording(name string) *recording {
 	return r
 }
 
-// readScript reads a script, or the output of the sqlite3 shell's .trace. Both are statements.
-// With --profile, .trace also prints how long each statement took.
+// readScript reads a script, or the output of the sqlite3 shell's .trace. Both consist of SQL
+// statements. With --profile, .trace also prints how long each statement took.
 func readScript(text string) (*record.Recording, error) {
 	var list []record.Executed
 	rest := text

@@ -49,7 +49,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 		l.errorf(n, "replay: %s", rec.problem)
 		return r
 	}
-	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "": as recorded
+	mode, _ := l.oneOf(f.get("statement"), "statement", "prepared", "ad hoc") // "" means as recorded
 	speed := l.speed(f.get("speed"), rec, name)
 	made, err := l.w.resolveRecording(rec)
 	if err != nil {
@@ -185,9 +185,9 @@ type replayer struct {
 	bytes    int            // size of the SQL and the values
 	left     map[string]int // how many events are left out, by reason
 	features []string       // features that were needed by statements that succeeded when recorded
-	reaches  bool           // as in replayed
+	reaches  bool           // value of replayed.reaches
 
-	foreignKeys string // as in replayed
+	foreignKeys string // value of replayed.foreignKeys
 	references  bool
 }
 
@@ -329,8 +329,8 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	return i, true, nil
 }
 
-// variant returns the index in the plan of the statement with this key. If there is none, it
-// adds made.
+// variant returns the index in the plan of the statement with this key. If the plan has no such
+// statement, it adds the statement made.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	i, known := r.variants[key]
 	if !known {
@@ -404,7 +404,8 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 	return 8 + len(v)
 }
 
-// addTime notes that the next value is a time, its zone, and whether it has a monotonic clock.
+// addTime notes that the next value of p is a time, its zone, and whether it has a reading of the
+// monotonic clock.
 func addTime(p *plan.Recorded, a record.Arg) {
 	n := max(len(p.Bytes), len(p.Lengths))
 	p.Times = append(p.Times, n)
@@ -425,7 +426,7 @@ func addTime(p *plan.Recorded, a record.Arg) {
 	}
 }
 
-// reasons has, for each reason, a message saying how many events are left out for it.
+// reasons returns, for each reason, a message that says how many events are left out for it.
 func (r *replayer) reasons() []string {
 	var list []string
 	for _, why := range slices.Sorted(maps.Keys(r.left)) {
@@ -470,7 +471,7 @@ func lanes(events []record.Event) map[int64]int {
 	}
 	var lives []life
 	at := map[int64]int{}
-	for i := range events { // in the order in which they began
+	for i := range events { // the events are in the order in which they began
 		e := &events[i]
 		n, known := at[e.Connection]
 		if !known {
@@ -481,7 +482,7 @@ func lanes(events []record.Event) map[int64]int {
 		lives[n].end = max(lives[n].end, e.At+e.Took)
 	}
 	of := map[int64]int{}
-	var ends []time.Duration // of each lane
+	var ends []time.Duration // when the last connection of each lane ended
 	for _, l := range lives {
 		lane := slices.IndexFunc(ends, func(end time.Duration) bool { return end <= l.first })
 		if lane < 0 {

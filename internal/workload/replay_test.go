@@ -89,8 +89,8 @@ func TestReplayLeftOut(t *testing.T) {
 	}
 }
 
-// TestReplayUnexpanded expects a message that says how the shell's trace can include the values
-// of parameters.
+// TestReplayUnexpanded checks that the replay of a trace without the values of parameters says how
+// the shell can include them.
 func TestReplayUnexpanded(t *testing.T) {
 	_, w := replayPlan(t, "{name: r, replay: trace.sql}", "trace.sql", "SELECT 1;\nSELECT * FROM sqlite_schema WHERE name = :name;\n")
 	want := "1 of 2 events are left out: they lack a parameter: its value is in what .trace FILE --expanded prints"
@@ -126,7 +126,8 @@ func TestReplayNumbers(t *testing.T) {
 	}
 }
 
-// TestReplayTimes expects recorded times to be marked, with and without values.
+// TestReplayTimes expects recorded times to be marked as times, in a recording with values and in
+// one without.
 func TestReplayTimes(t *testing.T) {
 	insert := `{"sql":1,"text":"INSERT INTO t VALUES (?)"}` + "\n"
 	event := `{"at":%d,"took":1,"conn":1,"sql":1,"args":[%s],"affected":1}` + "\n"

@@ -25,13 +25,14 @@ type shape struct {
 	features []string               // features that the statement needs; nil once the replayer has noted them
 }
 
-// argument is a parameter by its number, from 1, or by its name.
+// argument identifies a parameter by its number, from 1, or by its name.
 type argument struct {
 	number int
 	name   string
 }
 
-// of finds the argument's value among the parameters of an event. ok is false if there is none.
+// of finds the argument's value among the parameters of an event. ok is false if the event has no
+// such parameter.
 func (a argument) of(args []record.Arg) (record.Arg, bool) {
 	if a.name != "" {
 		for _, arg := range args {
@@ -168,7 +169,7 @@ func operationName(sql string) string {
 		case !found:
 			found = token.Is(after)
 		case or:
-			or = false // OR IGNORE
+			or = false // the word after OR, such as IGNORE
 		case name == "UPDATE" && token.Is("OR"):
 			or = true
 		case token.Text == "(":

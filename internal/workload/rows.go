@@ -17,10 +17,10 @@ type setInfo struct {
 	columns map[string]*columnInfo
 	order   []*columnInfo
 	depth   int  // number of data sets that this one is nested in; -1 until known
-	broken  bool // a problem with the number of rows has been noted
+	broken  bool // a problem with the number of rows has been reported
 }
 
-// readRows reads the data sets, parents first.
+// readRows reads the data sets and adds them to the plan, parents first.
 func (l *resolver) readRows(f *fields) {
 	var names []string
 	if !l.countWithin(f.node, "rows", len(f.keys), maxDataSets) {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// checkColumn checks the columns that a column is generated from, and finds the type of ref
-// and pick.
+// checkColumn checks the columns that a column is generated from. It finds the type of columns with
+// the generators ref and pick.
 func (l *resolver) checkColumn(c *columnInfo) {
 	if c.state == checked {
 		return
@@ -37,7 +37,8 @@ func (l *resolver) checkColumn(c *columnInfo) {
 	}
 }
 
-// checkSource checks the source of ref, pick and words.
+// checkSource finds and checks the source of a column with the generator ref, pick or words: the
+// column of a data set from whose rows it takes its values.
 func (l *resolver) checkSource(c *columnInfo) {
 	gen := &c.Generator
 	src := l.column(c.of, gen.Of, c.full)
@@ -96,7 +97,8 @@ func (l *resolver) checkAt(c *columnInfo) {
 	}
 }
 
-// column finds "set.column".
+// column returns the column that names[0] names as "set.column". If there is no such column, it
+// reports a problem and returns nil.
 func (l *resolver) column(nodes []*yaml.Node, names []string, what string) *columnInfo {
 	if len(names) == 0 {
 		return nil
@@ -116,7 +118,8 @@ func (l *resolver) column(nodes []*yaml.Node, names []string, what string) *colu
 	return s.columns[col]
 }
 
-// checkSiblings checks the columns of the same row that format, sha256 and coalesce use.
+// checkSiblings checks the columns of the same row from which the generators format, sha256 and
+// coalesce make a value.
 func (l *resolver) checkSiblings(c *columnInfo) {
 	gen := &c.Generator
 	types := make([]driver.Type, len(gen.Of))

@@ -64,7 +64,7 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// Reads reports whether a statement only reads. It examines words: the statement must be a
+// Reads reports whether a statement only reads. It examines only words: the statement must be a
 // SELECT or VALUES, possibly after WITH, and must not contain a word that begins a writing
 // statement. Columns with such a name have to be quoted.
 func Reads(sql string) bool {
@@ -85,7 +85,7 @@ func Reads(sql string) bool {
 	return first.Text != ""
 }
 
-// OnlyReads reports whether no timed phase of a plan writes, as far as its SQL says.
+// OnlyReads reports whether all timed phases of a plan only read, as far as their SQL shows that.
 func OnlyReads(p *plan.Plan) bool {
 	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestText checks that all cases of a workload are made from its text, and that its hash changes
-// with any change in the YAML or in a file named there.
+// TestText checks that plans are made from the files as they were when the workload was parsed, and
+// that the workload's hash changes with any change in the YAML or in a file named there.
 func TestText(t *testing.T) {
 	const alone = "name: w\nphases: [{name: s, script: VACUUM}]\n"
 	const named = "name: w\nschema: b.sql\nphases: [{name: s, script: a.sql}]\n"

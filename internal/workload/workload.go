@@ -42,7 +42,7 @@ const maxCases = 1000
 type Workload struct {
 	Name       string
 	About      string
-	Database   string          // path, as written, of the database whose copy each trial begins with; "": none
+	Database   string          // path, as written, of the database whose copy each trial begins with; "" if there is none
 	Settings   driver.Settings // settings at the quick scale, with the first value of each parameter
 	Parameters []Values        // parameters in the order of the file, with values at the full scale
 	Quick      map[string][]int64
@@ -50,7 +50,7 @@ type Workload struct {
 	Phases     []PhaseInfo
 	Changes    driver.Settings // settings that the schema declares to change
 	Needs      []string        // keys of the features of SQLite that the workload declares, or that its SQL or database needs; each once
-	Warnings   []Problem       // PRAGMAs that a run will probably refuse
+	Warnings   []Problem       // problems that do not prevent a run, such as PRAGMAs that a run will probably refuse
 
 	file   string
 	fsys   fs.FS
@@ -70,14 +70,15 @@ type Workload struct {
 	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies
 }
 
-// Values are the values of a parameter. Each value makes a case.
+// Values are the values of a parameter. There is a case for each combination of the values of all
+// parameters.
 type Values struct {
 	Name   string
-	Values []int64 // empty: the parameter has a value only if the user gives one
+	Values []int64 // if it is empty, the parameter has a value only if the user gives one
 }
 
 // EventsParameter is the name of the parameter that limits how many events of its recordings a
-// workload replays. By default it replays all. A workload has this parameter if any of its
+// workload replays. Without a value, it replays all. A workload has this parameter if any of its
 // replay phases has no key "events".
 const EventsParameter = "events"
 
@@ -182,7 +183,7 @@ func (w *Workload) resolveAll(r *reader) {
 	}
 }
 
-// need adds features to Needs, each once.
+// need adds the features that w.Needs does not have yet.
 func (w *Workload) need(keys []string) {
 	for _, key := range keys {
 		w.Needs = distinct.Append(w.Needs, key)
@@ -335,7 +336,7 @@ func (w *Workload) optional() (names []string) {
 	return names
 }
 
-// at returns the values of every parameter at a scale, in order.
+// at returns the values of every parameter at a scale, in the order of the file.
 func (w *Workload) at(scale string) ([]Values, error) {
 	list := slices.Clone(w.Parameters)
 	switch scale {
@@ -375,7 +376,8 @@ func (w *Workload) at(scale string) ([]Values, error) {
 	return list, nil
 }
 
-// expand multiplies out the lists of values. The last parameter varies fastest.
+// expand returns every combination of the parameters' values at a scale. Lists in given replace the
+// values at that scale. The last parameter varies fastest.
 func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]int64, error) {
 	list, err := w.at(scale)
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// anonymous returns the SQL of a schema object without private values: it replaces texts and
-// numbers by others of the same length. It keeps names, types, options of virtual tables, JSON
-// paths, formats and modifiers of dates, and the numbers of computed expressions.
+// anonymous returns the SQL of a schema object without private values. It replaces texts by other
+// texts, blobs by zeros, large numbers by round ones, and comments by spaces. It keeps names,
+// types, options of virtual tables, JSON paths, formats and modifiers of dates, and the numbers of
+// computed expressions.
 func (s *schema) anonymous(o object) string {
 	list := sqltext.All(o.sql)
 	if o.kind == "table" && len(significant(o.sql)) > 1 && significant(o.sql)[1].Is("VIRTUAL") {
@@ -21,7 +22,7 @@ func (s *schema) anonymous(o object) string {
 	known, calls, names := s.known(o), callers(list), textNames(list)
 	t := s.table(o.table)
 	depth, where, generated, check := 0, o.kind != "table" && o.kind != "index", 0, 0
-	defaults := false // directly after DEFAULT
+	defaults := false // whether the token directly follows DEFAULT
 	for i := range list {
 		switch tok := &list[i]; {
 		case tok.Kind == sqltext.Space:
@@ -139,8 +140,8 @@ func textNames(list []token) map[int]bool {
 		case tok.Text == ")":
 			open = open[:max(0, len(open)-1)]
 		case tok.Kind != sqltext.Text:
-		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // IS DISTINCT FROM a value
-		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // a condition
+		case last.Is("FROM") && before > 0 && list[max(0, preceding(list, before))].Is("DISTINCT"): // after IS DISTINCT FROM, a text is a value
+		case last.Is("ON") && next.Kind == sqltext.Operator && next.Text != "(": // in a condition after ON, a text is a value
 		case last.Text == "." || next.Text == "." || last.Is("TABLE", "VIEW", "INDEX", "TRIGGER", "EXISTS", "AS", "ON", "OF", "INTO", "FROM", "JOIN", "UPDATE", "REFERENCES", "COLLATE", "CONSTRAINT"):
 			found[i] = true
 		case len(open) > 0 && open[len(open)-1] && (last.Text == "(" || last.Text == ","):
@@ -223,9 +224,9 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. Numbers from 1000 are
-// rounded to one digit, so that a bound divides the imitation's rows in about the same
-// proportion as the database's.
+// replacedNumber returns the replacement of a number of the schema. Numbers of 1000 or more are
+// rounded to one digit, so that a bound divides the imitation's rows in about the same proportion
+// as the database's.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

@@ -21,7 +21,7 @@ type check struct {
 	from, to  int // range of the constraint's tokens, with the comma before it
 }
 
-// checks returns the CHECK constraints of CREATE TABLE.
+// checks returns the CHECK constraints of a CREATE TABLE statement, given its tokens.
 func (t *table) checks(list []token) []check {
 	var found []check
 	for i := 0; i < len(list); i++ {
@@ -41,8 +41,8 @@ func (t *table) checks(list []token) []check {
 	return found
 }
 
-// withoutViolated removes the CHECK constraints that generated rows violate from CREATE TABLE,
-// and returns the remaining ones.
+// withoutViolated returns a CREATE TABLE statement without the CHECK constraints that generated
+// rows violate. It also returns the remaining constraints.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)
@@ -67,8 +67,8 @@ func (c *check) violate(why string) {
 	c.table.violated[c.number] = why
 }
 
-// violations finds CHECK constraints that rows violate, in a database that does not enforce
-// them. found reports whether any of them was not known before.
+// violations notes the CHECK constraints that rows of db violate. The database must not enforce
+// such constraints. found reports whether any of them was not known to be violated before.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {

@@ -24,8 +24,8 @@ type Comparison struct {
 	Queries []Compared
 
 	// Sizes lists the tables and indexes whose sizes differ most. If the size of the whole
-	// imitation is near the database's, Sizes omits tables and indexes whose sizes are near.
-	// Sizes is nil if the imitation has only a share of the rows.
+	// imitation is about that of the database, Sizes lists only tables and indexes whose sizes
+	// differ by more than a factor of 2. Sizes is nil if the imitation has only a part of the rows.
 	Sizes []Size
 }
 
@@ -48,7 +48,8 @@ type Compared struct {
 	renamed string // plan in the database, with the names that indexes have in the imitation
 }
 
-// SamePlan reports whether SQLite plans the query in the same way.
+// SamePlan reports whether SQLite's plan of the query is the same in the database and in the
+// imitation.
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
 // NearRows reports whether the query returns about as many rows on the imitation, within a
@@ -60,20 +61,22 @@ func (c *Compared) NearTime() bool {
 	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
 }
 
-// near reports whether two values are within a factor of 2, or differ by little.
+// near reports whether two values are within a factor of 2, or differ by at most the parameter
+// little.
 func near(x, y, little float64) bool { return max(x, y) <= 2*min(x, y) || math.Abs(x-y) <= little }
 
 // Near reports whether the plan is the same and the rows and the time are near.
 func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTime() }
 
-// NearSize is the largest share by which the size of an imitation may differ and still count as
-// near.
+// NearSize is the greatest difference between the sizes of an imitation and its database that still
+// counts as near, as a fraction of the database's size.
 const NearSize = 0.1
 
 // Compare loads the workload, at the full scale, into a database next to the copy, and runs its
-// queries on both. It also tries the triggers and the phases that insert. It leaves those that
-// fail out of the workload, whose YAML then changes. If the database is packed, as after VACUUM,
-// the workload gets a VACUUM, because that brings the imitation's size nearer to the database's.
+// queries on both. It also tries the triggers and the phases that insert. It leaves triggers and
+// phases that fail out of the workload, whose YAML then changes. If the database is packed, as
+// after VACUUM, the workload gets a VACUUM, because that brings the imitation's size nearer to the
+// database's.
 //
 // resolved is the workload's plan. keep is a path to which the imitation is copied, and must not
 // exist yet; "" means no copy.
@@ -175,9 +178,9 @@ func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared
 // mostSizes is the greatest length of [Comparison].Sizes.
 const mostSizes = 3
 
-// sizes returns the tables and indexes whose sizes differ most, the greatest difference first.
-// Each difference is more than a hundredth of the database. If whole is false, sizes omits
-// tables and indexes that are near.
+// sizes returns the tables and indexes whose sizes differ most, the greatest difference first. Each
+// difference is more than a hundredth of the database. If whole is false, sizes omits tables and
+// indexes whose sizes are within a factor of 2.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}
 	for i, of := range []*sql.DB{w.source.copy.DB(), db} {
@@ -210,8 +213,8 @@ func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, e
 
 func (s *Size) difference() int64 { return max(s.Bytes[0]-s.Bytes[1], s.Bytes[1]-s.Bytes[0]) }
 
-// Wanted returns the size that the imitation should have. That is the size of the database or,
-// if the workload has only a share of the rows, about that share of it.
+// Wanted returns the size that the imitation should have. That is the size of the database or, if
+// the workload has only a part of the rows, about the same part of it.
 func (w *Workload) Wanted() float64 {
 	if w.builder.share == 1 {
 		return float64(w.Bytes)

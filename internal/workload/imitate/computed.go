@@ -13,7 +13,7 @@ import (
 type part struct {
 	column    *column // nil if the part is computed
 	generated string  // name of the generated column; "" if the part is an expression
-	number    int     // number among the parts of the key, from 0
+	number    int     // index of the part in the key, from 0
 }
 
 // condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index: where with the
@@ -21,8 +21,8 @@ type part struct {
 // parameters. SQLite computes generated columns and expressions from the parameters in the same
 // way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
-	sql := [2]string{t.sql, t.sql} // the SQL of the table: the workload's, and the database's
-	var of [2]string               // of the index
+	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
+	var of [2]string               // the SQL of the index in the workload and in the database
 	if i := slices.IndexFunc(b.schema.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 {
 		o := b.schema.objects[i]
 		of = [2]string{o.sql, o.sql}
@@ -70,12 +70,12 @@ func (b *builder) condition(t *table, x *index) (where, original string, args []
 type computed struct {
 	b      *builder
 	t      *table
-	sql    string // CREATE TABLE
+	sql    string // the table's CREATE TABLE statement
 	args   []arg
 	nested int
 }
 
-// of returns an expression with parameters.
+// of returns an expression, given its tokens, with parameters in place of columns.
 func (c *computed) of(list []token) (string, error) {
 	if c.nested++; c.nested > 20 {
 		return "", fmt.Errorf("its key is computed in more than 20 steps")
@@ -87,7 +87,7 @@ func (c *computed) of(list []token) (string, error) {
 			continue
 		}
 		if next := following(list, i); next < len(list) && list[next].Text == "(" {
-			continue // a function
+			continue // the name of a function
 		}
 		if last := preceding(list, i); last >= 0 && list[last].Is("AS", "COLLATE") {
 			continue
@@ -150,7 +150,8 @@ func (c *computed) expression(name string) []token {
 	return nil
 }
 
-// keyExpression returns an expression of CREATE INDEX, without its collation and order.
+// keyExpression returns the part of a key with the given number, from 0, in a CREATE INDEX
+// statement. It leaves out the part's collation and order.
 func keyExpression(sql string, number int) []token {
 	list := sqltext.All(sql)
 	open := slices.IndexFunc(list, func(t token) bool { return t.Text == "(" })

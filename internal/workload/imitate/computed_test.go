@@ -10,8 +10,8 @@ import (
 )
 
 // TestComputedKeys checks that rows are read by indexes of generated columns and of expressions,
-// and that there are as many as in the database. If an index cannot be used, the reason must be
-// given.
+// and that queries return about as many rows as in the database. If an index cannot be used, the
+// reason must be given.
 func TestComputedKeys(t *testing.T) {
 	path := create(t, "computed", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -23,7 +23,7 @@ type generated struct {
 	name   string
 	kind   string
 	value  string
-	also   []string // further keys
+	also   []string // further keys with their values, such as "skew: 1.1"
 	nulls  int64    // number of NULLs in 1000 rows
 	hidden bool
 }
@@ -43,7 +43,7 @@ func (g generated) String() string {
 }
 
 // add adds a column. If another column has its name, add chooses a new name. It returns the
-// name.
+// column's name.
 func (d *dataSet) add(g generated) string {
 	name := g.name
 	for i := 2; slices.ContainsFunc(d.columns, func(c generated) bool { return strings.EqualFold(c.name, g.name) }); i++ {
@@ -53,7 +53,8 @@ func (d *dataSet) add(g generated) string {
 	return g.name
 }
 
-// help adds a hidden column for the column c. The column's name has the given suffix.
+// help adds a hidden column for the column c, and returns its name. The name is that of c with the
+// given suffix. It is changed if a column in avoid has this name.
 func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) string {
 	g.name, g.hidden = identifierOf(c.name)+"_"+suffix, true
 	for slices.ContainsFunc(avoid, func(c *column) bool { return strings.EqualFold(c.name, g.name) }) {
@@ -62,7 +63,8 @@ func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) s
 	return d.add(g)
 }
 
-// identifierOf returns a name of letters, digits and _.
+// identifierOf returns a name in which "_" replaces all characters except ASCII letters, digits and
+// "_". If the first character is a digit, "_" precedes it.
 func identifierOf(name string) string {
 	var b strings.Builder
 	for _, c := range name {
@@ -109,7 +111,7 @@ func parentsFirst(tables []*table) []*table {
 	return list
 }
 
-// load adds the data set of a table.
+// load adds the data set with the rows of a table, and returns its name.
 func (b *builder) load(t *table) string {
 	d := &dataSet{name: t.set, table: t.name, count: "$" + t.set}
 	b.fill(d, t, false)
@@ -127,8 +129,8 @@ func (b *builder) fill(d *dataSet, t *table, more bool) {
 	}
 }
 
-// boxes makes the rows of an R-tree. The rows are points, because in a box the upper bound must
-// not be less than the lower bound.
+// boxes adds the columns of an R-tree's rows to a data set. The rows are points, because in a box
+// the upper bound must not be less than the lower bound.
 func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	b.note("table %s: its boxes are points", t.name)
 	points := b.dictionaries["points "+t.name]
@@ -195,7 +197,8 @@ func (b *builder) unfit(t *table) string {
 	if !found {
 		return ""
 	}
-	// Two tables may fill each other. Then only the first of them has a phase.
+	// Two tables may have triggers that insert into each other's table. Then a phase inserts only
+	// into the first of them.
 	other := b.schema.table(trigger.table)
 	if back, mutual := b.filled(other); mutual && strings.EqualFold(back.table, t.name) && slices.Index(b.schema.tables, t) < slices.Index(b.schema.tables, other) {
 		return ""

@@ -45,7 +45,7 @@ const (
 	maxMembers = 40 // members of an object
 	maxItems   = 4  // items of an array; further items become one text
 	maxNested  = 4
-	rareMember = 0.01 // members that a smaller share of the objects has are not imitated
+	rareMember = 0.01 // fraction of the objects; members that fewer objects have are not imitated
 )
 
 // add counts a text if it is a JSON object or array.
@@ -59,7 +59,7 @@ func (s *documentStats) add(text string) {
 		return
 	}
 	s.buffer.Reset()
-	_ = json.Compact(&s.buffer, []byte(text)) // it is valid
+	_ = json.Compact(&s.buffer, []byte(text)) // cannot fail, because the text is valid JSON
 	s.blank += int64(len(text) - s.buffer.Len())
 	d := json.NewDecoder(&s.buffer)
 	d.UseNumber()
@@ -112,7 +112,7 @@ func (m *member) add(v any, depth int) {
 	case string:
 		st.add(v)
 	case []any:
-		text, _ := json.Marshal(v) // it was JSON
+		text, _ := json.Marshal(v) // cannot fail, because the value was read from JSON
 		m.addItems(v, depth)
 		m.arrays.number(int64(len(text)))
 	case map[string]any:
@@ -130,7 +130,7 @@ func (m *member) addItems(list []any, depth int) {
 	}
 	for i, item := range m.items {
 		if i < len(list) {
-			text, _ := json.Marshal(list[i]) // it was JSON
+			text, _ := json.Marshal(list[i]) // cannot fail, because the value was read from JSON
 			item.bytes += int64(len(text))
 			item.add(list[i], depth)
 		}
@@ -143,7 +143,8 @@ func (m *member) addItems(list []any, depth int) {
 // scalars returns how many of the values are neither objects, arrays nor null.
 func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.nulls }
 
-// document makes JSON: an object with the members that the column's objects have, or an array.
+// document returns the generator of a column of JSON: objects with the members that the column's
+// objects have, or arrays.
 func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
 	st := c.stats.document
 	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ",", present: 1}
@@ -179,12 +180,14 @@ type documentWriter struct {
 
 	colon, comma string
 
-	// present is the share of the database's documents that have the object or array being
-	// written. The imitation always has it, so in the other documents its values are NULL.
+	// present is the fraction of the database's documents that have the object or array being
+	// written. In the imitation every document has it. Where the database's documents lack it, its
+	// values are NULL in the imitation.
 	present float64
 }
 
-// object appends the format of an object. name begins the names of the hidden columns.
+// object appends the format of an object. The names of the hidden columns begin with the parameter
+// name.
 func (w *documentWriter) object(name string, o *objectStats) {
 	w.format += "{"
 	begin := len(w.format)
@@ -239,20 +242,21 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 }
 
 // within notes that the values written next are in the member m, which n documents have. The
-// returned function ends that.
+// returned function must be called after the last of these values.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
 	return func() { w.present = before }
 }
 
-// nulls returns the share of the documents, in thousandths, that lack a member's value. n
-// documents have the value.
+// nulls returns how many of 1000 documents lack a member's value. In the database, n documents have
+// it.
 func (w *documentWriter) nulls(st *columnStats, n int64) int64 {
 	return int64(math.Round(1000 * (1 - w.present*float64(n)/float64(st.rows))))
 }
 
-// bools returns the words of JSON for a member that is true, false or missing.
+// bools returns a generator of the words true, false and null, for a member that is true, false or
+// missing.
 func (w *documentWriter) bools(m *member) generated {
 	st := &m.column.stats
 	var parts []string
@@ -267,8 +271,8 @@ func (w *documentWriter) bools(m *member) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// scalar appends a member that is a text or a number. If its values have several types, only
-// the most frequent type is imitated.
+// scalar appends the format of a member that is a text or a number. If its values have several
+// types, only the most frequent type is imitated.
 func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g generated)) {
 	st := &c.stats
 	class := slices.MaxFunc(st.present(), func(x, y int) int { return cmp.Compare(st.class[x].n, st.class[y].n) })
@@ -303,7 +307,7 @@ func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 				continue
 			}
 			path := t.Unquoted()
-			if !strings.HasPrefix(path, "$") { // the right side of ->
+			if !strings.HasPrefix(path, "$") { // a key on the right side of ->
 				keys[path] = true
 				continue
 			}

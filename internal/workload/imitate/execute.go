@@ -35,7 +35,8 @@ func (q *Query) sampled() [][]any {
 	return list
 }
 
-// values returns parameters of a query from the rows of the data set that reads names.
+// values returns parameters of a query from the rows of the data set whose name is the parameter
+// reads.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	var columns []string
 	for _, a := range q.args {
@@ -94,7 +95,7 @@ func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any
 	return strings.Join(parts, "; "), float64(rows) / math.Max(1, float64(done)), err
 }
 
-// timed is about how long a query is timed on each side.
+// timed is about how long a query is timed in each of the two databases.
 const timed = 500 * time.Millisecond
 
 // time returns the median execution time of a query on each of two databases, which take turns.
@@ -113,7 +114,7 @@ func (q *Query) time(ctx context.Context, dbs [2]*sql.DB, texts [2]string, value
 	named := make([]any, len(q.args))
 	for k := 0; k < min(len(values[0]), len(values[1])) && (k < 3 || all[0] < timed && all[1] < timed); k++ {
 		for turn := range statements {
-			i := (turn + k) % 2 // the first of a turn may take longer
+			i := (turn + k) % 2 // the databases take turns to be first, because the first execution may take longer
 			for j, a := range q.args {
 				named[j] = sql.Named(a.name, values[i][k][j])
 			}

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// intervals is how many intervals of equal weight describe a distribution.
+// intervals is the number of intervals, of equal probability, that describe a distribution.
 const intervals = 16
 
 // column adds the generator of a column to the data set of table t. If more is true, its rows
@@ -52,7 +52,8 @@ func share(part, of int64) int64 {
 	return int64(math.Round(1000 * float64(part) / float64(of)))
 }
 
-// mixed makes a column with values of several classes. Each class has a hidden column.
+// mixed adds a column with values of several classes, such as integers and texts. Each class has a
+// hidden column.
 func (b *builder) mixed(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	left := st.rows
@@ -66,13 +67,13 @@ func (b *builder) mixed(d *dataSet, t *table, c *column, more bool) {
 	d.add(generated{name: c.name, kind: "coalesce", value: "[" + strings.Join(of, ", ") + "]"})
 }
 
-// class returns the generator of a column's values of one class.
+// class returns the generator of those values of a column that have the given class, such as ints.
 func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) generated {
 	st := &c.stats
 	s := &st.class[class]
 	several := len(st.present()) > 1
 	if class == reals && !s.fraction && c.affinity == "REAL" {
-		class = ints // SQLite stores them as integers, too
+		class = ints // SQLite, too, stores whole numbers in a REAL column as integers
 	}
 	switch class {
 	case ints:
@@ -88,7 +89,8 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 	return generated{kind: "blob", value: lengths(s)}
 }
 
-// fromFew makes a column whose values occur several times: they are picked from a data set.
+// fromFew returns the generator of a column whose values occur several times. They are picked from
+// a data set with one column, whose generator is g.
 func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) generated {
 	key := fmt.Sprintf("%p", s)
 	if b.dictionaries[key] == "" {
@@ -109,7 +111,7 @@ func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
 }
 
-// call gives a value of the column a name in the workload.
+// call notes that the workload has the parameter name in place of a value of the column.
 func (c *column) call(value, name string) {
 	if c.names == nil {
 		c.names = map[string]string{}
@@ -117,7 +119,7 @@ func (c *column) call(value, name string) {
 	c.names[value] = name
 }
 
-// list writes bounds as YAML. If all bounds are equal, it writes the bound twice.
+// list returns bounds as a YAML list. If all bounds are equal, the list has the bound twice.
 func list[T int64 | float64](bounds []T) string {
 	if bounds[0] == bounds[len(bounds)-1] {
 		bounds = []T{bounds[0], bounds[0]}

@@ -11,8 +11,8 @@ import (
 
 // Options say how a workload is made from a database.
 type Options struct {
-	// Share is the share of the rows that the workload has; 1 is all rows. Tables with fewer
-	// than 1000 rows keep all.
+	// Share is the fraction of the rows that the workload has, such as 0.1; 1 is all rows. Tables
+	// with fewer than 1000 rows keep all.
 	Share float64
 
 	// KeepValues keeps values of the database. These are the texts and numbers of columns with
@@ -110,7 +110,8 @@ func From(ctx context.Context, source *Source, o Options) (*Workload, error) {
 	return w, w.tryQuick(ctx)
 }
 
-// write writes the workload's file.
+// write recreates w.YAML, w.Tables, w.Queries and w.Notes from everything that is known about the
+// database so far.
 func (w *Workload) write(ctx context.Context) error {
 	b := w.builder
 	b.sets, b.notes, b.checks = nil, nil, nil
@@ -169,7 +170,7 @@ func (b *builder) note(format string, args ...any) {
 	}
 }
 
-// nameOf returns the name of the workload of a file.
+// nameOf returns the name of a workload that imitates the given file.
 func nameOf(file string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

@@ -22,11 +22,11 @@ import (
 
 var large = flag.Int("large", 4, "megabytes of the database of events, such as 1000")
 
-// database is one of several databases of different kinds.
+// database describes a database that is imitated.
 type database struct {
 	name string
 	make func(t *testing.T, db *sql.DB)
-	has  []string // in the workload
+	has  []string // texts that the workload must contain
 }
 
 var databases = []database{
@@ -71,7 +71,7 @@ func TestImitations(t *testing.T) {
 	}
 }
 
-// imitateFile makes a workload from a file, and compares them.
+// imitateFile makes a workload from a database file, and compares the imitation with the database.
 func imitateFile(t *testing.T, path string, o imitate.Options) (*imitate.Workload, *imitate.Comparison) {
 	t.Helper()
 	source, err := imitate.Open(t.Context(), path, t.TempDir())
@@ -198,7 +198,7 @@ func open(t *testing.T, path string) *sql.DB {
 	return db
 }
 
-// create makes a database in a file.
+// create creates a database in a file, fills it with the function build, and returns its path.
 func create(t *testing.T, name string, build func(*testing.T, *sql.DB)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name+".db")
@@ -258,7 +258,7 @@ func (s *lockedSource) Uint64() uint64 {
 	return s.source.Uint64()
 }
 
-// name returns a word that looks like a person's name.
+// name returns a word of n parts that looks like a person's name.
 func name(n int) string {
 	const parts = "Mar Jon Lis Ber Kat Tho Ann Pet Sus Wol Han Ing"
 	var b strings.Builder
@@ -540,7 +540,8 @@ func TestForeignCheck(t *testing.T) {
 	load(t, w, 1)
 }
 
-// load loads the rows of a workload, and the rows that it inserts later, with its triggers.
+// load runs all scripts and insert phases of a workload in a new database. The seed determines the
+// generated rows.
 func load(t *testing.T, w *imitate.Workload, seed uint64) *sql.DB {
 	t.Helper()
 	parsed, err := workload.Parse("mine.yaml", []byte(w.YAML), nil)
@@ -706,8 +707,8 @@ func TestKeepValues(t *testing.T) {
 	}
 }
 
-// TestShare checks that a share of the rows makes a database of about that share of the size,
-// and that short lists keep all rows.
+// TestShare checks that an imitation with a quarter of the rows has about a quarter of the size,
+// and that small tables keep all rows.
 func TestShare(t *testing.T) {
 	path := create(t, "shop", makeShop)
 	w, c := imitateFile(t, path, imitate.Options{Share: 0.25})
@@ -722,7 +723,7 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestAgain checks that the same database makes the same workload.
+// TestAgain checks that two workloads that are made from the same database are equal.
 func TestAgain(t *testing.T) {
 	path := create(t, "events", makeEvents)
 	first, _ := imitateFile(t, path, imitate.Options{})

@@ -58,8 +58,9 @@ func (w *Workload) tryQuick(ctx context.Context) error {
 }
 
 // tryInserts removes the triggers and insert phases that fail from the workload, and writes it
-// again. It tries them in the database of l, which has the imitation at a scale. The database is
-// left unchanged. If checked is true, the workload has all constraints of the database.
+// again. It tries them in the database of l, which contains the imitation at the given scale. The
+// database is left unchanged. If checked is true, the database has only CHECK constraints that the
+// workload has, too, and they are enforced.
 func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, checked bool) error {
 	// The database was loaded without a journal, but rolling back needs one.
 	if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = memory"); err != nil {
@@ -98,7 +99,7 @@ func (w *Workload) tryInserts(ctx context.Context, l *loader, scale string, chec
 	}
 }
 
-// timedInserts ranges over the data sets of the timed insert phases.
+// timedInserts returns an iterator over the timed insert phases and their data sets.
 func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 	return func(yield func(*plan.Phase, *plan.DataSet) bool) {
 		for i := range l.plan.Phases {
@@ -115,15 +116,15 @@ func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 	}
 }
 
-// firstFailure runs the plan's insert phases one after another until one fails, and rolls them
-// back. It returns the failed phase's table and the reason.
+// firstFailure runs the plan's timed insert phases one after another until one fails, and rolls
+// them all back. It returns the failed phase's table and the reason.
 func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
 		return "", nil, err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // RAISE(ROLLBACK) has already rolled back
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // after a failure, RAISE(ROLLBACK) may have rolled back already
 			err = errors.Join(err, back)
 		}
 	}()

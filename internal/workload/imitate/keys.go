@@ -15,8 +15,8 @@ func (b *builder) pickable(c *column) bool {
 	if f.parent.rows == 0 || len(to.stats.present()) != 1 {
 		return false
 	}
-	// A key may refer to its own table through other tables. Its values cannot be made from
-	// themselves.
+	// A key may refer to its own table through other tables. Then its values cannot be picked,
+	// because they would be made from themselves.
 	for at, n := to, 0; at.foreign != nil && !at.rowid; n++ {
 		if n > 10 || at == c {
 			return false
@@ -37,7 +37,7 @@ func (c *column) of(set string) string {
 	return yamlText(set + "." + c.name)
 }
 
-// reference makes the generator of a column of a foreign key.
+// reference returns the generator of a column of a foreign key.
 func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generated {
 	f := c.foreign
 	st := &c.stats
@@ -87,9 +87,10 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	return g
 }
 
-// part makes a column of a unique index of several columns. Its values are picked from another
-// data set, in which no two rows are equal. In that data set, the first columns are constant for
-// runs of rows, as long as in the original, and the last column counts.
+// part returns the generator of a column of t.composite, a unique index of several columns. The
+// column's values are picked from another data set, in which no two rows are equal. In that data
+// set, consecutive rows are equal in all columns but the last, about as many rows as in the
+// original. The last column has a different value in each of these rows.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -118,8 +119,9 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
 }
 
-// parts returns the columns of the unique index that rows must satisfy. It also returns the last
-// column of each other unique index that otherwise has the same columns.
+// parts returns the columns of t.composite, the unique index that generated rows satisfy. It then
+// returns t.siblings: the last columns of those unique indexes that differ from t.composite only in
+// that column.
 func (t *table) parts() []*column {
 	if t.composite == nil {
 		return nil
@@ -127,7 +129,7 @@ func (t *table) parts() []*column {
 	return slices.Concat(t.composite.columns, t.siblings)
 }
 
-// keys returns the name of the data set with the combinations of values of a unique index.
+// keys returns the name of the data set with the combinations of values of t.composite.
 func (b *builder) keys(t *table) string {
 	if name := b.dictionaries["keys "+t.name]; name != "" {
 		return name
@@ -146,8 +148,8 @@ func (b *builder) keys(t *table) string {
 	return d.name
 }
 
-// domain returns the column, as set.column, whose values are the possible values of part j of a
-// unique index. If more is true, no loaded row has these values.
+// domain returns the column, as set.column, whose values are the possible values of column j of
+// t.parts. If more is true, no loaded row has these values.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]

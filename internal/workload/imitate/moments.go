@@ -50,7 +50,7 @@ func momentOf(text string) (m moment, ok bool) {
 	return m, false
 }
 
-// String writes a moment, with zeros for the fraction.
+// String returns the text of the moment, with zeros for the fraction.
 func (m moment) String() string {
 	text := time.UnixMilli(m.at).UTC().Format(time.DateOnly + " " + time.TimeOnly)
 	if m.clock == "" {
@@ -70,7 +70,8 @@ func (m moment) month() moment {
 	return m
 }
 
-// momentStats has statistics of texts as long as all of them are moments of one form.
+// momentStats has statistics of a column's texts. It ignores all texts after the first that is not
+// a moment of the same form as the texts before.
 type momentStats struct {
 	form moment // form of the texts: clock and zone are the same in all texts, fraction is the longest; the time has no meaning
 	classStats
@@ -99,10 +100,11 @@ func (s *momentStats) unit() int64 {
 	return second
 }
 
-// isMoments reports whether the texts of a column are moments of one form.
+// isMoments reports whether all texts of a column are moments of the same form.
 func (s *columnStats) isMoments() bool { return s.moments.n > 0 && s.moments.n == s.class[texts].n }
 
-// moments makes times in the form of the column's texts.
+// moments returns the generator of a column whose texts are moments of one form. It generates times
+// in this form.
 func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) generated {
 	st := &c.stats
 	m, s := &st.moments, &st.class[texts]
@@ -150,8 +152,8 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 	return generated{kind: "format", value: yamlText(format + s.form.zone), also: []string{"of: [" + of + "]"}}
 }
 
-// anonymousMoments returns times with about the same range and distribution. They are rounded,
-// or moved if they are too near each other for rounding.
+// anonymousMoments returns times with about the same range and distribution as those in list. They
+// are rounded, or moved if they are too near each other for rounding.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {

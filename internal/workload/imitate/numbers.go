@@ -53,8 +53,8 @@ func (b *builder) integers(d *dataSet, t *table, c *column, s *classStats, sever
 	return g
 }
 
-// fewInts returns a generator with the share of each value of a column that has few distinct
-// values.
+// fewInts returns the generator of a column that has few distinct integers. Each of them, or the
+// integer that replaces it, is as frequent as in the database.
 func (b *builder) fewInts(c *column) generated {
 	var values []int64
 	for v := range c.stats.few {
@@ -99,8 +99,8 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 	return g
 }
 
-// anonymousInts returns integers with about the same range and distribution. Large numbers are
-// rounded. If they are too near each other for rounding, all numbers are moved instead.
+// anonymousInts returns integers with about the same range and distribution as those in list. Large
+// numbers are rounded. If they are too near each other for rounding, all numbers are moved instead.
 func (b *builder) anonymousInts(list []int64) []int64 {
 	list = slices.Clone(list)
 	low, high := list[0], list[len(list)-1]
@@ -133,7 +133,8 @@ func (b *builder) anonymousInts(list []int64) []int64 {
 	return list
 }
 
-// anonymousReals returns numbers with about the same range and distribution, rounded.
+// anonymousReals returns rounded numbers with about the same range and distribution as those in
+// list.
 func anonymousReals(list []float64) []float64 {
 	list = slices.Clone(list)
 	spread := list[len(list)-1] - list[0]

@@ -50,7 +50,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 		}
 		if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
 			x := &index{unique: true, whole: true, parts: []part{{column: t.columns[i]}}}
-			if q, err := b.read(t, x); err == nil { // its values are integers
+			if q, err := b.read(t, x); err == nil { // there is no error, because the values of a rowid are integers
 				add(q, t.name+" by "+x.key())
 			}
 		}
@@ -92,7 +92,7 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 	return list
 }
 
-// phaseName makes a name of a phase.
+// phaseName changes a text so that it can be the name of a phase.
 func phaseName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("./\n\t\r", r) {
@@ -144,8 +144,8 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	if x.partial != "" {
 		anonymous := x.partial
 		if !b.keep {
-			// The condition is treated like a view, because an index would be treated in the same
-			// way.
+			// The condition is passed as a view, because the method anonymous treats a view like
+			// the condition of an index.
 			o := object{kind: "view", table: t.name, sql: x.partial}
 			anonymous = b.schema.anonymous(o)
 		}
@@ -251,7 +251,7 @@ func (t *table) selected(alias string) (expressions, types []string) {
 	return expressions, types
 }
 
-// typeOf returns the type that a column of a result has.
+// typeOf returns the type, in the workload language, of the column in a query's result.
 func (c *column) typeOf() string {
 	name := "int"
 	if present := c.stats.present(); len(present) > 0 {

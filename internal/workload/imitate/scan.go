@@ -21,8 +21,9 @@ const (
 	classes
 )
 
-// If a column has at most fewest distinct values, each of them keeps its share of the rows,
-// unless one of them is a text of more than longest bytes.
+// fewest and longest limit which columns have few values: those with at most fewest distinct
+// values, none of which is a text of more than longest bytes. The imitation has each value of such
+// a column, or its replacement, as often as the database.
 const (
 	fewest  = 30
 	longest = 100
@@ -35,9 +36,9 @@ const probes = 200
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
-	few         map[any]int64 // how often each integer or text occurs; nil if there are more than fewest distinct values, or values of other classes
+	few         map[any]int64 // how often each integer or text occurs; nil if there are more distinct values than the constant fewest, or values of other classes
 	pairs, up   int64         // number of pairs of neighboring rows, and number of those pairs that do not descend
-	same        int64         // pairs of neighboring rows with equal values
+	same        int64         // number of pairs of neighboring rows with equal values
 	last        any
 	words       *wordStats
 	moments     momentStats

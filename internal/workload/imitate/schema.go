@@ -31,22 +31,22 @@ type table struct {
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
 	composite *index         // the unique index of several columns that generated rows satisfy
-	siblings  []*column      // the last columns of other unique indexes that otherwise have the same columns
-	violated  map[int]string // why the workload lacks a CHECK constraint, by its number
+	siblings  []*column      // the last columns of unique indexes that differ from composite only in the last column
+	violated  map[int]string // reason why the workload lacks a CHECK constraint, by the constraint's number
 	packed    bool           // the table's pages are full, as after insertion in the order of the key
 }
 
-// column is a column that is inserted.
+// column is a column of a table that is neither generated nor hidden.
 type column struct {
 	name     string
 	declared string // the type, in upper case
 	affinity string
 	notNull  bool
-	key      int // place of the column in the primary key, from 1, or 0
+	key      int // position of the column in the primary key, from 1; 0 if it is not part of the key
 	rowid    bool
-	unique   bool     // the schema ensures that no two rows have the same value
+	unique   bool     // no two rows of the imitation may have the same value
 	foreign  *foreign // the foreign key that the column is part of, or nil
-	prose    bool     // the words of the column are indexed
+	prose    bool     // a full-text index has the words of the column
 	stats    columnStats
 	names    map[string]string // if the column has few values, their replacements in the workload
 }
@@ -61,9 +61,9 @@ type index struct {
 	whole   bool // the index has no expressions
 	parts   []part
 	groups  []distinct // distinct values of the first column, of the first two columns, …
-	changes []int64    // how often each of groups differs from the row before
+	changes []int64    // for each of groups, the number of rows in which it differs from the row before
 	last    []uint64   // the hashes of groups for the row before
-	sibling bool       // rows that satisfy the table's composite also satisfy this index
+	sibling bool       // generated rows satisfy this index, because they satisfy the table's index composite
 	loose   string     // why the workload has the index without UNIQUE, or ""
 }
 
@@ -153,7 +153,7 @@ func all(ctx context.Context, db *sql.DB, query string, args, dest []any, row fu
 	return rows.Err()
 }
 
-// readSchema reads the schema of a database, not its rows.
+// readSchema reads the schema of a database, but not its rows.
 func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 	s := &schema{literals: map[string]string{}}
 	var o object
@@ -265,7 +265,7 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// options reads the option content of a full-text index.
+// options reads the option "content" of a full-text index.
 func (t *table) options(tokens []token) {
 	for i := range tokens {
 		if tokens[i].Is("content") && i+2 < len(tokens) && tokens[i+1].Text == "=" {
@@ -352,7 +352,8 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 // indexes, they satisfy one whose origin comes first.
 var origins = []string{"pk", "u", "c"}
 
-// compose chooses the unique index of several columns that generated rows satisfy.
+// compose sets t.composite, the unique index of several columns that generated rows satisfy, and
+// t.siblings.
 func (t *table) compose() {
 	byOrigin := slices.Clone(t.indexes) // the primary key first, then constraints
 	slices.SortStableFunc(byOrigin, func(x, y *index) int {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// loosen finds the unique indexes that generated rows would violate.
+// loosen sets the field loose of all unique indexes that generated rows would violate.
 func (b *builder) loosen(tables []*table) {
 	for _, t := range tables {
 		for _, x := range t.indexes {
@@ -66,7 +66,7 @@ func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string)
 		var checks []check
 		if o.kind == "table" && t.virtual == "" {
 			if text, checks = b.withoutViolated(t, text); len(checks) > 0 {
-				// A statement may use the application's own functions.
+				// The constraints may use functions that only the application defines.
 				if _, err := db.ExecContext(ctx, "EXPLAIN "+text); err != nil {
 					for _, c := range checks {
 						c.violate(fmt.Sprintf("SQLite does not compile those of this table: %v", err))
@@ -122,8 +122,8 @@ func (b *builder) index(o object) *index {
 	return t.indexes[i]
 }
 
-// loosened returns SQL of the schema without the UNIQUE constraints that generated rows would
-// violate. For each key that a table thereby loses, it also returns a CREATE INDEX.
+// loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows
+// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {
@@ -160,7 +160,8 @@ func columnNames(columns []*column) string {
 	return strings.Join(names, ", ")
 }
 
-// withoutKey removes the constraint UNIQUE of several columns from CREATE TABLE.
+// withoutKey removes the constraint UNIQUE of the given columns from the tokens of a CREATE TABLE
+// statement. The result is false if there is no such constraint.
 func withoutKey(list []token, columns []*column) ([]token, bool) {
 	for i := range list {
 		if !list[i].Is("UNIQUE") {

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// sampleSize is how many values a sample has.
+// sampleSize is the greatest number of values in a sample.
 const sampleSize = 4096
 
 // reservoir is a uniform sample of values (J. Vitter: Random sampling with a reservoir,
@@ -27,7 +27,7 @@ func (r *reservoir[T]) add(v T, size int) {
 // slot returns where to put the next value, or nil if it is not part of the sample.
 func (r *reservoir[T]) slot(size int) *T {
 	if r.random == nil {
-		r.random = rand.New(rand.NewPCG(1, 2)) // the same file makes the same workload
+		r.random = rand.New(rand.NewPCG(1, 2)) // a constant seed, so that the same database always results in the same workload
 	}
 	r.seen++
 	if len(r.sample) < size {
@@ -44,8 +44,8 @@ func (r *reservoir[T]) slot(size int) *T {
 // most is the largest number of distinct values that are counted one by one.
 const most = 4096
 
-// distinct counts the distinct values of a column, and measures how unequal their frequencies
-// are. If there are more than most values, it estimates both to about 2 %: the number by
+// distinct counts the distinct values of a column, and measures how unequal their frequencies are.
+// If there are more values than the constant most, it estimates both to about 2 %: the number by
 // HyperLogLog (P. Flajolet and others, AofA 2007), and the sum of the squared frequencies by a
 // count sketch (M. Charikar and others, ICALP 2002).
 type distinct struct {
@@ -79,7 +79,8 @@ func (d *distinct) estimate(hash uint64, n int64) {
 	d.squares[other>>51] += n * (int64(other&1)*2 - 1)
 }
 
-// values returns the number of distinct values. If there are more than most, it is an estimate.
+// values returns the number of distinct values. If it is greater than the constant most, it is an
+// estimate.
 func (d *distinct) values() int64 {
 	if d.n == 0 || d.counts != nil {
 		return int64(len(d.counts))
@@ -117,9 +118,8 @@ func (d *distinct) repeats() float64 {
 	return max(0, (sum-float64(d.n))/float64(d.n)/float64(d.n-1))
 }
 
-// repeated reports whether values occur several times. Either there are fewer than half as many
-// distinct values as rows, or each row shares its value with more than half of another row on
-// average.
+// repeated reports whether values occur several times. They do if there are fewer than half as many
+// distinct values as rows, or if on average more than 0.5 other rows have the same value as a row.
 func (d *distinct) repeated() bool {
 	return d.values() < d.n/2 || d.repeats()*float64(d.n) > 0.5
 }

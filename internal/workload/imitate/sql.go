@@ -55,7 +55,8 @@ func beginning(list []token, at int) (begin, comma int) {
 	return begin, begin
 }
 
-// cutWhere cuts CREATE INDEX before the WHERE of a partial index.
+// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE,
+// before is the whole text.
 func cutWhere(text string) (before, condition string, found bool) {
 	list := sqltext.All(text)
 	depth := 0

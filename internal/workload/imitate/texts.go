@@ -33,8 +33,8 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 	return g
 }
 
-// fewTexts returns a generator with the share of each text of a column that has few distinct
-// texts.
+// fewTexts returns the generator of a column that has few distinct texts. Each of them, or the text
+// that replaces it, is as frequent as in the database.
 func (b *builder) fewTexts(c *column) generated {
 	var values []string
 	for v := range c.stats.few {
@@ -67,8 +67,8 @@ func (b *builder) fewTexts(c *column) generated {
 	return generated{kind: "choice", value: "{" + strings.Join(parts, ", ") + "}"}
 }
 
-// uniqueText makes texts of about the right length, no two of which are equal. Numbers begin
-// with a letter, so that SQLite does not convert them.
+// uniqueText returns the generator of texts of about the right length, no two of which are equal.
+// Each text contains a number, but begins with a letter, so that SQLite does not convert it.
 func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
 	width := int64(len(strconv.FormatInt(t.rows, 10)))
 	ascending := c.stats.ascends() && (!t.noRowid || c.key == 0 || t.packed)
@@ -77,7 +77,7 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 		first = "$" + t.set
 	}
 	number := generated{kind: "serial", value: first}
-	const prefix = 3 // letters in front of the number, which put the texts in random order
+	const prefix = 3 // least number of letters in front of the number that put the texts in random order
 	if !ascending && s.low >= width+prefix {
 		n := d.help(c, "n", number, t.columns)
 		pad := d.help(c, "pad", generated{kind: "text", value: lessLengths(s, width)}, t.columns)
@@ -91,7 +91,8 @@ func (b *builder) uniqueText(d *dataSet, t *table, c *column, s *classStats, mor
 	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
 }
 
-// ascendingText makes texts that ascend from row to row. Several rows have the same text.
+// ascendingText returns the generator of texts that ascend from row to row. Several rows have the
+// same text.
 func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) generated {
 	values := s.distinct.values()
 	width := int64(len(strconv.FormatInt(values, 10)))
@@ -100,7 +101,7 @@ func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) 
 	return generated{kind: "format", value: yamlText(fmt.Sprintf("k%%0%dd%%s", width)), also: []string{"of: [" + n + ", " + pad + "]"}}
 }
 
-// prose makes texts of words.
+// prose returns the generator of texts that consist of words.
 func (b *builder) prose(c *column) generated {
 	w := c.stats.words
 	set := b.vocabulary(c)
@@ -111,7 +112,7 @@ func (b *builder) prose(c *column) generated {
 	return g
 }
 
-// vocabulary returns the data set with the words of a column.
+// vocabulary returns the name of the data set with the words of a column.
 func (b *builder) vocabulary(c *column) string {
 	if b.vocabularies[c] == "" {
 		w := c.stats.words
@@ -122,7 +123,8 @@ func (b *builder) vocabulary(c *column) string {
 	return b.vocabularies[c]
 }
 
-// lengths returns, as YAML, a distribution of lengths of texts or blobs with the right mean.
+// lengths returns, as YAML, a distribution of lengths of texts or blobs. It has the mean of the
+// lengths in the database.
 func lengths(s *classStats) string { return lessLengths(s, 0) }
 
 // lessLengths returns lengths as the function lengths does, with each length reduced by the

@@ -15,9 +15,9 @@ import (
 // triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers finds triggers that fail for generated rows, such as a trigger that looks for a
-// value of the application. found reports whether there are any. The loader's database has the
-// imitation, and is left unchanged.
+// triggers notes in b the triggers that fail for generated rows, for example because they accept
+// only values that the application writes. found reports whether there are any. The loader's
+// database must already contain the imitated tables; it is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -40,7 +40,7 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 				b.fails(own[i], err)
 			}
 		}
-		if len(b.failing) == failing { // a rollback by RAISE(ROLLBACK) or by the interruption has already happened
+		if len(b.failing) == failing { // none of the triggers fails without the others
 			for _, o := range own {
 				b.fails(o, together)
 			}
@@ -57,7 +57,7 @@ func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object
 		return err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or the interruption has done it
+		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or an interruption may have rolled back already
 			err = errors.Join(err, back)
 		}
 	}()
@@ -84,7 +84,7 @@ func (b *builder) fails(trigger object, why error) {
 	b.failing[trigger.name] = fmt.Sprintf("generated rows make it fail: %v", why)
 }
 
-// filled returns a trigger of the workload that inserts into t when rows are inserted into
+// filled returns a trigger of the workload that inserts into t when a phase inserts rows into
 // another table, such as a trigger that writes a log.
 func (b *builder) filled(t *table) (trigger object, found bool) {
 	for _, o := range b.schema.objects {

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// An application has its database open. The copy has the transactions that it has committed.
+// An application has its database open. The copy has the transactions that the application has
+// committed.
 func Example() {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {

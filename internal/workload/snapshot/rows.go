@@ -134,8 +134,8 @@ func columnsOf(ctx context.Context, conn *sql.Conn, query string) ([]string, err
 	return names, rows.Err()
 }
 
-// encode returns a value as JSON for a plan's list. It returns an error if the value does not
-// have the wanted type.
+// encode returns a value as JSON, as in plan.Generator.List. It returns an error if the value does
+// not have the wanted type.
 func encode(v any, want driver.ColumnType) (json.RawMessage, error) {
 	class := ""
 	switch v := v.(type) {

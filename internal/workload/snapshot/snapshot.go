@@ -101,7 +101,8 @@ func files(path string) []fs.FileInfo {
 	return list
 }
 
-// same reports whether nothing wrote to a file between two observations of it, x and y.
+// same reports whether x and y, two observations of one path, show the same unchanged file, or both
+// show none.
 func same(x, y fs.FileInfo) bool {
 	if x == nil || y == nil {
 		return x == nil && y == nil

@@ -23,8 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestMain is also the application that uses a database next to the tests. It needs its own
-// process, because SQLite's locks belong to a process.
+// TestMain runs the tests or, if SNAPSHOT_APPLICATION is set, an application that uses a database
+// during a test. The application needs its own process, because SQLite's locks belong to a process.
 func TestMain(m *testing.M) {
 	if script := os.Getenv("SNAPSHOT_APPLICATION"); script != "" {
 		if err := application(script, os.Getenv("SNAPSHOT_DATABASE")); err != nil {
@@ -269,7 +269,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// made creates a database with 2000 rows.
+// made creates a database with 2000 rows and the given journal mode, and returns its path.
 func made(t *testing.T, mode string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "app.db")
@@ -284,7 +284,7 @@ func TestUntouched(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, mode, application string
-		want                    string // rows
+		want                    string // expected number of rows
 	}{
 		{"journal", "delete", "", "2000"},
 		{"log at rest", "wal", "", "2000"},
@@ -312,13 +312,13 @@ func TestUntouched(t *testing.T) {
 	}
 }
 
-// TestBesideWriter checks that an application that writes all the time does not have to wait.
-// Each copy must have whole transactions. If that cannot be known, Take must return an error.
+// TestBesideWriter checks that an application that writes all the time does not have to wait. Each
+// copy must have only complete transactions. If that cannot be known, take must return an error.
 func TestBesideWriter(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name, script string
-		always       bool // true: it can always be copied
+		always       bool // the database can always be copied
 	}{
 		{"log", "PRAGMA journal_mode = wal", true},
 		{"log with checkpoints", "PRAGMA journal_mode = wal; PRAGMA wal_autocheckpoint = 3; PRAGMA synchronous = off", false},
@@ -432,8 +432,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRows checks how values become values of a list. If that is impossible, the error must give
-// the value's place but not the value.
+// TestRows checks how Rows encodes values. If a value cannot be encoded, the error must give its
+// row and column, but not the value.
 func TestRows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY, d DATE, b BOOLEAN, r REAL, x)",

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestPublicKeepsWorkers expects words of the engine's own errors to be kept, so that the
-// messages of checks are readable.
+// TestPublicKeepsWorkers checks that Public keeps all words of the errors of package worker, so
+// that these errors remain readable.
 func TestPublicKeepsWorkers(t *testing.T) {
 	files, err := filepath.Glob("../../../worker/*.go")
 	if err != nil || len(files) < 10 {

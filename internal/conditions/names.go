@@ -1,5 +1,6 @@
 // Package conditions describes how a run was measured: drivers, settings in force, risks, known
-// defects, the machine, and troubles. Every answer that rests on trials shows these.
+// defects, the machine, and cases without figures. Every report that is based on trials shows
+// these.
 package conditions
 
 import (
@@ -27,7 +28,8 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// Name returns a driver's label followed by the measured version of its library.
+// Name returns the name of an outcome's row: o.As if it is set, and otherwise the driver's [Label],
+// followed by the measured version of its library unless the label contains a version.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As

@@ -34,7 +34,7 @@ var Losses = []struct {
 	Loss Loss
 	word string // word in a table
 	Of   string // words about the fastest row
-	Only string // words about the fastest row that can lose less than a faster one
+	Only string // completes "the fastest that …", about the fastest of the rows that lose less than the fastest row
 }{
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
@@ -127,7 +127,7 @@ func Worst(list []Risk) int {
 	return len(Losses) - 1
 }
 
-// These are the values of [Severity].
+// These are the values that [Severity] returns, the least severe first.
 const (
 	NothingLost = iota
 	CommitsLost
@@ -146,7 +146,7 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 	var workloads []string
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Proof() == nil { // the case proved nothing, so no settings were in force
+			if o.Status != result.OK && o.Proof() == nil { // the case's worker reported nothing, so no settings are known to be in force
 				continue
 			}
 			if !slices.Contains(workloads, g.Workload) {

@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noFigures are the codes of caveats of cases without figures, the worst first.
+// noFigures has the codes of caveats about cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.

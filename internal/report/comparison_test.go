@@ -154,8 +154,8 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	}
 }
 
-// TestLookedAt checks the report of a run that was judged while it measured. It must say so, how
-// the run ended, and which command shows the verdicts.
+// TestLookedAt checks the report of a run that was judged while it measured. The report must say
+// that it was, how the run ended, and which command shows the verdicts.
 func TestLookedAt(t *testing.T) {
 	for _, tc := range []struct {
 		looks         bool
@@ -247,7 +247,7 @@ func TestAlsoDiffer(t *testing.T) {
 			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
 		}
 	}
-	run.Cases[1].Linked = nil // of an older sqlite3perf
+	run.Cases[1].Linked = nil // as in a run of an older sqlite3perf
 	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
 		t.Errorf("modules of one side:\n%s", out)
 	}
@@ -318,7 +318,7 @@ func TestComparisonOfMeans(t *testing.T) {
 	}
 }
 
-// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several.
+// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several cells.
 func TestMeanOfOneCell(t *testing.T) {
 	for cells, want := range map[int]bool{1: false, 2: true} {
 		run := newRun(12)
@@ -411,7 +411,7 @@ func TestMachineChanged(t *testing.T) {
 		name    string
 		drivers []string
 		slower  map[string]float64
-		want    string // begins the warning; "": there is none
+		want    string // beginning of the warning; "" if there must be none
 	}{
 		{"nothing", three, nil, ""},
 		{"all", three, map[string]float64{"native": 1.5, "mattn": 1.5, "modernc": 1.5}, "native, plain C for comparison, is 50% slower in run 13 than in run 12"},

@@ -64,7 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
-	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
+	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if no lead could
 
 	harmful conditions.Harmful // rows of these drivers are marked, and never shown as leaders
 }
@@ -244,7 +244,8 @@ func ofCeiling(s stats.Sample) float64 {
 	return perSecond / s.Load.Ceiling
 }
 
-// addRatios adds columns with each cell's ratio to the base, and the p-value of that comparison.
+// addRatios adds columns with each cell's ratio to the base, and the p-value of its comparison with
+// the base.
 func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {

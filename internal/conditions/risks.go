@@ -33,7 +33,7 @@ const (
 var Losses = []struct {
 	Loss Loss
 	word string // word in a table
-	Of   string // words about the fastest row
+	Of   string // says what the settings of the fastest row can lose
 	Only string // completes "the fastest that …", about the fastest of the rows that lose less than the fastest row
 }{
 	{LoseDatabase, "database", "can lose the database", ""},

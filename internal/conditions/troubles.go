@@ -68,8 +68,9 @@ func without(g *stats.Group, told []string) document.List {
 	return l
 }
 
-// GroupWarnings lists the warnings of a group, except those whose codes are in told. Warnings about
-// the workload, whose phase has no figures, are listed nevertheless.
+// GroupWarnings lists the warnings of a group, except those whose codes are in told. Warnings with
+// the codes WarningUnverified and WarningIdle are listed nevertheless if the group has no figures
+// for their phase.
 func GroupWarnings(g *stats.Group, told ...string) document.List {
 	names := map[int]string{}
 	var w []result.Warning

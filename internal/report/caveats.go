@@ -189,7 +189,7 @@ func unranked(a *stats.Analysis) (list []string) {
 // eachRow calls f with each row that has figures. It calls f once for a row that is in two tables.
 func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	type row struct {
-		id    int // of the case
+		id    int // ID of the case
 		phase string
 	}
 	done := map[row]bool{}

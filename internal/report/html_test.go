@@ -54,7 +54,7 @@ func skeleton(page string) string {
 type element struct {
 	name       string
 	attributes map[string]string
-	text       string // what follows it, up to the next tag
+	text       string // text after the start tag, up to the next tag
 }
 
 // elements lists the elements of a page, which must be well-formed. It skips the contents of style
@@ -385,14 +385,14 @@ func picture(t *testing.T, run *result.Run, name string) document.Picture {
 	return document.Picture{}
 }
 
-// clientsRun returns a run of one driver with several numbers of clients. The law determines the
-// throughput of each number.
+// clientsRun returns a run of one driver with several numbers of clients. The scalability law
+// determines the throughput for each number of clients.
 func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
 	return noisyClientsRun(law, nil, clients...)
 }
 
-// noisyClientsRun does what clientsRun does. If noisy is not nil, it returns the noise of each
-// trial, as a factor.
+// noisyClientsRun does what clientsRun does. If the function noisy is not nil, the throughput of
+// each trial is multiplied by a factor that noisy returns.
 func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) *result.Run {
 	run := newRun(6)
 	for _, n := range clients {

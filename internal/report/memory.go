@@ -15,8 +15,8 @@ import (
 type tradeoff struct {
 	stats.OverallDriver
 	name    string
-	memory  float64 // the greatest of the tables' medians, in bytes
-	in      string  // the table with the most memory
+	memory  float64 // peak memory in bytes: the greatest of the medians of all tables
+	in      string  // name of the table with that median
 	isFloor bool
 	harmful []string // IDs of known defects that can lose, damage or falsify data
 }

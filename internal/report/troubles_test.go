@@ -149,7 +149,8 @@ func TestBusyAtOnce(t *testing.T) {
 	}
 }
 
-// TestVariants checks that the report shows the properties of each variant that its worker proved.
+// TestVariants checks that the report shows how each variant of a driver was built, as its worker
+// reported.
 func TestVariants(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, nil, []string{"mattn", "modernc", "zombiezen"}, bulk("insert", 1e9, 1000, 1000))

@@ -22,7 +22,7 @@ type uncertain struct {
 	open      []stats.Figure // the uncertain figures, the widest first; figures without an interval come before
 }
 
-// uncertainOf returns the uncertain figures of a run. It has no figures at all if the run asks for
+// uncertainOf returns the uncertain figures of a run. The result has no figures if the run asks for
 // no precision.
 func uncertainOf(a *stats.Analysis) uncertain {
 	u := uncertain{precision: a.Run.Precision}
@@ -48,8 +48,9 @@ func uncertainOf(a *stats.Analysis) uncertain {
 	return u
 }
 
-// onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
-// by side with others has two figures: one in its own table, and one in the common table.
+// onePerRow returns, for each case and phase, the figure with the widest interval. A case whose
+// settings are shown side by side with others has two figures: one in its own table, and one in the
+// common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// uncertainRun has two cells, in which modernc's ratio is wide and mattn's cannot be distinguished from
-// 1 in one of them.
+// uncertainRun returns a run with two tables. In both, the interval of modernc's ratio is wide. In
+// one, mattn's ratio does not differ significantly from 1.
 func uncertainRun() *result.Run {
 	run := newRun(9)
 	run.Precision, run.Stopped = 0.05, result.StoppedTime
@@ -35,7 +35,7 @@ func uncertainRun() *result.Run {
 	return run
 }
 
-// pageOf writes an answer as a page.
+// pageOf returns the result of a command as a page.
 func pageOf[T any](t *testing.T, write func(io.Writer, string, T, document.Options) error, answer T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -125,8 +125,8 @@ func TestFewRoundsAreUncertain(t *testing.T) {
 	}
 }
 
-// TestPagesNameTheirRuns checks that each picture of a page says run, date and machine when it is
-// saved, whatever the question.
+// TestPagesNameTheirRuns checks that each picture of a page names the run, its date and its machine
+// when it is saved, whichever command wrote the page.
 func TestPagesNameTheirRuns(t *testing.T) {
 	source := regexp.MustCompile(`data-source="([^"]*)"`)
 	for name, page := range map[string]string{

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Pictures of varied settings and parameters: throughput over a number, and crossed settings.
+// This file has the pictures of runs that vary settings or parameters: throughput over a numeric
+// factor, and maps of several factors.
 
 type variedCell struct {
 	cell   *stats.Cell
@@ -93,7 +94,8 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues lists the values of all independent factors except factor number but.
+// otherValues lists the values of all independent factors except the factor whose index is the
+// parameter but.
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {

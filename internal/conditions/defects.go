@@ -23,7 +23,7 @@ type DriverDefects struct {
 }
 
 // DefectsOf lists the known defects of each driver of a run. It leaves out drivers whose versions
-// no worker reported, and a.Floor: the driver that ratios are relative to, plain C, is not used in
+// no worker reported, and the driver a.Floor: it is plain C, for comparison, and is not used in
 // production.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {

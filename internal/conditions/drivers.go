@@ -29,8 +29,8 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	return ofEachDriver(a, first)
 }
 
-// ofEachDriver returns an outcome of each driver. The drivers of the outcomes in first come before
-// all others.
+// ofEachDriver returns an outcome of each driver. Drivers with an outcome in first come before the
+// other drivers.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
 	for _, g := range a.Groups {
 		first = append(first, g.Outcomes...)
@@ -149,8 +149,8 @@ func Matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
-// compileOptions lists for each driver the compile options that matter, if another driver lacks
-// the option or has a different value.
+// compileOptions lists, for each driver, the compile options for which [Matters] is true and that
+// another driver lacks or has with a different value.
 func compileOptions(seen []*stats.Outcome) document.List {
 	count := map[string]int{}
 	var known []*stats.Outcome
@@ -260,8 +260,8 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings of [unset] that can change times. Settings about locks can change
-// times only if several connections compete.
+// Deciding lists those of the settings that [unset] lists which can change times. Settings about
+// locks can change times only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()

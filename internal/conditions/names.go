@@ -16,7 +16,8 @@ import (
 )
 
 // Label returns the name of a case's driver as requested. If the driver was requested by a path, it
-// returns the name that the driver reports, followed by the path unless the path ends in that name.
+// returns the name that the driver reports, followed by the path in brackets, unless the path is
+// just "./" and that name.
 func Label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {

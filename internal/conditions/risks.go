@@ -96,15 +96,16 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 	return s
 }
 
-// CanLose names the worst loss that the settings of a cell can cause.
+// CanLose names the worst loss that the settings of a case can cause in a phase.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// CellSeverity returns the index in [Losses] of the worst loss that a cell's settings can cause.
+// CellSeverity returns the index in [Losses] of the worst loss that the settings of a case can
+// cause in a phase.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// CellRisks returns the risks of a cell's settings. In a cluster, settings of the nodes' databases
-// risk nothing, because the cluster's log has all acknowledged writes. For other drivers, settings
-// of clusters have no meaning.
+// CellRisks returns the risks of the settings of a case in a phase. In a cluster, settings of the
+// nodes' databases risk nothing, because the cluster's log has all acknowledged writes. For other
+// drivers, settings of clusters have no meaning.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
 	kind := o.Case.Info.Kind
 	s := result.OwnSettings(kind, InForce(o, phase))

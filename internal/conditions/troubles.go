@@ -207,8 +207,8 @@ func MoreKinds(n int) string {
 	return fmt.Sprintf("%s more of warnings, which the format json has", document.Counted(int64(n), "kind"))
 }
 
-// likened returns one text for warnings of one kind: the message of the first, and the rounds of
-// the others.
+// likened returns one text for warnings of one kind: the message of the first warning, and the
+// rounds of the other warnings.
 func likened(ws []result.Warning) string {
 	var others []int
 	for _, w := range ws {

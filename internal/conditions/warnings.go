@@ -51,7 +51,7 @@ const (
 // Kind is a kind of warning.
 type Kind struct {
 	Code   string
-	Name   string // its label in every format
+	Name   string // label of the warning in every format
 	Weight Weight
 
 	// Usual is true if nearly every run has such a warning. A list of runs does not show it.
@@ -194,12 +194,14 @@ func (k *Kind) Item(text string) document.Item {
 	return it
 }
 
-// WarningOf returns an item with a warning. The arguments are those of the kind's sentence.
+// WarningOf returns an item with a warning. Its text is the [Sentence] for the code and the
+// arguments.
 func WarningOf(code string, arguments ...any) document.Item {
 	return KindOf(code).Item(Sentence(code, arguments...))
 }
 
-// Sentence returns the text of a warning whose kind has a sentence.
+// Sentence formats the text of a warning: the arguments, in the format Kind.Sentence of the code's
+// kind.
 func Sentence(code string, arguments ...any) string {
 	return fmt.Sprintf(KindOf(code).Sentence, arguments...)
 }

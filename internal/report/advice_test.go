@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// advised returns the advice from a run of the fixtures, with footprints of some of its drivers.
+// advised returns the advice from a run of the fixtures, with footprints (sizes, build times,
+// licenses) of some of its drivers.
 func advised(run *result.Run) advise.Advised {
 	analysis := stats.Analyze(run, "native")
 	facts := recommend.FactsOf(analysis, map[string]*result.Footprint{
@@ -187,7 +188,7 @@ func TestAdviceBegins(t *testing.T) {
 }
 
 // TestAdviceRisksOnOneScreen has a terminal that is too small for all of the advice. It must show
-// the risks of each candidate, and every reason to choose another one.
+// the risks of each candidate, and every reason to choose another candidate.
 func TestAdviceRisksOnOneScreen(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {

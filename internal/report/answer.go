@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answers are the answers of a run as data: which driver to take, which one comes first, by how
+// Answers are the answers of a run as data: which driver to take, which driver comes first, by how
 // much, how sure that is, and the warnings. Every format of the report begins with them.
 type Answers struct {
 	Text string `json:"-"` // the answer in a sentence or two

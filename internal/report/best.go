@@ -143,8 +143,9 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return words
 }
 
-// tooFew names the rows in tied that are probably slower than row i, because all rounds so far agree
-// about them, and how many rounds may be enough to know. It returns "" if there are none.
+// tooFew names the rows in tied that are probably slower than row i, because all rounds so far
+// agree which of the two is faster, and how many rounds may be enough to know. It returns "" if
+// there are none.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int

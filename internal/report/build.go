@@ -90,7 +90,7 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
 	l := append(first, document.Item{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)})
 	storage := conditions.Storage(run.Machine)
-	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // otherwise a warning says the same
+	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // a warning may already have the same text
 		l = append(l, document.Item{Label: "databases", Text: storage, Alarm: run.Machine.SyncFree})
 	}
 	rounds := conditions.Stopped(a)
@@ -183,8 +183,8 @@ func group(harmful conditions.Harmful, g *stats.Group, h document.Hints) documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of the unverified warnings about a phase of some cells,
-// without duplicates.
+// unverifiedIn returns the messages of the warnings with the code WarningUnverified about a phase
+// of some cells, without duplicates.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

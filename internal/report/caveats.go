@@ -58,7 +58,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 		note(conditions.CaveatUnsettled, open, text)
 		left := notInSummary(a.Overall)
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
-			left = nil // a run with one table has no summary that could leave it out
+			left = nil // a run with one table has no summary that could leave the table out
 		}
 		say(conditions.CaveatSummary, len(left), document.SomeOf(left, 2))
 	}

@@ -142,8 +142,8 @@ func TestTimeToSettle(t *testing.T) {
 	}
 }
 
-// TestComparisonAnswersFirst checks that a comparison begins with its answer, in one
-// sentence with the number of cells.
+// TestComparisonAnswersFirst checks that a comparison of one cell begins with its answer, in one
+// sentence.
 func TestComparisonAnswersFirst(t *testing.T) {
 	run := newRun(16)
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
@@ -182,8 +182,8 @@ func TestLookedAt(t *testing.T) {
 }
 
 // TestRunOfTwoSides has a run that compares two sides. Every format of its report must begin with
-// the answer of the comparison. Its page must have the verdicts, with intervals of the same level,
-// and the samples.
+// the answer of the comparison. Its page must have the verdicts, with intervals of 99 %, the level
+// of comparisons, and the samples.
 func TestRunOfTwoSides(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		run := comparedRun()
@@ -334,9 +334,9 @@ func TestMeanOfOneCell(t *testing.T) {
 	}
 }
 
-// TestToldVerdicts checks the words for an unclear cell. It is probably slower or faster if its
-// interval excludes 1, or if the difference would be significant in a single comparison. Otherwise
-// it is not known yet. The codes in JSON must not change.
+// TestToldVerdicts checks the words for an unclear cell. Such a cell is probably slower or faster
+// if its interval excludes 1, or if the difference would be significant in a single comparison.
+// Otherwise it is not known yet. The codes in JSON must not change.
 func TestToldVerdicts(t *testing.T) {
 	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
 		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p, Rounds: rounds}

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noted returns a driver with its answers: one value for each statement.
+// noted returns a driver with the results of its statements: one value for each statement.
 func noted(name, version string, values ...any) *diff.Side {
 	w := diff.Work{Name: "mine", Proof: &protocol.Proof{SQLiteVersion: version, ModuleVersion: "v1.2.3"}}
 	for i, v := range values {

@@ -288,7 +288,7 @@ func (g *cellGrid) addCosts() {
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
 	for i, m := range result.Metrics {
-		drop := 20 - i // a narrow screen drops the last column last
+		drop := 20 - i // on a narrow screen, the first of these columns is left out first
 		value := func(s stats.Sample) float64 {
 			v, _ := m.Value(s.Sample)
 			return v
@@ -350,7 +350,7 @@ type latencyRow struct {
 	cell                 *stats.Cell
 	operation            string
 	count, failed, early int64
-	figures              []float64 // in seconds
+	figures              []float64 // figures of the latency, in seconds
 	sure                 []string  // the interval of each figure, as text
 }
 

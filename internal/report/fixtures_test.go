@@ -29,7 +29,7 @@ type library struct {
 	version, sqlite         string
 	options                 []string
 	factor                  float64 // the driver's time divided by the time of the driver native
-	allocs                  int64   // per operation
+	allocs                  int64   // allocations per row of a bulk phase
 	cacheSize, busyTimeout  string  // values that connections read back, if the run does not request others
 	unavailable, noChecksum bool
 }

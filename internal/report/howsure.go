@@ -86,7 +86,7 @@ func (s *Answers) another(first *Ranking, all int) string {
 	}
 	why := s.Recommended.Because
 	if s.Recommended.Take == "" || len(why) == 0 || why[0].Advantage != recommend.Faster {
-		return "" // the answer says what may be as fast
+		return "" // the answer already says which drivers may be as fast
 	}
 	row := func(driver string) int {
 		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })

@@ -224,8 +224,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHostilePage checks that text from others stays text, and that a very long text is cut with a
-// sign that it was.
+// TestHostilePage checks that HTML in texts from others is shown as text, and that a very long text
+// is cut with a sign that it was.
 func TestHostilePage(t *testing.T) {
 	run := serverRun()
 	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"
@@ -432,7 +432,7 @@ func TestScalingPicture(t *testing.T) {
 			}
 		}
 		t.Logf("contention %v: %d peaks of %d, %d marked", none.Sigma, named, runs, marked)
-		if named > 6 || marked > 6 { // 2.5 %
+		if named > 6 || marked > 6 { // in 2.5 % of the runs, chance makes throughput seem to fall
 			t.Errorf("contention %v, which has no peak: %d of %d have one, %d are marked", none.Sigma, named, runs, marked)
 		}
 	}

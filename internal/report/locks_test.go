@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// locksRun returns a run of one mix with several choices of settings, each of which two drivers
-// ran.
+// locksRun returns a run of one mix with several choices of settings, each measured with two
+// drivers.
 func locksRun(choices ...driver.Settings) *result.Run {
 	run := newRun(6)
 	for i, s := range choices {
@@ -188,8 +188,8 @@ func TestLocksPaced(t *testing.T) {
 	}
 }
 
-// TestLocksWaited expects the time that clients waited for connections, the mutex and so on, and
-// the names of the drivers for which that is not known.
+// TestLocksWaited expects the report to show the time that clients waited for connections, the
+// mutex and so on, and the names of the drivers for which that is not known.
 func TestLocksWaited(t *testing.T) {
 	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
 	run := locksRun(lockSettings("immediate", "5000", "4"), readers)

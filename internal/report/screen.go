@@ -312,7 +312,7 @@ func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	}
 	at := func(v float64) int { return min(int(math.Round(v/most*float64(width))), width) }
 	cells := []rune(strings.Repeat(" ", width))
-	for i, end := range []int{at(high), at(middle), at(low)} { // each end is drawn over the one before
+	for i, end := range []int{at(high), at(middle), at(low)} { // each part of the bar is drawn over the longer part before
 		for k := range max(end, 0) {
 			cells[k] = glyphs[2-i]
 		}

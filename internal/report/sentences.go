@@ -35,8 +35,8 @@ func runAnswer(a *stats.Analysis, s *Answers) string {
 const manyFailed = 0.01
 
 // failuresAnswer names the rows in which many operations failed, and the rows without a rank
-// because more of their operations failed than of other rows'. It returns "" if there are no such
-// rows.
+// because more of their operations failed than of the operations of other rows. It returns "" if
+// there are no such rows.
 func failuresAnswer(a *stats.Analysis) string {
 	type row struct {
 		name     string

@@ -81,8 +81,7 @@ func TestOlderWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsOfOneKind checks that warnings of one kind about the same thing are one
-// line.
+// TestWarningsOfOneKind checks that warnings of one kind about the same thing share one line.
 func TestWarningsOfOneKind(t *testing.T) {
 	var list []result.Warning
 	for _, r := range []int{9, 2, 3, 4, 2} {
@@ -123,8 +122,8 @@ func TestFeatureOptions(t *testing.T) {
 	}
 }
 
-// TestBusyAtOnce checks that SQLITE_BUSY before the busy timeout is explained, unless
-// transactions begin by locking or the time was spent waiting.
+// TestBusyAtOnce checks that SQLITE_BUSY before the busy timeout is explained, unless transactions
+// begin by taking a lock, or the operations waited until the timeout.
 func TestBusyAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		settings driver.Settings

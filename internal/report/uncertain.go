@@ -19,7 +19,7 @@ type uncertain struct {
 	precision float64
 	all       int            // number of figures of the run
 	ratios    bool           // figures are ratios; otherwise medians
-	open      []stats.Figure // the uncertain figures, the widest first; figures without an interval come before
+	open      []stats.Figure // the uncertain figures: first those without an interval, then the others, the widest first
 }
 
 // uncertainOf returns the uncertain figures of a run. The result has no figures if the run asks for
@@ -101,8 +101,8 @@ func (u *uncertain) sentence() string {
 	return fmt.Sprintf("%d of %s %s uncertain", len(u.open), verb(u.all, u.kind()+" of a cell", u.kind()+"s of cells"), is)
 }
 
-// listed is [uncertain.sentence] with the place where the uncertain figures are listed: a command
-// or a part of the report. It returns "" if there is no such place.
+// listed returns the result of [uncertain.sentence], followed by where the uncertain figures are
+// listed: by a command or in a part of the report. It returns "" if where is "".
 func (u *uncertain) listed(where string) string {
 	switch said := u.sentence(); {
 	case where == "" || said == "":
@@ -183,7 +183,8 @@ func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	return append(d, grid)
 }
 
-// The words of the list about the difference of a row from the row that its ratio divides by.
+// These words say, in the list of uncertain figures, how a row differs from the row that its ratio
+// divides by.
 const (
 	isSlower = "slower"
 	isFaster = "faster"

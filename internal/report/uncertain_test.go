@@ -69,7 +69,7 @@ func TestUncertainFigures(t *testing.T) {
 		t.Errorf("without a command:\n%s", got)
 	}
 
-	// How sure says how many there are and where they are listed.
+	// The text of "how sure" says how many figures are uncertain and where they are listed.
 	const many = "3 of 4 ratios of cells are uncertain"
 	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+": sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
 		t.Errorf("screen:\n%s", got)
@@ -77,7 +77,8 @@ func TestUncertainFigures(t *testing.T) {
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
 		t.Errorf("low screen:\n%s", got)
 	}
-	// However low the screen is, it says what to take without a C compiler, and how sure the answer is.
+	// However low the screen is, it says which driver to take without a C compiler, and how sure
+	// the answer is.
 	for lines := 16; lines <= 24; lines++ {
 		got := screen(t, screens()["large"], document.Options{Width: 80, Lines: lines, Hints: hints})
 		if !strings.Contains(got, "\nwithout cgo ") || !regexp.MustCompile(`\nhow sure +6 rounds: \w+ was faster`).MatchString(got) {

@@ -39,8 +39,8 @@ type Checkup struct {
 	Machine Machine   `json:"machine"`
 
 	UsableCores int      `json:"usable_cores"`                           // logical cores on which this process may run
-	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0: no limit
-	OnBattery   *bool    `json:"on_battery,omitempty"`                   // the machine has no mains power
+	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0 if there is no limit
+	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
 	// The next fields were read before anything was measured. Load is the load average of the last
@@ -188,7 +188,7 @@ const (
 	FindingCores    = "cores"     // number of usable cores
 	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
 	FindingQuota    = "quota"     // the control group's limit of CPU time, in cores
-	FindingBattery  = "battery"   // the machine has no mains power
+	FindingBattery  = "battery"   // true if the machine runs without mains power
 	FindingTurbo    = "turbo"     // the clock rate is boosted while the temperature permits
 	FindingSMT      = "smt"       // several logical cores share a physical core
 	FindingMemory   = "memory"    // bytes of available memory

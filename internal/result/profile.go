@@ -17,7 +17,7 @@ type Profiles struct {
 // under a profiler.
 type Profile struct {
 	Case   int              `json:"case"`
-	Status Status           `json:"status"` // if it is not OK, only Reason is set as well
+	Status Status           `json:"status"` // OK, or why there is no profile; then Reason has the details, and the fields below are empty
 	Reason *protocol.Reason `json:"reason,omitempty"`
 	Perf   bool             `json:"perf"` // true: perf took the samples; false: Go's profiler did
 

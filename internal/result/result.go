@@ -115,7 +115,7 @@ func (s *Sample) Value() float64 {
 type Load struct {
 	Clients   int     `json:"clients"`                 // number of clients, each with its own connection
 	Rate      float64 `json:"rate,omitempty"`          // requested rate, in requests per second; 0 if each client sends as soon as it has an answer
-	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // how late the load generator itself sent, as 99th percentile; 0 without a fixed rate
+	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // 99th percentile of the time by which the load generator itself sent too late; 0 without a fixed rate
 	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that the same number of clients reaches with a server that does nothing, if each client sends as soon as it has an answer
 }
 
@@ -206,7 +206,7 @@ type Trial struct {
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
-	ReadBack *ReadBack        `json:"read_back,omitempty"` // settings read back later; nil unless the trial was refused because they were wrong, and in older runs
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // if the trial was refused because of settings that connections read back after it had begun, these settings; otherwise, and in older runs, nil
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 

@@ -160,9 +160,9 @@ func costRatios(a, b *Cell) []Point {
 	return ratios
 }
 
-// costs returns the times of a cell's samples in seconds. Each includes the time of the
-// checkpoint that empties the WAL after the phase, because otherwise a setting that puts
-// checkpoints off would seem to save them. Latencies do not include it.
+// costs returns the times of a cell's samples in seconds. Each time includes the time of the
+// checkpoint that empties the WAL after the phase, because otherwise a setting that postpones
+// checkpoints would seem to save their time. Latencies do not include it.
 func costs(c *Cell, perOp bool) []Point {
 	return c.points(func(s *result.Sample) float64 {
 		if s.Metric == result.MetricLatency {

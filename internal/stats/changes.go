@@ -12,9 +12,9 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that a series without a change can be divided as clearly, at any
-	// place, as this series here. It is estimated for each kind of noise, and P is the greatest of
-	// these estimates.
+	// P estimates the probability that a series without a change can be divided, at any place, as
+	// clearly as this series can be divided at At. It is estimated for each kind of noise, and P is
+	// the greatest of these estimates.
 	P float64
 }
 
@@ -30,8 +30,8 @@ const (
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the probability that successive values depend on each other more than the
-	// strength says that [noise.strongest] returns.
+	// notWeaker is the probability that the noise is stronger than the strength that
+	// [noise.strongest] returns: that its successive values depend on each other more.
 	notWeaker = 0.01
 
 	// calibrations is the number of random series that are generated to measure the correlation
@@ -116,8 +116,8 @@ type noise struct {
 	make      func(r *rand.Rand, n int, strength float64) []float64
 	strengths []float64 // possible strengths, ascending
 
-	// lags has, for a length and a strength, the correlations that [lag1] computes for random
-	// series, in ascending order.
+	// lags maps a length and a strength to the correlations that [lag1] computes for random series
+	// of that kind, in ascending order.
 	lags *sync.Map
 }
 

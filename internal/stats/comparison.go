@@ -16,7 +16,7 @@ type Verdict string
 
 // The verdicts, in the order in which cells are listed.
 const (
-	Bad       Verdict = "bad"          // a side has no figures; Compared.Why says which, and why
+	Bad       Verdict = "bad"          // a side has no figures; the Status and Reason of its cell say why
 	Differing Verdict = "differing"    // the two sides read different values
 	FailsMore Verdict = "more failed"  // a larger share of the second side's operations failed
 	FailsLess Verdict = "fewer failed" // a smaller share of the second side's operations failed
@@ -87,7 +87,7 @@ type Comparison struct {
 
 	Cells []*Compared // sorted by verdict, in the order of the constants
 	Alone []string    // names of the cells that only one side has
-	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
+	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -96,7 +96,7 @@ type Compared struct {
 	Metric        Metric
 	First, Second *Cell
 	Verdict       Verdict
-	Why           string   // explains the verdicts Bad and Differing, and verdicts about operations that failed
+	Why           string   // explains the verdict Differing, and verdicts about operations that failed; "" for other verdicts
 	Failing       *Failing // nil if no operation of either side failed
 
 	// Ratio is the second side's time, or other metric, divided by the first side's. Its
@@ -247,14 +247,14 @@ func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comp
 
 // Across says how two runs are compared.
 type Across struct {
-	Metric  Metric // cells whose samples lack it are left out
+	Metric  Metric // cells whose samples lack the metric are left out
 	Names   [2]string
 	Margin  float64
 	Looks   bool // the second run was to end when the verdicts were clear
 	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
-// Compare is [CompareRuns] with these options.
+// Compare is like [CompareRuns], with the options in how.
 func (how Across) Compare(first, second *Analysis) *Comparison {
 	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
 	var by *result.Compares

@@ -14,7 +14,7 @@ type State string
 
 // The states, in the order in which cells are listed. [Gate.Decision] combines them.
 const (
-	GateWrong       State = "wrong"          // the candidate's answers are wrong, or differ from the baseline's
+	GateWrong       State = "wrong"          // the candidate read wrong values, or other values than the baseline
 	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
 	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
 	GateUnusable    State = "not measured"   // one of the sides has no figures

@@ -166,7 +166,7 @@ func TestGateOfEqualSides(t *testing.T) {
 }
 
 // TestGateConfirmsVariants checks that a cell is found in the second measurement although its
-// variant has no name there, because only one variant is measured again.
+// variant has no name in that measurement, because only one variant is measured again.
 func TestGateConfirmsVariants(t *testing.T) {
 	measured := func(values ...int64) *stats.Analysis {
 		r := rand.New(rand.NewPCG(4, 9))

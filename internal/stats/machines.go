@@ -32,10 +32,10 @@ type Agreement string
 
 // The agreements of the runs that compare a pair.
 const (
-	Everywhere Agreement = "everywhere" // all say slower, or all say faster, or all say that the sides take the same time
-	Reversed   Agreement = "reversed"   // some say slower, others faster
+	Everywhere Agreement = "everywhere" // all runs say slower, or all say faster, or all say that the sides take the same time
+	Reversed   Agreement = "reversed"   // some runs say slower, others faster
 	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
-	Nowhere    Agreement = "nowhere"    // all are unclear
+	Nowhere    Agreement = "nowhere"    // the verdicts of all runs are unclear
 )
 
 // OnMachines compares the verdicts of runs. A run that is nil has no verdicts.

@@ -138,7 +138,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 }
 
 // settlingLook reports whether a run decides after n rounds which figures are settled. It does so
-// after every round up to 16, and then eight times each time the number of rounds doubles.
+// after every round up to 16, and then eight times during each doubling of the number of rounds.
 // Otherwise long runs of short trials would spend too much time on deciding.
 func settlingLook(n int) bool {
 	return n >= MinSamples && (n <= 16 || n%(1<<(bits.Len(uint(n-1))-4)) == 0)

@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums sets the status wrong for cases that read other values than other cases,
-// according to the checksums of the values. The drivers did the same work, so their checksums must
-// agree. A checksum that more than half of the drivers have is assumed to be right. If there is no
-// such checksum, all are wrong, because nobody can know which driver is at fault.
+// verifyChecksums sets the status to [result.Wrong] for cases whose checksums show that they read
+// other values than other cases. The drivers did the same work, so their checksums must agree. A
+// checksum that more than half of the drivers have is assumed to be right. If there is no such
+// checksum, all cases get this status, because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
@@ -40,8 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase or, if one is malformed, only that one.
-// It includes those of trials that do not count because they were measured again.
+// checksums returns the distinct checksums of a phase or, if one is malformed, only the malformed
+// one, as bad. It includes the checksums of trials that do not count because they were measured
+// again.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -55,8 +56,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame sets the status wrong for the outcomes whose checksum is not the majority's. If there is
-// no majority, it does so for all outcomes.
+// blame sets the status to [result.Wrong] for the outcomes whose checksum is not the majority's. If
+// there is no majority, it does so for all outcomes.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {

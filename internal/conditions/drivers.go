@@ -260,8 +260,8 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// Deciding lists those of the settings that [unset] lists which can change times. Settings about
-// locks can change times only if several connections compete.
+// Deciding lists the settings that [unset] lists, without those that cannot change times. Settings
+// about locks can change times only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()

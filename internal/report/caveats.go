@@ -71,7 +71,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables warns of tables whose rows have no rank, cannot be checked or are too short.
+// doubtfulTables warns of rows with too few samples for a rank, and of tables whose rows cannot be
+// verified or whose phase is too short.
 func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 	few, short, unverified := 0, []string{}, []string{}
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {

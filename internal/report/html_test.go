@@ -342,7 +342,7 @@ func TestOneColor(t *testing.T) {
 		for _, m := range mark.FindAllStringSubmatch(b.String(), -1) {
 			c := color.FindString(m[2])
 			if c == "" {
-				continue // a part of a sum
+				continue // a part of a stacked bar has no driver's color
 			}
 			if was, ok := colors[m[1]]; ok && was != c {
 				t.Errorf("%s: %s has the color %s, and elsewhere %s", p.Name, m[1], c, was)

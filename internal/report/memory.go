@@ -15,7 +15,7 @@ import (
 type tradeoff struct {
 	stats.OverallDriver
 	name    string
-	memory  float64 // peak memory in bytes: the greatest of the medians of all tables
+	memory  float64 // peak memory in bytes: the greatest of its medians in the tables of the summary
 	in      string  // name of the table with that median
 	isFloor bool
 	harmful []string // IDs of known defects that can lose, damage or falsify data

@@ -181,7 +181,8 @@ func pageWarnings(said *Answers, o Options) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: document.Counted(int64(len(l)), "warning")}, l}
 }
 
-// pageSummary returns the picture of the drivers over all tables. It returns nil if there is none.
+// pageSummary returns the picture of the drivers over all tables or, if no table counts in the
+// summary, the text that says why. It returns nil if the run has no summary.
 func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 	d := overall(a)
 	at := slices.IndexFunc(d, func(b document.Block) bool { _, ok := b.(document.Grid); return ok })
@@ -309,8 +310,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// mostOpen is the greatest number of cells of a run whose page shows the pictures of errors without
-// collapsing them.
+// mostOpen is the greatest number of tables (pages call them cells) of a run whose page shows the
+// pictures of errors without collapsing them.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
@@ -330,6 +331,6 @@ type runPage struct {
 	hints document.Hints
 	looks looks
 	plain bool              // pictures show samples without tips, because there are too many
-	cells int               // number of the run's cells
+	cells int               // number of the run's tables, which pages call cells
 	cases document.Document // samples and settings of each case, for the end of the page
 }

@@ -51,7 +51,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns the given cells without those that pictures do not show.
+// of returns those of the parameter cells that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -229,7 +229,8 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 
 const maxHeatRows = 80
 
-// HeatMap draws a map with the ratio of each driver in each table.
+// HeatMap draws a map with the ratio of each driver in each table. ok is false if the map would
+// have fewer than two rows or columns.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}

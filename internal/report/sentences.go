@@ -172,7 +172,8 @@ func nothingMeasured(s *Answers) string {
 	return "Nothing was measured: " + strings.Join(words, ", ") + "."
 }
 
-// severalTables returns the answer of a run without a summary: which row is most often the best.
+// severalTables returns the answer of a run without a summary: which row is most often the best, or
+// that no best row is known.
 func severalTables(tables []*Ranking) string {
 	var first conditions.Groups[string, int]
 	compared, decided, few, enough, now := 0, false, 0, 0, 0

@@ -157,7 +157,8 @@ func FurtherRounds(a *stats.Analysis) (rounds int) {
 }
 
 // uncertainFigures lists the figures of a run that are still uncertain, and the command that
-// measures what is missing. It returns nil if the run asks for no precision.
+// measures what is missing. It returns nil if the run asks for no precision, has no figures, or
+// compares two sides.
 func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	u := uncertainOf(a)
 	if u.all == 0 || a.Run.Compares != nil {

@@ -188,7 +188,7 @@ const (
 	FindingCores    = "cores"     // number of usable cores
 	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
 	FindingQuota    = "quota"     // the control group's limit of CPU time, in cores
-	FindingBattery  = "battery"   // true if the machine runs without mains power
+	FindingBattery  = "battery"   // the machine has no mains power
 	FindingTurbo    = "turbo"     // the clock rate is boosted while the temperature permits
 	FindingSMT      = "smt"       // several logical cores share a physical core
 	FindingMemory   = "memory"    // bytes of available memory

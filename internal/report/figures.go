@@ -64,7 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
-	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if no lead could
+	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if leads are not checked, as in the summary
 
 	harmful conditions.Harmful // rows of these drivers are marked, and never shown as leaders
 }

@@ -47,8 +47,8 @@ const OffSpeed = 0.10
 // this, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU
-// time than this from the trial, it is [Trial].Robbed.
+// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
+// than this from the trial, its field [Trial].Robbed is true.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.

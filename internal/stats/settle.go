@@ -28,7 +28,7 @@ func looking(confidence float64) float64 {
 type Figure struct {
 	TableName
 	Cell    *Cell
-	Base    *Cell // nil if Summary is of the cell's own values
+	Base    *Cell // nil if Summary summarizes the cell's own values
 	Summary Summary
 }
 

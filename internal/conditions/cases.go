@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CasesOf lists each case's samples in the given tables, and the case's proven settings.
+// CasesOf lists each case's samples in the given tables, and the settings that the case's worker
+// proved to be in force.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {

@@ -16,14 +16,15 @@ import (
 // DriverDefects are the known defects of a driver in a run.
 type DriverDefects struct {
 	Driver  string           `json:"driver"`
-	Case    int              `json:"case" jsonschema:"minimum=1"` // id of the driver's first case that has proven its versions
+	Case    int              `json:"case" jsonschema:"minimum=1"` // ID of the driver's first case whose worker reported its versions
 	SQLite  string           `json:"sqlite,omitempty"`
 	Version string           `json:"version,omitempty"` // version of the library; absent if the library is a checkout
 	Known   []defects.Defect `json:"known"`             // known defects, the worst first
 }
 
-// DefectsOf lists the known defects of each driver of a run. It leaves out the floor, which no one
-// uses in production, and drivers whose version was not proven.
+// DefectsOf lists the known defects of each driver of a run. It leaves out drivers whose versions
+// no worker reported, and the driver a.Floor: it is plain C, for comparison, and is not used in
+// production.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
 		known, ok := KnownDefects(a, o)
@@ -40,8 +41,9 @@ func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	return list
 }
 
-// KnownDefects lists the known defects of the versions of a library and its SQLite that a case has
-// proven, the worst first. ok is false for the floor, and if the case has proven no versions.
+// KnownDefects lists the known defects of a case's library and of its SQLite, in the versions that
+// the case's worker reported, the worst first. ok is false for the driver a.Floor, and if no
+// versions were reported.
 func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, ok bool) {
 	p := o.Proof()
 	if p == nil || result.BaseDriver(o.Case.Driver) == a.Floor {
@@ -50,7 +52,8 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// Harmful are the known defects of drivers that can lose, damage or falsify data in what a run did.
+// Harmful has, by driver, the known defects that can lose, damage or falsify data under the
+// conditions of a run, such as its journal mode.
 type Harmful map[string][]defects.Defect
 
 // HarmfulDefects returns the harmful defects of a run's drivers.
@@ -86,7 +89,7 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 }
 
 // UseOf says how a run uses its databases. It does not know whether other processes open the
-// database, or which contexts end.
+// database, or whether contexts are canceled.
 func UseOf(a *stats.Analysis) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
 	for _, g := range a.Groups {
@@ -188,8 +191,8 @@ func DefectNeeds(n defects.Needs) string {
 }
 
 // DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
-// defects that cannot do harm in what the run did, and names the fastest drivers first. count is the
-// number of defects.
+// defects that cannot do harm under the conditions of the run, and names the fastest drivers first.
+// count is the number of defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}

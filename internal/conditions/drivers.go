@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// seen returns one outcome of each driver: the first with a proof or, without proofs, the first.
+// seen returns one outcome of each driver: the first whose worker reported on itself (the proof),
+// or else the first.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
 // DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
@@ -28,8 +29,8 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 	return ofEachDriver(a, first)
 }
 
-// ofEachDriver returns an outcome of each driver. The drivers of the outcomes in first come before
-// all others.
+// ofEachDriver returns an outcome of each driver. Drivers with an outcome in first come before the
+// other drivers.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
 	for _, g := range a.Groups {
 		first = append(first, g.Outcomes...)
@@ -87,7 +88,7 @@ func DriverNotes(a *stats.Analysis) (d document.Document) {
 	return append(document.Document{document.Heading{Level: 2, Text: "How the drivers differ"}}, d...)
 }
 
-// variants lists how the variants of drivers were built and run, as the workers proved.
+// variants lists how the variants of drivers were built and run, as the workers reported.
 func variants(seen []*stats.Outcome) document.List {
 	var l document.List
 	for _, o := range seen {
@@ -148,8 +149,8 @@ func Matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
-// compileOptions lists for each driver the compile options that matter, if another driver lacks
-// the option or has a different value.
+// compileOptions lists, for each driver, the compile options for which [Matters] is true and that
+// another driver lacks or has with a different value.
 func compileOptions(seen []*stats.Outcome) document.List {
 	count := map[string]int{}
 	var known []*stats.Outcome
@@ -217,7 +218,7 @@ func unasked(a *stats.Analysis) document.List {
 }
 
 // unset lists the settings that the workload leaves unset and that differ between outcomes. For
-// each value it names at most most drivers.
+// each value it names as many drivers as the parameter most allows.
 func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	got := map[string]map[string][]string{} // drivers by setting and value
 	for _, o := range outcomes {
@@ -259,8 +260,8 @@ func UnsetIn(t *stats.Table) document.List {
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings of [unset] that can change times. Settings about locks can change
-// them only if several connections compete.
+// Deciding lists the settings that [unset] lists, without those that cannot change times. Settings
+// about locks can change times only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()
@@ -273,8 +274,8 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun returns the number of settings of [UnsetIn] in all tables of a run, and a sentence
-// that names them with the workloads that leave them unset.
+// UnsetInRun returns the number of different settings that [UnsetIn] lists for the tables of a run,
+// and a sentence that names them with the workloads that leave them unset.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var by Groups[string, string] // names of settings by workload
 	names := map[string]bool{}
@@ -339,7 +340,7 @@ func readBack(p *protocol.Proof) driver.Settings {
 	return all
 }
 
-// AllCompileOptions lists all compile options of each driver's SQLite, as the worker proved them.
+// AllCompileOptions lists all compile options of each driver's SQLite, as the worker reported them.
 func AllCompileOptions(a *stats.Analysis) document.Details {
 	var l document.List
 	for _, o := range DriverOrder(a) {

@@ -1,5 +1,6 @@
 // Package conditions describes how a run was measured: drivers, settings in force, risks, known
-// defects, the machine, and troubles. Every answer that rests on trials shows these.
+// defects, the machine, and cases without figures. Every report that is based on trials shows
+// these.
 package conditions
 
 import (
@@ -15,7 +16,8 @@ import (
 )
 
 // Label returns the name of a case's driver as requested. If the driver was requested by a path, it
-// returns the name that the driver reports, followed by the path unless the path ends in that name.
+// returns the name that the driver reports, followed by the path in brackets, unless the path is
+// just "./" and that name.
 func Label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
@@ -27,7 +29,8 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// Name returns a driver's label followed by the measured version of its library.
+// Name returns the name of an outcome's row: o.As if it is set, and otherwise the driver's [Label],
+// followed by the measured version of its library unless the label contains a version.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As

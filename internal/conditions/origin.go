@@ -12,7 +12,7 @@ import (
 )
 
 // Origin describes the runs that measured the two sides of a comparison. first and second are equal
-// if one run measured both sides. The further runs repeated doubtful cells.
+// if one run measured both sides. The runs in further measured doubtful cells a second time.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
@@ -117,8 +117,8 @@ func MeasuredIn(a *stats.Analysis, how string) string {
 		run.ID, run.Started.UTC().Format("2006-01-02 15:04 MST"), how, Stopped(a), run.Scale, run.Seed)
 }
 
-// SideLibraries lists the drivers of each side of a comparison, with their proven versions and the
-// versions of their SQLite.
+// SideLibraries lists the drivers of each side of a comparison, with their measured versions and
+// the versions of their SQLite.
 func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SQLiteVersion(o) }
 	for _, x := range cells {

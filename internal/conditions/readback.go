@@ -20,8 +20,8 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// alikeConnections groups the numbers of connections by the values of settings that they read back.
-// A key joins the values, which are cells of the table, with zero bytes.
+// alikeConnections groups the connections, by their numbers from 1, by the values of settings that
+// they read back. A key joins the values, which are cells of the table, with zero bytes.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string

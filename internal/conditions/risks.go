@@ -33,8 +33,8 @@ const (
 var Losses = []struct {
 	Loss Loss
 	word string // word in a table
-	Of   string // words about the fastest row
-	Only string // words about the fastest row that can lose less than a faster one
+	Of   string // says what the settings of the fastest row can lose
+	Only string // completes "the fastest that …", about the fastest of the rows that lose less than the fastest row
 }{
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
@@ -96,15 +96,16 @@ func InForce(o *stats.Outcome, phase string) driver.Settings {
 	return s
 }
 
-// CanLose names the worst loss that the settings of a cell can cause.
+// CanLose names the worst loss that the settings of a case can cause in a phase.
 func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity(o, phase)].word }
 
-// CellSeverity returns the index in [Losses] of the worst loss that a cell's settings can cause.
+// CellSeverity returns the index in [Losses] of the worst loss that the settings of a case can
+// cause in a phase.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// CellRisks returns the risks of a cell's settings. In a cluster, settings of the nodes' databases
-// risk nothing, because the cluster's log has all acknowledged writes. For other drivers, settings
-// of clusters have no meaning.
+// CellRisks returns the risks of the settings of a case in a phase. In a cluster, settings of the
+// nodes' databases risk nothing, because the cluster's log has all acknowledged writes. For other
+// drivers, settings of clusters have no meaning.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
 	kind := o.Case.Info.Kind
 	s := result.OwnSettings(kind, InForce(o, phase))
@@ -127,7 +128,7 @@ func Worst(list []Risk) int {
 	return len(Losses) - 1
 }
 
-// These are the values of [Severity].
+// These are the values that [Severity] returns, the least severe first.
 const (
 	NothingLost = iota
 	CommitsLost
@@ -146,7 +147,7 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 	var workloads []string
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Proof() == nil { // the case proved nothing, so no settings were in force
+			if o.Status != result.OK && o.Proof() == nil { // the case's worker reported nothing, so no settings are known to be in force
 				continue
 			}
 			if !slices.Contains(workloads, g.Workload) {

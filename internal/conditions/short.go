@@ -32,7 +32,7 @@ func TooShort(cells []*stats.Cell, h document.Hints) string {
 		strings.Join(names, ", "), ShortLimit(), lengthen(example, shortest, h))
 }
 
-// ShortLimit formats the duration below which a phase is too short to judge by.
+// ShortLimit formats the duration below which a phase is too short to judge a driver by.
 func ShortLimit() string { return fmt.Sprintf("%d ms", stats.TooShort.Milliseconds()) }
 
 func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
@@ -54,7 +54,7 @@ func lengthen(c *stats.Cell, wall time.Duration, h document.Hints) string {
 	return fmt.Sprintf("make it at least %s times as long, with %s", document.Thousands(int64(factor)), document.Or(how))
 }
 
-// ComparedTooShort lists the compared cells whose phase is too short to judge by.
+// ComparedTooShort lists the compared cells whose phase is too short to judge a driver by.
 func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.List) {
 	for _, x := range cells {
 		if !x.TooShort() {
@@ -96,5 +96,6 @@ func Marked(verdict string, x *stats.Compared) string {
 	return verdict
 }
 
-// MostWithout limits the lines about cells that are too short, or that have no ratio.
+// MostWithout is the greatest number of lines about cells that are too short, or that have no
+// ratio.
 const MostWithout = 12

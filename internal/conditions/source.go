@@ -19,8 +19,8 @@ func RunSource(run *result.Run) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
 }
 
-// PictureSource is [RunSource] for a picture in a file of its own. It also names the second run, if
-// the picture compares two.
+// PictureSource returns the line for a picture in its own file: "sqlite3perf" and the [RunSource]
+// of each run, of which there are two if the picture compares two runs.
 func PictureSource(runs ...*result.Run) string {
 	words := []string{"sqlite3perf"}
 	for i, r := range runs {

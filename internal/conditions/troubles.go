@@ -33,7 +33,8 @@ func (g *Groups[K, V]) Add(k K, v V) {
 }
 
 // Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
-// warnings. It leaves out codes in told, which are reported elsewhere.
+// warnings. It leaves out cases and warnings whose codes are in told, because they are reported
+// elsewhere.
 func Troubles(g *stats.Group, told ...string) document.Document {
 	l := append(without(g, told), GroupWarnings(g, told...)...)
 	if l == nil {
@@ -42,7 +43,8 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 	return document.Document{document.Space{}, l}
 }
 
-// without lists the cases of a group that have no figures, with the reasons.
+// without lists the cases of a group that have no figures, with the reasons. It leaves out cases
+// whose codes are in told.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -66,7 +68,9 @@ func without(g *stats.Group, told []string) document.List {
 	return l
 }
 
-// GroupWarnings lists the warnings of a group. It leaves out codes in told.
+// GroupWarnings lists the warnings of a group, except those whose codes are in told. Warnings with
+// the codes WarningUnverified and WarningIdle are listed nevertheless if the group has no figures
+// for their phase.
 func GroupWarnings(g *stats.Group, told ...string) document.List {
 	names := map[int]string{}
 	var w []result.Warning
@@ -203,8 +207,8 @@ func MoreKinds(n int) string {
 	return fmt.Sprintf("%s more of warnings, which the format json has", document.Counted(int64(n), "kind"))
 }
 
-// likened returns one text for warnings of one kind: the message of the first, and the rounds of
-// the others.
+// likened returns one text for warnings of one kind: the message of the first warning, and the
+// rounds of the other warnings.
 func likened(ws []result.Warning) string {
 	var others []int
 	for _, w := range ws {
@@ -269,7 +273,8 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Totals adds up, by name of the error, the counts that of returns for each sample of a cell.
+// Totals adds up, by name of the error, the counts that the function of returns for each sample of
+// a cell.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
@@ -288,8 +293,8 @@ func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protoc
 	return list
 }
 
-// ErrorCounts lists the errors of a cell's operations, and how many operations succeeded. It
-// returns "" if there were no errors.
+// ErrorCounts lists the errors of a cell's operations and the repeated attempts, and says how many
+// operations succeeded. It returns "" if there were no errors and no repeated attempts.
 func ErrorCounts(c *stats.Cell) string {
 	var retries int64
 	for _, s := range c.Samples {

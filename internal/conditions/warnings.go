@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Caveat is a warning about the answers of a run.
+// Caveat is a warning about the results of a run.
 type Caveat struct {
 	Code  string `json:"code"` // a status of cases, the code of a warning, or a Caveat constant
 	Count int    `json:"count"`
@@ -18,7 +18,8 @@ type Caveat struct {
 	part string // Text in a few words, if it is about a noisy machine
 }
 
-// The codes of caveats that are neither statuses nor codes of warnings.
+// The codes of caveats that are neither statuses nor codes of warnings, each with what
+// [Caveat].Count counts.
 const (
 	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
@@ -50,7 +51,7 @@ const (
 // Kind is a kind of warning.
 type Kind struct {
 	Code   string
-	Name   string // its label in every format
+	Name   string // label of the warning in every format
 	Weight Weight
 
 	// Usual is true if nearly every run has such a warning. A list of runs does not show it.
@@ -64,8 +65,8 @@ type Kind struct {
 	Short string
 
 	// part is not nil for warnings about a noisy machine, all of which share one line. It returns
-	// the text of that line about all warnings of this kind in a few words. rounds is the number of
-	// rounds of the run.
+	// the part of that line that is about the warnings ws of this kind, in a few words. rounds is
+	// the number of rounds of the run.
 	part func(ws []result.Warning, rounds int) string
 }
 
@@ -133,8 +134,8 @@ func inWords(words string) func([]result.Warning, int) string {
 	return func([]result.Warning, int) string { return words }
 }
 
-// shareOf formats the greatest share that warnings have. Without a share it returns the words of
-// unknown.
+// shareOf formats the greatest share of the warnings. If no warning has a share, it formats the
+// parameter unknown instead of a percentage.
 func shareOf(ws []result.Warning, format, unknown string) string {
 	share := 0.0
 	for _, w := range ws {
@@ -193,12 +194,14 @@ func (k *Kind) Item(text string) document.Item {
 	return it
 }
 
-// WarningOf returns an item with a warning. The arguments are those of the kind's sentence.
+// WarningOf returns an item with a warning. Its text is the [Sentence] for the code and the
+// arguments.
 func WarningOf(code string, arguments ...any) document.Item {
 	return KindOf(code).Item(Sentence(code, arguments...))
 }
 
-// Sentence returns the text of a warning whose kind has a sentence.
+// Sentence formats the text of a warning: the arguments, in the format Kind.Sentence of the code's
+// kind.
 func Sentence(code string, arguments ...any) string {
 	return fmt.Sprintf(KindOf(code).Sentence, arguments...)
 }

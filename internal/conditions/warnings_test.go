@@ -41,7 +41,7 @@ func TestNoise(t *testing.T) {
 		{all[:8], 9, "other processes disturbed 25% of the trials, other processes ran, the speed changed in 2 of 9 rounds (-20% to +50%), " +
 			"other virtual machines took 3.0% of the CPU time, the disk's speed changed, the clock rate is not fixed and the machine is virtual: trust ratios more than times", true},
 		{all[6:8], 0, "the speed changed in 2 of 7 rounds (-20% to +50%): trust ratios more than times", true},
-		{[]result.Warning{{Code: result.WarningRobbed}, {Code: result.WarningCalibration, Round: 2}}, 9, // of an older run
+		{[]result.Warning{{Code: result.WarningRobbed}, {Code: result.WarningCalibration, Round: 2}}, 9, // as in an older run, whose warnings have no shares
 			"other processes disturbed trials and the speed changed in 1 of 9 rounds: trust ratios more than times", true},
 	} {
 		l := conditions.MachineWarnings(tc.warnings, tc.rounds)

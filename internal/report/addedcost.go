@@ -11,8 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// addedTime returns the time that our engine and adapter add to a cell's figure, in the figure's
-// unit: seconds, or seconds per operation. ok is false if that time was not measured.
+// addedTime returns the time that sqlite3perf's own code and the driver's adapter add to a cell's
+// figure, in the figure's unit: seconds, or seconds per operation. ok is false if that time was not
+// measured.
 func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 	for _, t := range c.Case.Added {
 		if t.Phase != phase {
@@ -39,7 +40,8 @@ func addedTime(c *stats.Cell, phase string) (e estimate.Estimate, ok bool) {
 // our own overhead may be the reason: the overhead in j may exceed the overhead in i by as much as
 // the two figures differ. Both numbers are intervals, so the smallest possible difference is
 // compared with the largest possible overhead. Versions of one driver have the same overhead.
-// difference and own are in the unit of the figures.
+// difference is the smallest possible difference and own the largest possible overhead, in the unit
+// of the figures.
 func addedDifference(t *stats.Table, i, j int) (difference, own float64, could bool) {
 	fast, slow := t.Cells[i], t.Cells[j]
 	test, ok := t.Against(j, i)
@@ -74,7 +76,7 @@ func ownLeads(t *stats.Table) []bool {
 }
 
 // OwnLead returns the first row after row i that is significantly slower, and reports whether our
-// own overhead could explain that lead.
+// own overhead could explain that lead. over is -1 if there is no such row.
 func OwnLead(t *stats.Table, i int) (over int, could bool) {
 	c := t.Cells[i]
 	for j := i + 1; c.Rank > 0 && j < len(t.Cells); j++ {

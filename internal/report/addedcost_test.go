@@ -19,7 +19,7 @@ func TestAddedNoteRatio(t *testing.T) {
 		spoil(run, "simple", run.Cases[i].Driver, func(t *result.Trial) { t.Samples[0].WallNS = walls[t.Round-1] * 1000 })
 	}
 	for _, tc := range []struct {
-		added float64 // to each row of the slower one
+		added float64 // nanoseconds added to each row of the slower driver
 		want  bool
 	}{{2, false}, {14, false}, {16, true}} { // the interval begins at 1.15
 		run.Cases[1].Added = []result.AddedTime{{Phase: "insert", Row: estimate.Estimate{High: tc.added}}}
@@ -31,7 +31,7 @@ func TestAddedNoteRatio(t *testing.T) {
 	}
 }
 
-// TestAddedNoteVersions checks that there is no such note about two versions of one driver,
+// TestAddedNoteVersions checks that there is no note about overhead for two versions of one driver,
 // because both have the same overhead.
 func TestAddedNoteVersions(t *testing.T) {
 	run := newRun(8)
@@ -69,7 +69,7 @@ func TestAddedNote(t *testing.T) {
 		page := write(t, "html", run, "", document.Options{})
 		for _, part := range []string{
 			`<div class="alarm"><dt>* own cost</dt><dd>sqlite3perf&#39;s own overhead`, "* marks a lead that ", // below the picture
-			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in it, and in the table
+			`mattn v1.14.52*, `, ">mattn v1.14.52*</text>", ">mattn v1.14.52*</a></th>", // in the picture, and in the table
 		} {
 			if strings.Contains(page, part) != tc.want {
 				t.Errorf("added %v and %v, want %q in the page: %v", tc.fast, tc.slow, part, tc.want)

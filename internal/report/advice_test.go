@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// advised returns the advice from a run of the fixtures, with footprints of some of its drivers.
+// advised returns the advice from a run of the fixtures, with footprints (sizes, build times,
+// licenses) of some of its drivers.
 func advised(run *result.Run) advise.Advised {
 	analysis := stats.Analyze(run, "native")
 	facts := recommend.FactsOf(analysis, map[string]*result.Footprint{
@@ -46,7 +47,7 @@ func TestAdviceGolden(t *testing.T) {
 	}
 }
 
-// TestAdvicePage checks the page of advice for each kind of run, and the number of its pictures of
+// TestAdvicePage checks the page of advice for each kind of run, and how many of its pictures show
 // the times by which speed is judged.
 func TestAdvicePage(t *testing.T) {
 	oneCell := func() *result.Run { return insertRun(9, "mattn", "modernc") }
@@ -78,7 +79,8 @@ func TestAdvicePage(t *testing.T) {
 	}
 }
 
-// TestAdviceTooFew expects advice without a decision to say how many more rounds would bring one.
+// TestAdviceTooFew expects advice without a decision to say how many more rounds would lead to a
+// decision.
 func TestAdviceTooFew(t *testing.T) {
 	for _, c := range []struct {
 		advice recommend.Advice
@@ -122,7 +124,7 @@ func TestAdviceOfOtherWork(t *testing.T) {
 }
 
 // TestAdviceUnasked expects the advice to name the phases whose statements were not run to compare
-// answers.
+// the results of the drivers.
 func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
 	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}
@@ -157,7 +159,8 @@ func TestAdviceLeftOut(t *testing.T) {
 	}
 }
 
-// TestAdviceBegins checks that every format of advice begins with the answer.
+// TestAdviceBegins checks that every format of advice begins with the sentences that say which
+// driver to take.
 func TestAdviceBegins(t *testing.T) {
 	a := advised(fixtures["server"]())
 	for _, format := range advise.Formats.Names() {
@@ -185,7 +188,7 @@ func TestAdviceBegins(t *testing.T) {
 }
 
 // TestAdviceRisksOnOneScreen has a terminal that is too small for all of the advice. It must show
-// the risks of each candidate, and every reason to choose another one.
+// the risks of each candidate, and every reason to choose another candidate.
 func TestAdviceRisksOnOneScreen(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Answers are the answers of a run as data: which driver to take, which one comes first, by how
+// Answers are the answers of a run as data: which driver to take, which driver comes first, by how
 // much, how sure that is, and the warnings. Every format of the report begins with them.
 type Answers struct {
 	Text string `json:"-"` // the answer in a sentence or two
@@ -139,8 +139,9 @@ func eachTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
 	})
 }
 
-// eachSection calls side at the first group of each workload whose settings or parameters vary.
-// It calls group with each group that has its own tables.
+// eachSection goes through the groups of a run. At the first group of each workload whose settings
+// or parameters vary, it calls the function side. It calls the function group with each group that
+// has its own tables.
 func eachSection(a *stats.Analysis, side func(*stats.Factorial), group func(*stats.Group)) {
 	varied := map[string]*stats.Factorial{}
 	for _, x := range a.Factorials {
@@ -184,7 +185,8 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	return r
 }
 
-// ranking returns the rows of a table in the table's order. It does not fill in the answer.
+// ranking returns the rows of a table in the table's order. The fields that name the best rows are
+// set by [Ranking.say].
 func ranking(t *stats.Table) Ranking {
 	r := Ranking{IsFloor: t.IsFloor, against: t.Against,
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}

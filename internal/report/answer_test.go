@@ -30,7 +30,7 @@ func answered(t *testing.T, run *result.Run) report.JSON {
 	return j
 }
 
-// insertRun returns a run of one phase. It takes the names of drivers in the fixtures.
+// insertRun returns a run of one phase. The names of drivers must be keys of the map libraries.
 func insertRun(rounds int, drivers ...string) *result.Run {
 	run := newRun(rounds)
 	add(run, "mine", nil, nil, drivers, bulk("insert", 10_000_000, 10, 10))
@@ -57,7 +57,7 @@ func TestAnswer(t *testing.T) {
 	apart := newRun(9) // no driver has figures in two tables
 	add(apart, "mine", nil, nil, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 	add(apart, "other", nil, nil, []string{"zombiezen", "crawshaw"}, bulk("insert", 10_000_000, 10, 10))
-	hidden := newRun(9) // the same, and noise hides which is faster
+	hidden := newRun(9) // as in apart, and noise hides which driver is faster
 	add(hidden, "mine", nil, nil, []string{"mattn", "tailscale"}, bulk("insert", 10_000_000, 10, 10))
 	add(hidden, "other", nil, nil, []string{"modernc", "modernc@v1.2.3"}, bulk("insert", 10_000_000, 10, 10))
 	for i := range hidden.Trials {
@@ -200,9 +200,9 @@ func crossed(rounds int) *result.Run {
 	return run
 }
 
-// TestRowsCountOnce has drivers that are in two tables: one of their own, and one with all
-// settings side by side. Each of them must count as one row, and must be shown side by side only
-// once.
+// TestRowsCountOnce has cases that are in two tables: a table of the drivers with the same
+// settings, and a table of all settings side by side. Each case must count as one row, and each
+// workload must be shown side by side only once.
 func TestRowsCountOnce(t *testing.T) {
 	for _, c := range answered(t, crossed(3)).Answers.Caveats {
 		if c.Code == conditions.CaveatFewRounds && c.Count != 12 {
@@ -239,7 +239,7 @@ func TestRowsCountOnce(t *testing.T) {
 	}
 }
 
-// TestAnswersOfTables checks the fields of an answer.
+// TestAnswersOfTables checks the fields of a table's ranking in JSON.
 func TestAnswersOfTables(t *testing.T) {
 	run := insertRun(9, "native", "mattn", "tailscale", "modernc")
 	r := answered(t, run).Answers.Tables[0]

@@ -47,8 +47,9 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest returns the number of rounds that would distinguish the pairs whose rounds all agree, and
-// the number of rounds so far. Both are 0 if there are no such pairs.
+// fewest considers the pairs whose rounds all agree which of the two is faster, but that have too
+// few rounds. enough is the number of rounds after which all of these pairs would differ
+// significantly. now is the number of rounds so far. Both are 0 if there are no such pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {
@@ -62,7 +63,7 @@ func fewest(pairs []stats.Pair) (enough, now int) {
 // lose less, and so on until a row can lose nothing. If no row can lose less than the fastest, best
 // names the next row. Rows that are slower and can lose more are left out.
 func (r *Ranking) best(ranked []int) string {
-	risk := func(i int) int { return r.Rows[i].risk } // index into conditions.Losses, whose last entry is: nothing
+	risk := func(i int) int { return r.Rows[i].risk } // index into conditions.Losses, whose last entry means that nothing is lost
 	differ := slices.ContainsFunc(ranked, func(i int) bool { return risk(i) != risk(ranked[0]) })
 	best := r.safest(ranked)
 	words := r.fastest(best, ranked, differ)
@@ -142,8 +143,9 @@ func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	return words
 }
 
-// tooFew names the rows in tied that are probably slower than row i, because all rounds so far agree
-// about them, and how many rounds may be enough to know. It returns "" if there are none.
+// tooFew names the rows in tied that are probably slower than row i, because all rounds so far
+// agree which of the two is faster, and how many rounds may be enough to know. It returns "" if
+// there are none.
 func (r *Ranking) tooFew(i int, tied []int) string {
 	var pairs []stats.Pair
 	var rows []int

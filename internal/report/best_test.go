@@ -19,7 +19,7 @@ func TestBestSettings(t *testing.T) {
 	for _, sync := range []string{"normal", "full"} {
 		add(same, "mine", nil, setting(sync), []string{"modernc"}, bulk("insert", 10_000_000, 10, 10))
 	}
-	tied := newRun(12) // the first two are, and the third is slower
+	tied := newRun(12) // the first two settings are tied, and the third is slower
 	for i, sync := range []string{"off", "normal", "full"} {
 		add(tied, "mine", nil, setting(sync), []string{"modernc"}, bulk("insert", []int64{9_900_000, 10_000_000, 20_000_000}[i], 10, 10))
 	}

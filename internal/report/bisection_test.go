@@ -77,8 +77,8 @@ func TestBisectionReason(t *testing.T) {
 	}
 }
 
-// TestBisectionFailuresOpen checks a step that is unclear because of failed operations. It must
-// say so, and not that the times are alike.
+// TestBisectionFailuresOpen checks a step that is unclear because of failed operations. Its
+// description must say that, and not that the times are alike.
 func TestBisectionFailuresOpen(t *testing.T) {
 	b := bisection("read-write mix")
 	s := b.Steps[1]

@@ -59,7 +59,7 @@ func orderNote(t *stats.Table, measured []*stats.Cell) string {
 }
 
 // floorNote names the drivers that are faster than the floor because they have another version of
-// SQLite. The floor is a lower bound only for its own version.
+// SQLite. The floor, plain C, is a lower bound only for drivers with its version of SQLite.
 func floorNote(t *stats.Table, measured []*stats.Cell) string {
 	if !t.IsFloor {
 		return ""
@@ -79,7 +79,7 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
-// header says when and how a run was measured. The items of first come before those about the
+// header says when and how a run was measured. The items in first come before the items about the
 // machine.
 func header(a *stats.Analysis, o Options, first document.List) document.Document {
 	run := a.Run
@@ -90,7 +90,7 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 	title := fmt.Sprintf("sqlite3perf %s · run %d · %s · %s", run.Version, run.ID, run.Started.UTC().Format("2006-01-02 15:04:05 MST"), took)
 	l := append(first, document.Item{Label: "machine", Text: conditions.Over(run.Host) + conditions.Machine(run.Machine) + conditions.Stolen(run)})
 	storage := conditions.Storage(run.Machine)
-	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // otherwise a warning says the same
+	if !slices.ContainsFunc(first, func(it document.Item) bool { return it.Text == storage }) { // a warning may already have the same text
 		l = append(l, document.Item{Label: "databases", Text: storage, Alarm: run.Machine.SyncFree})
 	}
 	rounds := conditions.Stopped(a)
@@ -112,8 +112,9 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 // as soon as the verdict was clear.
 func judgedEarly(run *result.Run) bool { return run.Compares != nil && run.Compares.Looks }
 
-// verdicts tells the reader of a comparing run where its verdicts are shown. If the run was judged
-// early, verdicts must not use the p-values and intervals of this report.
+// verdicts says, for a run that compares two sides, which command shows the verdicts. If the run
+// was judged early, it also warns that the p-values and intervals of this report are not corrected
+// for that.
 func verdicts(a *stats.Analysis, h document.Hints) (l document.List) {
 	if a.Run.Compares == nil {
 		return nil
@@ -182,8 +183,8 @@ func group(harmful conditions.Harmful, g *stats.Group, h document.Hints) documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of the unverified warnings about a phase of some cells,
-// without duplicates.
+// unverifiedIn returns the messages of the warnings with the code WarningUnverified about a phase
+// of some cells, without duplicates.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

@@ -58,7 +58,7 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 }
 
 // TestSettledAreCounted checks that the header counts the ratios that are as precise as requested,
-// and names the least precise of the others.
+// and names the least precise of the other ratios.
 func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
 		13: "no ratio of a cell is precise to ±0.1% yet; 1 has fewer than 6 samples, and so no interval",

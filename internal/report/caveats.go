@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noFigures are the codes of caveats of cases without figures, the worst first.
+// noFigures has the codes of caveats about cases without figures, the worst first.
 var noFigures = []string{string(result.Wrong), string(result.Refused), string(result.Failed), conditions.CaveatUnsupported, string(result.Unavailable), string(stats.NotMeasured)}
 
 // caveats lists the warnings of a run, the worst first. tables are the rankings in its answers.
@@ -58,7 +58,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 		note(conditions.CaveatUnsettled, open, text)
 		left := notInSummary(a.Overall)
 		if len(a.Overall.Tables)+len(a.Overall.LeftOut) < 2 {
-			left = nil // a run with one table has no summary that could leave it out
+			left = nil // a run with one table has no summary that could leave the table out
 		}
 		say(conditions.CaveatSummary, len(left), document.SomeOf(left, 2))
 	}
@@ -71,7 +71,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables warns of tables whose rows have no rank, cannot be checked or are too short.
+// doubtfulTables warns of rows with too few samples for a rank, and of tables whose rows cannot be
+// verified or whose phase is too short.
 func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 	few, short, unverified := 0, []string{}, []string{}
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
@@ -189,7 +190,7 @@ func unranked(a *stats.Analysis) (list []string) {
 // eachRow calls f with each row that has figures. It calls f once for a row that is in two tables.
 func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	type row struct {
-		id    int // of the case
+		id    int // ID of the case
 		phase string
 	}
 	done := map[row]bool{}

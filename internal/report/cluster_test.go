@@ -153,7 +153,8 @@ func TestClusterWide(t *testing.T) {
 	}
 }
 
-// TestClusterOneHarm expects no median in the answer if there was only one event.
+// TestClusterOneHarm expects no median in the answer if there was only one harm (a node that was
+// killed or isolated).
 func TestClusterOneHarm(t *testing.T) {
 	c := harmFixture(0, nil)
 	h := c.Trials[0].Result.Harmed

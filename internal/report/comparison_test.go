@@ -142,8 +142,8 @@ func TestTimeToSettle(t *testing.T) {
 	}
 }
 
-// TestComparisonAnswersFirst checks that a comparison begins with its answer, in one
-// sentence with the number of cells.
+// TestComparisonAnswersFirst checks that a comparison of one cell begins with its answer, in one
+// sentence.
 func TestComparisonAnswersFirst(t *testing.T) {
 	run := newRun(16)
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.02}
@@ -154,8 +154,8 @@ func TestComparisonAnswersFirst(t *testing.T) {
 	}
 }
 
-// TestLookedAt checks the report of a run that was judged while it measured. It must say so, how
-// the run ended, and which command shows the verdicts.
+// TestLookedAt checks the report of a run that was judged while it measured. The report must say
+// that it was, how the run ended, and which command shows the verdicts.
 func TestLookedAt(t *testing.T) {
 	for _, tc := range []struct {
 		looks         bool
@@ -182,8 +182,8 @@ func TestLookedAt(t *testing.T) {
 }
 
 // TestRunOfTwoSides has a run that compares two sides. Every format of its report must begin with
-// the answer of the comparison. Its page must have the verdicts, with intervals of the same level,
-// and the samples.
+// the answer of the comparison. Its page must have the verdicts, with intervals of 99 %, the level
+// of comparisons, and the samples.
 func TestRunOfTwoSides(t *testing.T) {
 	for _, looks := range []bool{true, false} {
 		run := comparedRun()
@@ -247,7 +247,7 @@ func TestAlsoDiffer(t *testing.T) {
 			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
 		}
 	}
-	run.Cases[1].Linked = nil // of an older sqlite3perf
+	run.Cases[1].Linked = nil // as in a run of an older sqlite3perf
 	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
 		t.Errorf("modules of one side:\n%s", out)
 	}
@@ -318,7 +318,7 @@ func TestComparisonOfMeans(t *testing.T) {
 	}
 }
 
-// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several.
+// TestMeanOfOneCell checks that the mean over all cells is shown only if there are several cells.
 func TestMeanOfOneCell(t *testing.T) {
 	for cells, want := range map[int]bool{1: false, 2: true} {
 		run := newRun(12)
@@ -334,9 +334,9 @@ func TestMeanOfOneCell(t *testing.T) {
 	}
 }
 
-// TestToldVerdicts checks the words for an unclear cell. It is probably slower or faster if its
-// interval excludes 1, or if the difference would be significant in a single comparison. Otherwise
-// it is not known yet. The codes in JSON must not change.
+// TestToldVerdicts checks the words for an unclear cell. Such a cell is probably slower or faster
+// if its interval excludes 1, or if the difference would be significant in a single comparison.
+// Otherwise it is not known yet. The codes in JSON must not change.
 func TestToldVerdicts(t *testing.T) {
 	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
 		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p, Rounds: rounds}
@@ -411,7 +411,7 @@ func TestMachineChanged(t *testing.T) {
 		name    string
 		drivers []string
 		slower  map[string]float64
-		want    string // begins the warning; "": there is none
+		want    string // beginning of the warning; "" if there must be none
 	}{
 		{"nothing", three, nil, ""},
 		{"all", three, map[string]float64{"native": 1.5, "mattn": 1.5, "modernc": 1.5}, "native, plain C for comparison, is 50% slower in run 13 than in run 12"},

@@ -15,7 +15,7 @@ import (
 )
 
 // defectsIn returns the IDs of a driver's known defects in the JSON report of a run, and whether
-// that lists the driver.
+// that report lists the driver.
 func defectsIn(t *testing.T, run *result.Run, driver string) (ids []string, listed bool) {
 	t.Helper()
 	var out struct{ Defects []conditions.DriverDefects }
@@ -42,7 +42,7 @@ func TestDefects(t *testing.T) {
 	if ids, listed := defectsIn(t, run, "modernc"); !listed || ids != nil {
 		t.Errorf("modernc: %v, %v", ids, listed)
 	}
-	for _, unlisted := range []string{"native", "python"} { // the floor, and one that has proven nothing
+	for _, unlisted := range []string{"native", "python"} { // the floor, and a driver whose worker reported nothing
 		if _, listed := defectsIn(t, run, unlisted); listed {
 			t.Errorf("%s is listed", unlisted)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// noted returns a driver with its answers: one value for each statement.
+// noted returns a driver with the results of its statements: one value for each statement.
 func noted(name, version string, values ...any) *diff.Side {
 	w := diff.Work{Name: "mine", Proof: &protocol.Proof{SQLiteVersion: version, ModuleVersion: "v1.2.3"}}
 	for i, v := range values {
@@ -112,8 +112,8 @@ VALUE: different values: 1 statement
 	}
 }
 
-// TestDiffOfSeveral compares several drivers with the first. The answer must count each of them by
-// the result of its own comparison.
+// TestDiffOfSeveral compares several drivers with the first. The first sentences must count each
+// driver by the result of its comparison.
 func TestDiffOfSeveral(t *testing.T) {
 	a := noted("a", "3.53.4", "1", "2")
 	alike, other := noted("alike", "3.53.4", "1", "2"), noted("other", "3.53.4", "1", "3")

@@ -17,7 +17,7 @@ var (
 	Headline    = headline
 )
 
-// CaveatItems lists the warnings of a run in which rows are marked.
+// CaveatItems returns an item for each warning, for a report whose rows can be marked.
 func CaveatItems(list []conditions.Caveat) document.List { return caveatItems(list, true) }
 
 var TimeToSettle = compare.TimeToSettle

@@ -22,7 +22,7 @@ func factorialHead(f *stats.Factorial) document.Document {
 // the effect of each change of a setting or parameter.
 func factorial(harmful conditions.Harmful, f *stats.Factorial, h document.Hints) document.Document {
 	d := factorialHead(f)
-	alone := len(f.Drivers) == 1 // with several drivers, the groups that follow show the rest
+	alone := len(f.Drivers) == 1 // with several drivers, latencies and notes follow in the tables of each group
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
 		case len(measured) == 0:

@@ -64,7 +64,7 @@ func Rate(s *result.Sample) (perSecond float64, unit string) {
 type cellGrid struct {
 	document.Grid
 	cells []*stats.Cell
-	own   []bool // cells whose lead could be due to sqlite3perf's own overhead; nil: none
+	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if leads are not checked, as in the summary
 
 	harmful conditions.Harmful // rows of these drivers are marked, and never shown as leaders
 }
@@ -244,7 +244,8 @@ func ofCeiling(s stats.Sample) float64 {
 	return perSecond / s.Load.Ceiling
 }
 
-// addRatios adds columns with each cell's ratio to the base, and the p-value of that comparison.
+// addRatios adds columns with each cell's ratio to the base, and the p-value of its comparison with
+// the base.
 func (g *cellGrid) addRatios(to string, pairs []stats.Pair, base int) {
 	var ratios, spreads, p []string
 	for i, c := range g.cells {
@@ -287,7 +288,7 @@ func (g *cellGrid) addCosts() {
 		return fmt.Sprintf("%.0f%%", 100*share)
 	})
 	for i, m := range result.Metrics {
-		drop := 20 - i // a narrow screen drops the last column last
+		drop := 20 - i // on a narrow screen, the first of these columns is left out first
 		value := func(s stats.Sample) float64 {
 			v, _ := m.Value(s.Sample)
 			return v
@@ -349,7 +350,7 @@ type latencyRow struct {
 	cell                 *stats.Cell
 	operation            string
 	count, failed, early int64
-	figures              []float64 // in seconds
+	figures              []float64 // figures of the latency, in seconds
 	sure                 []string  // the interval of each figure, as text
 }
 

@@ -27,8 +27,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// firstScreens returns, for each kind of answer, a function that writes an example as on a
-// terminal.
+// firstScreens returns, by name of the command, a function that writes an example of the command's
+// report as on a terminal.
 func firstScreens(t *testing.T) map[string]func(io.Writer, document.Options) error {
 	run := func(name string) func(io.Writer, document.Options) error {
 		a := stats.Analyze(fixtures[name](), "native")
@@ -73,8 +73,8 @@ func firstScreens(t *testing.T) map[string]func(io.Writer, document.Options) err
 	}
 }
 
-// TestFirstScreens compares the screens of all kinds of answers, on terminals of several sizes,
-// with golden files. A screen must never be longer or wider than the terminal, and no word may be
+// TestFirstScreens compares the screens of [firstScreens], on terminals of several sizes, with
+// golden files. A screen must never be longer or wider than the terminal, and no word may be
 // broken.
 func TestFirstScreens(t *testing.T) {
 	sizes := []struct{ width, height int }{{80, 24}, {100, 40}, {160, 50}}
@@ -91,7 +91,7 @@ func TestFirstScreens(t *testing.T) {
 				return b.String()
 			}
 			word := func(w string) string { return strings.Trim(w, ".,;:()\"") }
-			known := map[string]bool{} // words of terminals of other widths, where a broken word would be broken elsewhere
+			known := map[string]bool{} // words on terminals of other widths; a word that is broken on one terminal is not broken at the same letter on another
 			for _, w := range strings.Fields("No room in columns for They are in the other formats warnings warning") {
 				known[w] = true
 			}

@@ -28,9 +28,9 @@ type library struct {
 	info                    driver.Info
 	version, sqlite         string
 	options                 []string
-	factor                  float64 // times the floor's time
-	allocs                  int64   // per operation
-	cacheSize, busyTimeout  string  // as read back, if not requested
+	factor                  float64 // the driver's time divided by the time of the driver native
+	allocs                  int64   // allocations per row of a bulk phase
+	cacheSize, busyTimeout  string  // values that connections read back, if the run does not request others
 	unavailable, noChecksum bool
 }
 
@@ -72,7 +72,7 @@ func newRun(rounds int) *result.Run {
 }
 
 // measure makes one sample of a fixture. Functions that return a measure take as base the time of
-// the floor driver in ns.
+// the driver native, in nanoseconds.
 type measure func(l library, round int, noise float64) result.Sample
 
 func bulk(phase string, base, rows, operations int64) measure {
@@ -265,7 +265,7 @@ func interruptedRun() *result.Run {
 	run := newRun(3)
 	run.Stopped = "interrupted"
 	add(run, "simple", nil, rollback, []string{"native", "mattn", "modernc", "zombiezen"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000), bulk("query", 402_000_000, 1_000_000, 1))
-	run.Trials = run.Trials[:6] // those of the other two have not been run
+	run.Trials = run.Trials[:6] // the trials of the other two drivers have not been run
 	last := &run.Trials[5]
 	last.Samples = last.Samples[:1]
 	return run

@@ -254,7 +254,7 @@ func TestFormatsAreDocumented(t *testing.T) {
 }
 
 // TestPValuesStay checks that the column of p-values is kept if there is no room for all columns,
-// because comparisons rest on it.
+// because readers need it to judge differences.
 func TestPValuesStay(t *testing.T) {
 	table := write(t, "table", fullRun(), "native", document.Options{Width: 80})
 	for _, heading := range []string{"insert: ", "mix: ", "Summary: "} {

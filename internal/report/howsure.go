@@ -60,8 +60,9 @@ func sentences(list ...string) string {
 	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), ". ")
 }
 
-// first returns the ranking that the answer of a run rests on: that of the summary or, without a
-// summary, of the only table with a rank. It returns nil if there is no such ranking.
+// first returns the ranking that the answer of a run rests on: the ranking of the summary or,
+// without a summary, of the only table in which a row has a rank. It returns nil if there is no
+// such ranking.
 func (s *Answers) first() (first *Ranking) {
 	if s.Overall != nil && s.Overall.Best != nil {
 		return s.Overall
@@ -85,7 +86,7 @@ func (s *Answers) another(first *Ranking, all int) string {
 	}
 	why := s.Recommended.Because
 	if s.Recommended.Take == "" || len(why) == 0 || why[0].Advantage != recommend.Faster {
-		return "" // the answer says what may be as fast
+		return "" // the answer already says which drivers may be as fast
 	}
 	row := func(driver string) int {
 		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })
@@ -182,8 +183,8 @@ func agreed(t stats.Test, all int) string {
 	return fmt.Sprintf("%d of %s", n, document.Counted(int64(t.N), "round"))
 }
 
-// equals returns a formatted probability after an equals sign, unless it begins with a sign of its
-// own.
+// equals returns a formatted probability after an equals sign, unless it begins with a sign itself,
+// as in "<0.001".
 func equals(p string) string {
 	if strings.HasPrefix(p, "<") {
 		return p

@@ -83,7 +83,7 @@ func TestHowSureEverywhere(t *testing.T) {
 	for name, make := range fixtures {
 		run := make()
 		if run.Compares != nil || run.Profiles != nil {
-			continue // these have a page of their own
+			continue // such runs have another kind of report
 		}
 		want := howSure(run, report.Options{})
 		for format, out := range map[string]string{
@@ -92,7 +92,7 @@ func TestHowSureEverywhere(t *testing.T) {
 			"markdown": strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, ""),
 			"html":     html.UnescapeString(write(t, "html", run, "native", document.Options{})),
 		} {
-			for _, sentence := range strings.Split(want, ". ") { // between them, some formats say where the uncertain figures are listed
+			for _, sentence := range strings.Split(want, ". ") { // between the sentences, some formats say where the uncertain figures are listed
 				if !strings.Contains(out, sentence) {
 					t.Errorf("%s %s: no %q in\n%.3000s", name, format, sentence, out)
 				}

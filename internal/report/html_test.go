@@ -54,7 +54,7 @@ func skeleton(page string) string {
 type element struct {
 	name       string
 	attributes map[string]string
-	text       string // what follows it, up to the next tag
+	text       string // text after the start tag, up to the next tag
 }
 
 // elements lists the elements of a page, which must be well-formed. It skips the contents of style
@@ -224,8 +224,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestHostilePage checks that text from others stays text, and that a very long text is cut with a
-// sign that it was.
+// TestHostilePage checks that HTML in texts from others is shown as text, and that a very long text
+// is cut with a sign that it was.
 func TestHostilePage(t *testing.T) {
 	run := serverRun()
 	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"
@@ -342,7 +342,7 @@ func TestOneColor(t *testing.T) {
 		for _, m := range mark.FindAllStringSubmatch(b.String(), -1) {
 			c := color.FindString(m[2])
 			if c == "" {
-				continue // a part of a sum
+				continue // a part of a stacked bar has no driver's color
 			}
 			if was, ok := colors[m[1]]; ok && was != c {
 				t.Errorf("%s: %s has the color %s, and elsewhere %s", p.Name, m[1], c, was)
@@ -385,14 +385,14 @@ func picture(t *testing.T, run *result.Run, name string) document.Picture {
 	return document.Picture{}
 }
 
-// clientsRun returns a run of one driver with several numbers of clients. The law determines the
-// throughput of each number.
+// clientsRun returns a run of one driver with several numbers of clients. The scalability law
+// determines the throughput for each number of clients.
 func clientsRun(law stats.Scaling, clients ...int64) *result.Run {
 	return noisyClientsRun(law, nil, clients...)
 }
 
-// noisyClientsRun does what clientsRun does. If noisy is not nil, it returns the noise of each
-// trial, as a factor.
+// noisyClientsRun does what clientsRun does. If the function noisy is not nil, the throughput of
+// each trial is multiplied by a factor that noisy returns.
 func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) *result.Run {
 	run := newRun(6)
 	for _, n := range clients {
@@ -432,7 +432,7 @@ func TestScalingPicture(t *testing.T) {
 			}
 		}
 		t.Logf("contention %v: %d peaks of %d, %d marked", none.Sigma, named, runs, marked)
-		if named > 6 || marked > 6 { // 2.5 %
+		if named > 6 || marked > 6 { // in 2.5 % of the runs, chance makes throughput seem to fall
 			t.Errorf("contention %v, which has no peak: %d of %d have one, %d are marked", none.Sigma, named, runs, marked)
 		}
 	}

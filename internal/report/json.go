@@ -23,7 +23,7 @@ type JSON struct {
 	Answer      string                     `json:"answer"`  // the answer of the run, in a sentence or two
 	Answers     Answers                    `json:"answers"` // the answers as data, for each table, with warnings
 	Run         *result.Run                `json:"run"`
-	Floor       string                     `json:"floor"` // name of the floor, as requested
+	Floor       string                     `json:"floor"` // name of the driver that ratios are relative to (the floor), as requested
 	Cells       []JSONCell                 `json:"cells"`
 	Comparisons []JSONComparison           `json:"comparisons"`
 	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // workloads with several settings or parameters

@@ -23,7 +23,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// compiled compiles the schema name of docs/schemas. others are the schemas to which it refers.
+// compiled compiles the schema with the given name in docs/schemas. The parameter others has the
+// names of the schemas to which it refers.
 func compiled(t *testing.T, name string, others ...string) *jsonschema.Schema {
 	t.Helper()
 	c := jsonschema.NewCompiler()
@@ -167,7 +168,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		_, rows := chart.Table(p.Chart(0))
 		for _, row := range rows {
-			if !strings.HasPrefix(row[1], "floor:") { // a line
+			if !strings.HasPrefix(row[1], "floor:") { // the floor is drawn as a line, not as a bar
 				bars = append(bars, row[0]+" "+strings.Split(row[1], " v")[0])
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// locksRun returns a run of one mix with several choices of settings, each of which two drivers
-// ran.
+// locksRun returns a run of one mix with several choices of settings, each measured with two
+// drivers.
 func locksRun(choices ...driver.Settings) *result.Run {
 	run := newRun(6)
 	for i, s := range choices {
@@ -133,7 +133,8 @@ func TestLocksToday(t *testing.T) {
 	}
 }
 
-// TestLocksTied has two choices that do not differ significantly. The answer must say so.
+// TestLocksTied has two choices of settings whose times do not differ significantly. The answer
+// must say that.
 func TestLocksTied(t *testing.T) {
 	run := locksRun(lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
@@ -187,8 +188,8 @@ func TestLocksPaced(t *testing.T) {
 	}
 }
 
-// TestLocksWaited expects the time that clients waited for connections, the mutex and so on, and
-// the names of the drivers for which that is not known.
+// TestLocksWaited expects the report to show the time that clients waited for connections, the
+// mutex and so on, and the names of the drivers for which that is not known.
 func TestLocksWaited(t *testing.T) {
 	readers := lockSettings("immediate", "5000", "1").With(driver.Settings{"pool_readers": "4"})
 	run := locksRun(lockSettings("immediate", "5000", "4"), readers)
@@ -215,14 +216,15 @@ func TestLocksWaited(t *testing.T) {
 	}
 }
 
-// TestLocksTold has a choice that is not significantly faster than another one. The answer must
-// not call it the fastest. Failures for other reasons than locks must be listed separately.
+// TestLocksTold has a choice of settings that is not significantly faster than another choice. The
+// answer must not call it the fastest. Failures for other reasons than locks must be listed
+// separately.
 func TestLocksTold(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	for i := range run.Trials {
 		tr := &run.Trials[i]
 		x := &tr.Samples[0]
-		if tr.Case > 4 { // now faster than those before, now slower
+		if tr.Case > 4 { // in turn faster and slower than the cases before
 			x.Operations = x.Operations * 2 / 3 * int64(86+tr.Round%2*22) / 100
 		} else if tr.Case < 3 {
 			x.Skipped, x.Different, x.Latency[0].Failed = 5, 6, 40
@@ -293,13 +295,13 @@ func TestLocksSchema(t *testing.T) {
 	}
 }
 
-// TestLocksNearest has two choices that do not differ significantly. The answer must begin with
-// the one that changes fewer of the workload's own settings.
+// TestLocksNearest has two choices of settings whose times do not differ significantly. The answer
+// must begin with the choice that changes fewer of the workload's own settings.
 func TestLocksNearest(t *testing.T) {
 	run := locksRun(lockSettings("deferred", "5000", "4"), lockSettings("immediate", "5000", "4"), lockSettings("immediate", "5000", "2"))
 	run.Cases[0].Today, run.Cases[1].Today = true, true
 	for i := range run.Trials {
-		if tr := &run.Trials[i]; tr.Case > 4 { // now slower, now much faster
+		if tr := &run.Trials[i]; tr.Case > 4 { // in turn slower and much faster
 			tr.Samples[0].Operations = tr.Samples[0].Operations * 2 / 3 * int64(95+tr.Round%2*22) / 100
 		}
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// onMachine returns a run on a host. There the query takes mattn its usual time multiplied by the
-// parameter mattn.
+// onMachine returns a run on a host. The times of the driver mattn in the phase query are
+// multiplied by the parameter mattn.
 func onMachine(host string, id int64, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host, run.Machine.Hostname = id, &result.Host{Name: host}, host
@@ -29,8 +29,8 @@ func onMachine(host string, id int64, mattn int64) *result.Run {
 	return run
 }
 
-// comparedOnMachine returns a run that compares mattn with modernc on a host. There the query
-// takes mattn its usual time multiplied by the parameter mattn.
+// comparedOnMachine returns a run on a host that compares the drivers mattn and modernc. The times
+// of mattn in the phase query are multiplied by the parameter mattn.
 func comparedOnMachine(id, mattn int64) *result.Run {
 	run := newRun(9)
 	run.ID, run.Host = id, &result.Host{Name: fmt.Sprint("m", id)}
@@ -200,8 +200,9 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestRunOfLostMachine checks the report of a run that lost the connection to its machine. It must
-// say so, and how to continue the run. It must not say that nothing is left to measure.
+// TestRunOfLostMachine checks the report of a run that lost the connection to its machine. The
+// report must say that the connection was lost, and how to continue the run. It must not say that
+// nothing is left to measure.
 func TestRunOfLostMachine(t *testing.T) {
 	lost := onMachine("vm1", 4, 1)
 	gone := slices.Clone(lost.Trials[:len(lost.Cases)])

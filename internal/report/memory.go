@@ -15,8 +15,8 @@ import (
 type tradeoff struct {
 	stats.OverallDriver
 	name    string
-	memory  stats.Summary // in the table where its median is greatest, in bytes
-	in      string        // the table with the most memory
+	memory  stats.Summary // peak memory in bytes, in the table of the summary where its median is greatest
+	in      string        // name of that table
 	isFloor bool
 	harmful []string // IDs of known defects that can lose, damage or falsify data
 }

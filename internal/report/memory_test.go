@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// TestMemoryOverview checks that text and picture have the peak memory of each driver, and mark those
-// with known defects that can lose data.
+// TestMemoryOverview checks that text and picture have the peak memory of each driver, and mark the
+// drivers with known defects that can lose data.
 func TestMemoryOverview(t *testing.T) {
 	out := write(t, "table", fullRun(), "native", report.Options{})
 	_, out, ok := strings.Cut(out, "\nTime and memory\n")

@@ -43,10 +43,10 @@ func TestWarningsHaveOneName(t *testing.T) {
 	for name, make := range runs {
 		run := make()
 		if run.Compares != nil || run.Profiles != nil {
-			continue // these have a page of their own
+			continue // such runs have another kind of report
 		}
 		for code := range recorded(t) {
-			if code != result.WarningUnverified && code != result.WarningLeftOut { // these are about a case
+			if code != result.WarningUnverified && code != result.WarningLeftOut { // warnings with these codes are about a case, not about the run
 				run.Warnings = append(run.Warnings, result.Warning{Code: code, Message: "message of " + code})
 			}
 		}

@@ -81,7 +81,8 @@ func baseOf(o stats.Overall, base string) string {
 	return s
 }
 
-// firsts returns a table with the best row of each cell.
+// firsts returns a grid with the best row of each table. It returns nil if fewer than two tables
+// have a best row.
 func firsts(said Answers) document.Document {
 	tables := slices.DeleteFunc(slices.Clone(said.Tables), func(r Ranking) bool { return r.Best == nil })
 	if len(tables) < 2 {

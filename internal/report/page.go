@@ -17,8 +17,8 @@ func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
 	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
-// runOnPage describes a run for a page. A comparing run gets the page of its comparison, because
-// only a comparison has intervals and p-values for verdicts.
+// runOnPage describes a run for a page. A run that compares two sides gets the page of its
+// comparison, because only a comparison has intervals and p-values for verdicts.
 func runOnPage(a *stats.Analysis, o Options) document.Document {
 	if a.Run.Compares != nil && o.Study == nil {
 		return compare.ComparisonPage(compare.Compared{Comparison: stats.CompareRun(a), First: a, Second: a}, o.Options)
@@ -101,7 +101,8 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	return d
 }
 
-// uncertainOnPage is [uncertainFigures] for a page, which closes a long list.
+// uncertainOnPage is [uncertainFigures] for a page, where a long list is collapsed until the reader
+// opens it.
 func uncertainOnPage(a *stats.Analysis, h document.Hints) document.Document {
 	d := uncertainFigures(a, h)
 	if len(d) == 0 {
@@ -114,7 +115,8 @@ func uncertainOnPage(a *stats.Analysis, h document.Hints) document.Document {
 	return d
 }
 
-// mostListed is the number of uncertain figures up to which a page lists them without being asked.
+// mostListed is the greatest number of uncertain figures that a page lists without collapsing the
+// list.
 const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
@@ -126,7 +128,7 @@ func samplesOf(run *result.Run) (n int) {
 	return n
 }
 
-// mostHeadline is the number of characters from which a headline is cut at the end of its first
+// mostHeadline is the greatest length, in bytes, of a headline that is not cut after its first
 // part.
 const mostHeadline = 90
 
@@ -146,8 +148,8 @@ func headline(text string, names []string) (head, rest string) {
 	return strings.TrimSuffix(head, "."), rest
 }
 
-// pageAnswer returns the beginning of a page: the answer, when and where it was measured, what else
-// can be taken, how sure that is, and the worst warnings in a line each.
+// pageAnswer returns the beginning of a page: the answer, when and where it was measured, which
+// drivers to take for other needs, how sure that is, and the worst warnings in a line each.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
 	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: conditions.RunSource(a.Run), Quiet: true}}
@@ -179,7 +181,8 @@ func pageWarnings(said *Answers, o Options) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: document.Counted(int64(len(l)), "warning")}, l}
 }
 
-// pageSummary returns the picture of the drivers over all tables. It returns nil if there is none.
+// pageSummary returns the picture of the drivers over all tables or, if no table counts in the
+// summary, the text that says why. It returns nil if the run has no summary.
 func (s scope) pageSummary(a *stats.Analysis, l looks) document.Document {
 	d := overall(a)
 	at := slices.IndexFunc(d, func(b document.Block) bool { _, ok := b.(document.Grid); return ok })
@@ -262,7 +265,7 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 }
 
 // phase returns the part of the page about one phase: the answer, pictures with their figures, and
-// notes. The details of a picture are closed; if level is above 3 they have figures only.
+// notes. The details below a picture are collapsed; if level is above 3, they contain only figures.
 func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
@@ -307,8 +310,8 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	return d
 }
 
-// mostOpen is the number of cells up to which a page shows the pictures of errors without being
-// asked.
+// mostOpen is the greatest number of tables (pages call them cells) of a run whose page shows the
+// pictures of errors without collapsing them.
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
@@ -328,6 +331,6 @@ type runPage struct {
 	hints document.Hints
 	looks looks
 	plain bool              // pictures show samples without tips, because there are too many
-	cells int               // number of the run's cells
+	cells int               // number of the run's tables, which pages call cells
 	cases document.Document // samples and settings of each case, for the end of the page
 }

@@ -26,9 +26,9 @@ func slowestP99(s stats.Sample) float64 {
 	return 0
 }
 
-// KindOfP99 says which operations [slowestP99] is about in some cells: the only kind, or the slowest
-// one, with its name if it is the same in almost all samples. It returns "" if the cells have no
-// latencies.
+// KindOfP99 names the kind of operations whose percentile [slowestP99] returns for samples of some
+// cells: the only kind, or the slowest kind, with its name if it is the same in almost all samples.
+// It returns "" if the cells have no latencies.
 func KindOfP99(cells []*stats.Cell) string {
 	switch kind, only := slowestKind(cells); {
 	case only:

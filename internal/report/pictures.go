@@ -51,7 +51,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns those of the given cells that pictures show.
+// of returns those of the parameter cells that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -94,8 +94,8 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 // PictureFormats lists the names of the formats in which a single picture can be written.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture with a name. If there is none, the error suggests the nearest
-// name, or lists all names.
+// PictureNamed returns the picture with the given name. If there is no such picture, the error
+// suggests the nearest name, or lists all names.
 func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
 	var names []string
 	for _, p := range Pictures(a, o) {
@@ -229,7 +229,8 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 
 const maxHeatRows = 80
 
-// HeatMap draws a map with the ratio of each driver in each table.
+// HeatMap draws a map with the ratio of each driver in each table. ok is false if the map would
+// have fewer than two rows or columns.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
@@ -347,7 +348,8 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
-				// If less than one operation is beyond the percentile, it is just the maximum.
+				// If less than one operation is beyond the percentile, the percentile is just the
+				// maximum.
 				if percent == 100 || each*(100-percent)/100 >= 1 {
 					d.Points = append(d.Points, chart.Percentile{Percentile: percent, Value: r.figures[i], Tip: r.sure[i]})
 				}

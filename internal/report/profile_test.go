@@ -57,8 +57,8 @@ func TestProfile(t *testing.T) {
 	}
 }
 
-// TestProfilePage checks that the page of a profile has the flame graphs. Names from others must
-// be text, and boxes that are too narrow to be seen must be left out.
+// TestProfilePage checks that the page of a profile has the flame graphs. Names from others must be
+// shown as text, and boxes that are too narrow to be seen must be left out.
 func TestProfilePage(t *testing.T) {
 	p := profiledPair(profiledDriver(1, "mattn", 20, 22, 24, 25, 26, 27), profiledDriver(2, "modernc", 30, 34, 33, 36, 31, 32))
 	const script = `</svg><script>alert(1)</script><img src=x onerror=alert(1)>`

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// withRepeated adds a robbed trial to a run, before the trial that repeats it.
+// withRepeated adds a robbed trial (other processes took CPU time from it) to a run, before the
+// trial that repeats it.
 func withRepeated(run *result.Run) *result.Run {
 	robbed := run.Trials[0]
 	n := int64(12)

@@ -1,6 +1,7 @@
 // Package report writes the report of a run: as a table for the terminal, Markdown, a page (HTML),
-// CSV, JSON or in the Go benchmark format. Package stats makes the judgments.
-// docs/report-formats.md documents the formats that other programs read.
+// CSV, JSON or in the Go benchmark format. A row of a report's table is a driver or a setting. The
+// floor is the driver that ratios are relative to, usually plain C. Package stats does the
+// statistics. docs/report-formats.md documents the formats that other programs read.
 package report
 
 import (
@@ -26,8 +27,8 @@ type Options struct {
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
-	listed string // where uncertain figures are listed, for example a part of the report; "": as Hints.Full says
-	alone  bool   // each picture is written by itself, so the size of a page is no limit
+	listed string // where uncertain figures are listed, for example in a part of the report; if "", the command Hints.Full lists them
+	alone  bool   // each picture is written by itself, so pictures need not be simplified to keep a page small
 }
 
 var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{

@@ -24,7 +24,8 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 
 var extension = map[string]string{"table": "txt", "markdown": "md", "csv": "csv", "json": "json", "benchfmt": "bench", "html": "html"}
 
-// runOptions are the options of a run's report, or those that all answers share.
+// runOptions are the options of a run's report, or the options that the reports of all commands
+// share.
 type runOptions interface {
 	document.Options | report.Options
 }

@@ -34,8 +34,8 @@ func TestRisks(t *testing.T) {
 	}
 	for _, tc := range []struct {
 		settings []driver.Settings
-		risks    []string // lines at the head
-		column   []string // "can lose"
+		risks    []string // lines about risks at the beginning of the report
+		column   []string // values in the column "can lose"
 	}{
 		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
 		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{power + "the last transactions can be lost; the database stays intact (journal_mode=wal synchronous=normal)"}, nil},

@@ -76,9 +76,11 @@ type screen struct {
 	named   []string           // the drivers recommended for any need, take included
 }
 
-// items returns a section for each item. An item has at most Most lines (0: four), and is cut to as
-// few as necessary, unless Most is negative. The first keep items disappear last, and items with
-// Kept never. missing names the items in the text about what is not shown.
+// items returns a section for each item of a list. An item has at most as many lines as its field
+// Most says, or four if Most is 0. If there is not enough room, it is cut to fewer lines, unless
+// Most is negative. The first items, as many as the parameter keep says, are the last to be left
+// out. Items with Kept are never left out. missing names the items in the text about what is not
+// shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -134,8 +136,8 @@ func claimItems(r *Study) (l document.List) {
 	return l
 }
 
-// figures returns bars of the summary and a list of the cells. Without a summary, it returns bars
-// of each cell that has several rows, and a list of the other cells.
+// figures returns bars of the summary and a list of the tables, which screens call cells. Without a
+// summary, it returns bars of each table that has several rows, and a list of the other tables.
 func (s *screen) figures(said *Answers) (d document.Document) {
 	var list []Ranking
 	if o := said.Overall; o != nil && len(o.withRatio()) > 1 {
@@ -184,7 +186,7 @@ func (r *Ranking) withRatio() (rows []int) {
 }
 
 // bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
-// finally shows the document instead, unless instead is nil.
+// finally it shows the document in the parameter instead, unless that is nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
@@ -330,7 +332,7 @@ func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	}
 	at := func(v float64) int { return min(int(math.Round(v/most*float64(width))), width) }
 	cells := []rune(strings.Repeat(" ", width))
-	for i, end := range []int{at(high), at(middle), at(low)} { // each end is drawn over the one before
+	for i, end := range []int{at(high), at(middle), at(low)} { // each part of the bar is drawn over the longer part before
 		for k := range max(end, 0) {
 			cells[k] = glyphs[2-i]
 		}
@@ -361,7 +363,7 @@ func (r *Ranking) longest(rows []int) float64 {
 }
 
 // cells lists the best row of each table. If names is set it also names the rows tied with the best
-// row; otherwise it counts them. Tables are beside each other where there is room.
+// row; otherwise it counts them. Entries of several tables share a line if there is room.
 func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"
 	switch tied := slices.ContainsFunc(tables, func(r Ranking) bool { return len(r.Tied) > 0 }); {
@@ -444,7 +446,7 @@ func (r *Ranking) mark() string {
 	return ""
 }
 
-// valuesOf shortens the name of a row: only the values of settings remain, without their names.
+// valuesOf shortens the name of a row: it replaces each setting name=value by its value.
 func valuesOf(name string) string {
 	words := strings.Fields(name)
 	for i, w := range words {

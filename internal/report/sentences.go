@@ -35,7 +35,8 @@ func runAnswer(a *stats.Analysis, s *Answers) string {
 const manyFailed = 0.01
 
 // failuresAnswer names the rows in which many operations failed, and the rows without a rank
-// because more failed than in others. It returns "" if there are none.
+// because more of their operations failed than of the operations of other rows. It returns "" if
+// there are no such rows.
 func failuresAnswer(a *stats.Analysis) string {
 	type row struct {
 		name     string
@@ -171,7 +172,8 @@ func nothingMeasured(s *Answers) string {
 	return "Nothing was measured: " + strings.Join(words, ", ") + "."
 }
 
-// severalTables returns the answer of a run without a summary: which row is most often the best.
+// severalTables returns the answer of a run without a summary: which row is most often the best, or
+// that no best row is known.
 func severalTables(tables []*Ranking) string {
 	var first conditions.Groups[string, int]
 	compared, decided, few, enough, now := 0, false, 0, 0, 0

@@ -37,7 +37,7 @@ func TestComparisonPage(t *testing.T) {
 	}
 }
 
-// TestHostileSides checks that names from others stay text in pages about two sides.
+// TestHostileSides checks that HTML in names from others is shown as text in pages about two sides.
 func TestHostileSides(t *testing.T) {
 	const script = `</script></svg><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1)` + "\x1b[31m\u202e"
 	run := comparedRun()

@@ -74,7 +74,7 @@ const (
 	CannotBeTold Verdict = "cannot be told"
 )
 
-// Words is the verdict for people.
+// Words returns the verdict in the words of reports for people.
 func (v Verdict) Words() string {
 	if v == CannotBeTold {
 		return "not known yet"
@@ -104,8 +104,8 @@ type Comparison struct {
 	// over all trials and has no interval. Summary is nil if nothing was measured.
 	*stats.Summary
 
-	// Test is the test of the two sides of a ratio against each other. Its p-value is adjusted
-	// over all comparisons of the study's claims.
+	// Test is the test whether the two sides of a ratio differ. Its p-value is adjusted over all
+	// comparisons of the study's claims.
 	Test    *stats.Test `json:"test,omitempty"`
 	Verdict Verdict     `json:"verdict"`
 	Why     string      `json:"why,omitempty"` // why the comparison cannot be decided
@@ -219,7 +219,7 @@ func unbegun(a *stats.Analysis) (n int) {
 
 func studyTable(t *StudyTable) document.Document {
 	var g document.Grid
-	unit := t.Columns[0].Unit // a unit that all columns share is in the heading
+	unit := t.Columns[0].Unit // a unit that all columns share is shown in the heading instead
 	for _, c := range t.Columns {
 		if c.Unit != unit {
 			unit = ""

@@ -81,8 +81,7 @@ func TestOlderWarnings(t *testing.T) {
 	}
 }
 
-// TestWarningsOfOneKind checks that warnings of one kind about the same thing are one
-// line.
+// TestWarningsOfOneKind checks that warnings of one kind about the same thing share one line.
 func TestWarningsOfOneKind(t *testing.T) {
 	var list []result.Warning
 	for _, r := range []int{9, 2, 3, 4, 2} {
@@ -123,8 +122,8 @@ func TestFeatureOptions(t *testing.T) {
 	}
 }
 
-// TestBusyAtOnce checks that SQLITE_BUSY before the busy timeout is explained, unless
-// transactions begin by locking or the time was spent waiting.
+// TestBusyAtOnce checks that SQLITE_BUSY before the busy timeout is explained, unless transactions
+// begin by taking a lock, or the operations waited until the timeout.
 func TestBusyAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		settings driver.Settings
@@ -149,7 +148,8 @@ func TestBusyAtOnce(t *testing.T) {
 	}
 }
 
-// TestVariants checks that the report shows the properties of each variant that its worker proved.
+// TestVariants checks that the report shows how each variant of a driver was built, as its worker
+// reported.
 func TestVariants(t *testing.T) {
 	run := newRun(6)
 	add(run, "simple", nil, nil, []string{"mattn", "modernc", "zombiezen"}, bulk("insert", 1e9, 1000, 1000))

@@ -19,7 +19,7 @@ type uncertain struct {
 	precision float64
 	all       int            // number of figures of the run
 	ratios    bool           // figures are ratios; otherwise medians
-	open      []stats.Figure // the uncertain figures, the widest first; figures without an interval come before
+	open      []stats.Figure // the uncertain figures: first those without an interval, then the others, the widest first
 	told      []string       // for each figure in open, what [told] returns
 }
 
@@ -33,7 +33,7 @@ func (u *uncertain) clear() (n int) {
 	return n
 }
 
-// uncertainOf returns the uncertain figures of a run. It has no figures at all if the run asks for
+// uncertainOf returns the uncertain figures of a run. The result has no figures if the run asks for
 // no precision.
 func uncertainOf(a *stats.Analysis) uncertain {
 	u := uncertain{precision: a.Run.Precision}
@@ -68,8 +68,9 @@ func uncertainOf(a *stats.Analysis) uncertain {
 	return u
 }
 
-// onePerRow returns the widest figure of each case and phase. A case whose settings are shown side
-// by side with others has two figures: one in its own table, and one in the common table.
+// onePerRow returns, for each case and phase, the figure with the widest interval. A case whose
+// settings are shown side by side with others has two figures: one in its own table, and one in the
+// common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case
@@ -132,8 +133,8 @@ func (u *uncertain) count() string {
 	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
 }
 
-// listed is [uncertain.sentence] with the place where the uncertain figures are listed: a command
-// or a part of the report. It returns "" if there is no such place.
+// listed returns the result of [uncertain.sentence], followed by where the uncertain figures are
+// listed: by a command or in a part of the report. It returns "" if where is "".
 func (u *uncertain) listed(where string) string {
 	switch said := u.sentence(); {
 	case where == "" || said == "":
@@ -185,7 +186,8 @@ func FurtherRounds(a *stats.Analysis) (rounds int) {
 }
 
 // uncertainFigures lists the figures of a run that are still uncertain, and the command that
-// measures what is missing. It returns nil if the run asks for no precision.
+// measures what is missing. It returns nil if the run asks for no precision, has no figures, or
+// compares two sides.
 func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	u := uncertainOf(a)
 	if u.all == 0 || a.Run.Compares != nil {
@@ -211,7 +213,8 @@ func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	return append(d, grid)
 }
 
-// The words of the list about the difference of a row from the row that its ratio divides by.
+// These words say, in the list of uncertain figures, how a row differs from the row that its ratio
+// divides by.
 const (
 	isSlower = "slower"
 	isFaster = "faster"

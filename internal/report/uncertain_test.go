@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// uncertainRun has two cells, in which modernc's ratio is wide and mattn's cannot be distinguished from
-// 1 in one of them.
+// uncertainRun returns a run with two tables. In both, the interval of modernc's ratio is wide. In
+// one, mattn's ratio does not differ significantly from 1.
 func uncertainRun() *result.Run {
 	run := newRun(9)
 	run.Precision, run.Stopped = 0.05, result.StoppedTime
@@ -35,7 +35,7 @@ func uncertainRun() *result.Run {
 	return run
 }
 
-// pageOf writes an answer as a page.
+// pageOf returns the result of a command as a page.
 func pageOf[T any](t *testing.T, write func(io.Writer, string, T, document.Options) error, answer T) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -69,7 +69,7 @@ func TestUncertainFigures(t *testing.T) {
 		t.Errorf("without a command:\n%s", got)
 	}
 
-	// How sure says how many there are and where they are listed.
+	// The text of "how sure" says how many figures are uncertain and where they are listed.
 	const many = "3 of 4 ratios of cells are uncertain"
 	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+": sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
 		t.Errorf("screen:\n%s", got)
@@ -77,7 +77,8 @@ func TestUncertainFigures(t *testing.T) {
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios uncertain: --full lists them\n`).MatchString(got) {
 		t.Errorf("low screen:\n%s", got)
 	}
-	// However low the screen is, it says what to take without a C compiler, and how sure the answer is.
+	// However low the screen is, it says which driver to take without a C compiler, and how sure
+	// the answer is.
 	for lines := 16; lines <= 24; lines++ {
 		got := screen(t, screens()["large"], document.Options{Width: 80, Lines: lines, Hints: hints})
 		if !strings.Contains(got, "\nwithout cgo ") || !regexp.MustCompile(`\nhow sure +6 rounds: \w+ was faster`).MatchString(got) {
@@ -125,8 +126,8 @@ func TestFewRoundsAreUncertain(t *testing.T) {
 	}
 }
 
-// TestPagesNameTheirRuns checks that each picture of a page says run, date and machine when it is
-// saved, whatever the question.
+// TestPagesNameTheirRuns checks that each picture of a page names the run, its date and its machine
+// when it is saved, whichever command wrote the page.
 func TestPagesNameTheirRuns(t *testing.T) {
 	source := regexp.MustCompile(`data-source="([^"]*)"`)
 	for name, page := range map[string]string{

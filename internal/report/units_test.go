@@ -25,7 +25,7 @@ func TestProbability(t *testing.T) {
 	}
 }
 
-// TestInterval checks that an end is shown as 1 only if it is exactly 1.
+// TestInterval checks that an end of an interval is shown as 1 only if it is exactly 1.
 func TestInterval(t *testing.T) {
 	for want, i := range map[string]*stats.Interval{
 		"[1, 1.02]": {Low: 1, High: 1.0204}, "[1.002, 1.02]": {Low: 1.0021, High: 1.0204}, "[0.9996, 1.00001]": {Low: 0.9996, High: 1.00001},

@@ -80,7 +80,7 @@ func unruly(r *rand.Rand) *result.Run {
 // scripts matches the parts of a page that may contain any word.
 var scripts = regexp.MustCompile(`(?s)<(script|style)\b.*?</(script|style)>`)
 
-// TestSoakUnrulyRuns writes all kinds of answers about runs with too few rounds, or too much
+// TestSoakUnrulyRuns writes the reports of all commands about runs with too few rounds, or too much
 // noise, for some of their figures. Missing figures must be left out, and must never be printed as
 // NaN or Inf.
 func TestSoakUnrulyRuns(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Pictures of varied settings and parameters: throughput over a number, and crossed settings.
+// This file has the pictures of runs that vary settings or parameters: throughput over a numeric
+// factor, and maps of several factors.
 
 type variedCell struct {
 	cell   *stats.Cell
@@ -93,7 +94,8 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues lists the values of all independent factors except factor number but.
+// otherValues lists the values of all independent factors except the factor whose index is the
+// parameter but.
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {
@@ -198,8 +200,9 @@ func failures(c *stats.Cell) string {
 // law, as a share of the measured value. If the difference is larger, the law's peak means nothing.
 const mostOff = 0.25
 
-// fitLaw fits the universal scalability law to a line, and returns a text that says where the law
-// has its peak. It returns "" if there are too few points.
+// fitLaw fits the universal scalability law to a line, and adds the fitted curve and its peak to s.
+// It returns a text that says where the peak is, or why no peak is named. It returns "" if there
+// are too few points.
 //
 // Any noisy line has some peak. So fitLaw fits each round by itself, too. It names and marks a peak
 // only if the rounds show that throughput falls at the largest number measured, and agree on where
@@ -254,7 +257,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 }
 
 // settingsMap draws a table of several factors as a map. Each cell has the ratio of one row to the
-// fastest row.
+// fastest row. ok is false if the map would have fewer than two rows or columns.
 func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table) (p document.PictureBlock, ok bool) {
 	column := -1
 	for i, x := range f.Factors {

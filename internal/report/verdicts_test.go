@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// beaten returns a run in which a driver is faster than the floor.
+// beaten returns a run in which all drivers after the first are faster than the first.
 func beaten(drivers ...string) *result.Run {
 	run := newRun(6)
 	add(run, "group-by", nil, nil, drivers, bulk("group", 90_000_000, 110, 1))
@@ -70,8 +70,8 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-// TestReliabilityIsSaid checks that the expected number of false verdicts is that of the
-// run.
+// TestReliabilityIsSaid checks that the report gives the expected number of false verdicts in all
+// tables of the run together.
 func TestReliabilityIsSaid(t *testing.T) {
 	run := newRun(6)
 	for _, w := range []string{"simple", "real", "many"} {

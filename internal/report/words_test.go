@@ -54,7 +54,8 @@ func TestURLsStayWhole(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfClaims checks that the title of the column of intervals has their level.
+// TestIntervalsOfClaims checks that the title of the column of intervals contains their confidence
+// level.
 func TestIntervalsOfClaims(t *testing.T) {
 	claim := func(levels ...float64) (c report.Claim) {
 		for _, level := range levels {

@@ -29,8 +29,8 @@ type Checkup struct {
 	Difference *float64 `json:"difference,omitempty" jsonschema:"minimum=0"`
 	WithinNS   int64    `json:"within_ns"`
 
-	// DifferenceRange is an interval that contains the true Difference about nine times of ten.
-	// It follows from how much the rounds of the noise measurement differ. It is nil if
+	// DifferenceRange is an interval that contains the true Difference about nine times in ten. It
+	// is computed from the differences between the rounds of the noise measurement. It is nil if
 	// Difference is nil.
 	DifferenceRange *Range `json:"difference_range,omitempty"`
 
@@ -39,13 +39,13 @@ type Checkup struct {
 	Machine Machine   `json:"machine"`
 
 	UsableCores int      `json:"usable_cores"`                           // logical cores on which this process may run
-	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0: no limit
-	OnBattery   *bool    `json:"on_battery,omitempty"`                   // the machine has no mains power
+	Quota       *float64 `json:"cpu_quota,omitempty"`                    // CPU time per wall time that the control group allows, in cores; 0 if there is no limit
+	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// The next fields were read before anything was measured. Load is the load average of the
-	// last minute. The others are the shares of the last 10 seconds in which a process waited for
-	// a CPU, the disk or memory.
+	// The next fields were read before anything was measured. Load is the load average of the last
+	// minute. The three pressures are the shares of the last 10 seconds in which a process waited
+	// for a CPU, the disk or memory.
 	Load           *float64 `json:"load,omitempty"`
 	CPUPressure    *float64 `json:"cpu_pressure,omitempty" jsonschema:"minimum=0"`
 	IOPressure     *float64 `json:"io_pressure,omitempty" jsonschema:"minimum=0"`
@@ -119,8 +119,8 @@ type Noise struct {
 
 	Phases []NoisePhase `json:"phases"`
 
-	// Speeds has, for each round, the time of a fixed computing loop before it, divided
-	// by the median of these times.
+	// Speeds has, for each round, the time of a fixed computing loop that ran before the round,
+	// divided by the median of these times.
 	Speeds []float64 `json:"speeds,omitempty"`
 }
 
@@ -136,7 +136,7 @@ type NoisePhase struct {
 	Half   float64   `json:"half_of_ratios"`   // in half of the rounds, the two cases differ by at least this share
 	Widest float64   `json:"widest_of_ratios"` // the greatest share by which the two cases differ in a round
 
-	Smallest []SmallestDifference `json:"tells"` // in increasing order of rounds
+	Smallest []SmallestDifference `json:"tells"` // what runs of different lengths can show, in increasing order of rounds
 }
 
 // SmallestDifference is the smallest difference between two drivers that a run of some
@@ -145,7 +145,7 @@ type SmallestDifference struct {
 	Rounds     int     `json:"rounds"`
 	TookNS     int64   `json:"took_ns"`    // how long the rounds take
 	Difference float64 `json:"difference"` // as a share: 0.02 is 2 %
-	Range      Range   `json:"range"`      // contains the true Difference about nine times of ten
+	Range      Range   `json:"range"`      // contains the true Difference about nine times in ten
 }
 
 // Range is an interval.
@@ -177,26 +177,27 @@ type Finding struct {
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// The codes of findings, in [Finding].Code, with the unit of Value. Warnings about the machine
-// have more codes. Each code is described in docs/doctor.md.
+// The codes of findings, in [Finding].Code, with the unit of Value. A finding can also have the
+// code of a warning about the machine, such as [WarningLoad]. Each code is described in
+// docs/doctor.md.
 const (
-	FindingNoise    = "noise"     // share: the smallest difference that a run can show
+	FindingNoise    = "noise"     // smallest difference that a run can show, as a share
 	FindingFailed   = "failed"    // the driver failed while noise was measured
 	FindingNoGo     = "no-go"     // no driver can be built
 	FindingNoCC     = "no-cc"     // number of drivers that need a C compiler
-	FindingCores    = "cores"     // number: usable cores
+	FindingCores    = "cores"     // number of usable cores
 	FindingBusy     = "busy"      // share of the time in which a process waited for a CPU
-	FindingQuota    = "quota"     // cores: the control group's limit of CPU time
+	FindingQuota    = "quota"     // the control group's limit of CPU time, in cores
 	FindingBattery  = "battery"   // the machine has no mains power
-	FindingTurbo    = "turbo"     // the clock rate is boosted as heat allows
-	FindingSMT      = "smt"       // logical cores share a core
+	FindingTurbo    = "turbo"     // the clock rate is boosted while the temperature permits
+	FindingSMT      = "smt"       // several logical cores share a physical core
 	FindingMemory   = "memory"    // bytes of available memory
 	FindingSwapping = "swapping"  // share of the time in which a process waited for memory
 	FindingDisk     = "disk"      // share of the time in which a process waited for the disk
 	FindingSpace    = "space"     // free bytes where databases are created
 	FindingNetwork  = "network"   // databases are created on a network file system
-	FindingCopies   = "copies"    // the file system writes each changed page to a new place
-	FindingOverlay  = "overlay"   // databases are created in a container's layer
+	FindingCopies   = "copies"    // the file system is copy-on-write: it writes each changed page to a new place
+	FindingOverlay  = "overlay"   // databases are created in the writable layer of a container
 	FindingSlow     = "slow-sync" // nanoseconds that an fsync takes
-	FindingClock    = "clock"     // nanoseconds: the clock's resolution, or the time that reading it takes
+	FindingClock    = "clock"     // the clock's resolution, or the time that reading it takes, in nanoseconds
 )

@@ -20,7 +20,7 @@ const (
 	WarningIdle        = "idle"        // a setting that was requested changes nothing
 	WarningUnasked     = "unasked"     // a driver is measured without a requested setting that does not apply to it
 	WarningStopped     = "stopped"     // a trial was discarded because sqlite3perf was stopped during it
-	WarningClock       = "clock"       // the worker's clock ran for longer than the lab saw
+	WarningClock       = "clock"       // the worker reported a longer time than passed on the lab's clock
 	WarningApart       = "apart"       // the processes of a mix did not begin together
 	WarningCPU         = "cpu"         // more CPU time was used than the cores had
 	WarningRate        = "rate"        // the server cannot keep up with a fixed rate
@@ -35,7 +35,7 @@ const (
 	WarningPart        = "part"        // only the first process of a mix is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
-	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece that others measured in slices
+	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece, although other workers measured it in slices
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 
@@ -47,8 +47,8 @@ const OffSpeed = 0.10
 // this, the trial has a [WarningApart].
 const ApartShare = 0.01
 
-// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU
-// time than this from the trial, it is [Trial].Robbed.
+// RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
+// than this from the trial, its field [Trial].Robbed is true.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.

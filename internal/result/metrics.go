@@ -10,14 +10,15 @@ type Metric struct {
 	Key   string // name of the field in JSON and CSV: "allocs"
 	Title string // name in texts for people: "allocations"
 
-	// Column is the metric's title in tables, Bench its unit in the Go benchmark format, and
-	// Unit the unit of its values. If Column or Bench is "", the metric is not listed there.
+	// Column is the metric's title in tables, Bench its unit in the Go benchmark format, and Unit
+	// the unit of its values. Tables omit the metric if Column is "", and benchmark files omit it
+	// if Bench is "".
 	Column, Bench, Unit string
 
 	Compared     bool // comparisons and gates can use the metric
 	Binary       bool // values are written with binary prefixes, such as KiB
 	PerOperation bool // the value is divided by the number of operations
-	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because it continues alone after the mix
+	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
 	Of func(*protocol.Costs) *int64
@@ -41,8 +42,8 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric. known is false if the worker did not count it.
-// Then the sample has the value 0.
+// Value returns a sample's value of the metric. known is false if the value is 0, which usually
+// means that the worker did not count the metric.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
 	if m.PerOperation {
@@ -51,7 +52,8 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), n != 0
 }
 
-// AddCosts adds to sum the costs of another process of the same phase.
+// AddCosts adds to sum the costs of another process of the same phase. A metric without Adds keeps
+// the value in sum. A metric with Never0 becomes 0 if either process did not count it.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

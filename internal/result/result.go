@@ -1,6 +1,6 @@
-// Package result defines the plain types of measurements. Workers' measurements travel in them
-// to the lab, into the store, and into reports. Their JSON form is a documented contract. The
-// package computes nothing.
+// Package result defines plain types for measurements. Values of these types carry what workers
+// measure to the lab, to the store and to reports. Their JSON form is a documented contract. All
+// statistics are in package stats.
 package result
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Status is how a trial, or a cell made of trials, ended.
+// Status says how a trial, or a case with all its trials, ended.
 type Status string
 
 // The statuses.
 const (
 	OK          Status = "ok"
 	Refused     Status = "refused"     // a setting of the trial did not take effect
-	Wrong       Status = "wrong"       // a statement's answer was not the expected one
+	Wrong       Status = "wrong"       // a statement returned something other than expected
 	Failed      Status = "failed"      // the worker had an error, crashed, hung, or had no memory or disk space left
 	Unavailable Status = "unavailable" // the worker could not be built or started
 )
@@ -48,24 +48,24 @@ type Sample struct {
 	// includes the wall time, the checkpoint, and everything that the worker does not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
-	// Slices is the number of slices in which the phase was measured, by turns with other
-	// trials. It is 0 if the phase was measured in one piece.
+	// Slices is the number of slices (parts) into which the phase was divided, so that this trial
+	// and others could take turns. It is 0 if the phase was measured in one piece.
 	Slices int64 `json:"slices,omitempty"`
 
 	// SliceNS is the wall time of each slice or of each repeated execution, in their order. It is nil
 	// if the worker does not report it.
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
-	// Repeats is how many times a query was executed that its phase executes once, by turns with
-	// other trials. The figures are the mean of an execution. It is 0 if the query was not
-	// repeated.
+	// Repeats is the number of executions of a query that was repeated so that this trial and
+	// others could take turns, although its phase normally executes it once. The sample's figures
+	// are then means per execution. Repeats is 0 if the query was not repeated.
 	Repeats int64 `json:"repeats,omitempty"`
 
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
 	Errors   []protocol.ErrorCount `json:"errors,omitempty"`   // errors of the operations that failed
 	Results  []protocol.ErrorCount `json:"results,omitempty"`  // errors that the workload declares to be results of operations; these operations succeeded
 	Retries  int64                 `json:"retries,omitempty"`  // attempts after the first, of all operations
-	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each operation
+	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each kind of operation
 	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
 	// Clients has the number of successful operations of each client, in a mix with a duration.
@@ -84,18 +84,20 @@ type Sample struct {
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
-	// Replayed says that the phase is a replay. The next fields count events. Skipped events were
-	// not run, because their transaction had failed. Different events did not have the recorded
-	// outcome. Unlocked events failed because of a lock when recorded, and succeeded in the
-	// replay; they are counted by the recorded error codes, and are not in Different. In a
-	// replay, Results has the errors that occurred both when recorded and in the replay.
+	// Replayed says that the phase replays a recording. The next three fields count recorded
+	// events. The field Skipped counts events that were not run, because their transaction had
+	// failed. Different counts events whose outcome was not the recorded one. Unlocked counts, by
+	// recorded error code, events that failed because of a lock when recorded but succeeded in the
+	// replay; Different does not include them. In a replay, the field Results has the errors that
+	// occurred both in the recording and in the replay.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
 	Different int64                 `json:"different,omitempty"`
 	Unlocked  []protocol.ErrorCount `json:"unlocked,omitempty"`
 }
 
-// Value returns the phase's metric, in seconds or in seconds per operation.
+// Value returns the sample's value of its Metric: in seconds per operation for [MetricTimePerOp],
+// and otherwise in seconds. For [MetricLatency] it is the greatest 99th percentile in s.Latency.
 func (s *Sample) Value() float64 {
 	switch s.Metric {
 	case MetricTimePerOp:
@@ -117,7 +119,7 @@ func (s *Sample) Value() float64 {
 type Load struct {
 	Clients   int     `json:"clients"`                 // number of clients, each with its own connection
 	Rate      float64 `json:"rate,omitempty"`          // requested rate, in requests per second; 0 if each client sends as soon as it has an answer
-	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // how late the load generator itself sent, as 99th percentile; 0 without a fixed rate
+	LateP99NS int64   `json:"late_p99_ns,omitempty"`   // 99th percentile of the time by which the load generator itself sent too late; 0 without a fixed rate
 	Ceiling   float64 `json:"ceiling_per_s,omitempty"` // requests per second that the same number of clients reaches with a server that does nothing, if each client sends as soon as it has an answer
 }
 
@@ -149,8 +151,8 @@ type Case struct {
 	// GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
-	// Needed lists the workload's features that made sqlite3perf choose this variant, if the
-	// driver was requested without options.
+	// Needed lists the workload's features that made sqlite3perf choose this variant of the driver,
+	// if the driver was requested without options.
 	Needed []string `json:"needed,omitempty"`
 
 	// InForce has the settings at the end of a timed phase, by name of the phase, if they
@@ -208,15 +210,16 @@ type Trial struct {
 
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	Proof    *protocol.Proof  `json:"proof,omitempty"`
-	ReadBack *ReadBack        `json:"read_back,omitempty"` // settings read back later; nil unless the trial was refused because they were wrong, and in older runs
+	ReadBack *ReadBack        `json:"read_back,omitempty"` // if the trial was refused because of settings that connections read back after it had begun, these settings; otherwise, and in older runs, nil
 	Samples  []Sample         `json:"samples,omitempty"`
 	Warnings []Warning        `json:"warnings,omitempty"`
 
 	// CPU is nil if the trial had no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
-	// Robbed says that other processes or machines took more CPU time from the trial than
-	// [RobbedShare]. This rule depends neither on the driver nor on the times of phases.
+	// Robbed says that other processes or machines took CPU time from the trial: more than the
+	// share [RobbedShare] of its duration. This rule depends neither on the driver nor on the times
+	// of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial does not count, because its case was measured once more in the
@@ -269,7 +272,7 @@ func (c *CPU) LostNS() int64 {
 	return lost
 }
 
-// Warning reports noise or doubt about a run, a case or a trial.
+// Warning describes something that makes the figures of a run, a case or a trial doubtful.
 type Warning struct {
 	Code    string `json:"code"` // such as [WarningLoad]
 	Message string `json:"message"`

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestLeftOut checks that LeftOut is read as it was written, and also as older versions wrote
-// it.
+// TestLeftOut checks that a LeftOut survives encoding to JSON and decoding, and that the strings
+// that older versions wrote are decoded too.
 func TestLeftOut(t *testing.T) {
 	want := []result.LeftOut{
 		{Workload: "large", Code: result.LeftOutTime},
@@ -41,8 +41,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestDocumentedWarnings checks that docs/report-formats.md lists the code of every
-// warning and no other.
+// TestDocumentedWarnings checks that docs/report-formats.md lists the code of every warning, and no
+// other codes.
 func TestDocumentedWarnings(t *testing.T) {
 	codes := func(file, section, code string) map[string]bool {
 		text, err := os.ReadFile(file)

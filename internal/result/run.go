@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Run consists of rounds of trials of cases, with everything needed to judge them.
+// Run is a measurement: its cases, their trials in all rounds, and everything needed to judge them.
 type Run struct {
 	ID        int64     `json:"id"`
 	Version   string    `json:"version"` // the version of sqlite3perf
@@ -29,9 +29,9 @@ type Run struct {
 	Search    *Search   `json:"search,omitempty"`   // the search for settings that the run is part of; nil if none
 	Profiles  *Profiles `json:"profiles,omitempty"` // profiles instead of samples; nil if the run has samples
 	Machine   Machine   `json:"machine"`
-	Host      *Host     `json:"host,omitempty"` // the machine that the run was measured on; nil if that is the machine of the command
+	Host      *Host     `json:"host,omitempty"` // the remote machine that the run was measured on; nil if it is the machine that ran the command
 
-	// Resumed lists when the run was resumed, after an interruption or after cells had failed.
+	// Resumed lists when the run was resumed, after an interruption or after trials had failed.
 	Resumed []Resumption `json:"resumed,omitempty"`
 
 	// Merged is the path of the store from which a merge copied the run, as the user gave it.
@@ -53,9 +53,9 @@ type Run struct {
 	// Workloads has the text of each workload. Older runs have none.
 	Workloads []Workload `json:"workloads,omitempty"`
 
-	// Answer is the stored answer of the question that the run was made for. It is nil if
-	// answers to this question are not stored, and in older runs. It is not part of the JSON
-	// forms of a run.
+	// Answer has the results, other than samples, of the command for which the run was made, such
+	// as `sqlite3perf tune`. It is nil for commands that store no such results, and in older runs.
+	// It is not part of the JSON forms of a run.
 	Answer *Answer `json:"-"`
 
 	Cases    []Case    `json:"cases"`
@@ -69,8 +69,8 @@ type Resumption struct {
 	PauseNS int64     `json:"pause_ns"` // time from the end of the last trial before the interruption to At
 }
 
-// Resumable returns the trials that are measured again if the run is resumed: those that
-// failed, or did not take place because their driver had no worker.
+// Resumable returns the trials that are measured again if the run is resumed: the trials that
+// failed, and the trials that did not take place because their driver had no worker.
 func (r *Run) Resumable() (trials []*Trial) {
 	for i := range r.Trials {
 		if t := &r.Trials[i]; !t.Repeated && (t.Status == Failed || t.Status == Unavailable) {
@@ -129,14 +129,16 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Asked has the settings and parameters that the user gave for all workloads of a run. They
-// replace the workloads' own. The values of each are in the order in which the user gave them.
+// Asked has the settings and parameters that the user gave for all workloads of a run. They replace
+// those of the workloads. The values of each setting or parameter are in the order in which the
+// user gave them.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
 }
 
-// Schedule says how long a run was to last. The run ends earlier if every result is settled.
+// Schedule says how long a run was to last. The run ends earlier if all figures are precise enough
+// or all verdicts are clear.
 type Schedule struct {
 	Rounds int   `json:"rounds,omitempty"`  // exact number of rounds; 0: the run lasts until TimeNS is over
 	TimeNS int64 `json:"time_ns,omitempty"` // time limit: after six rounds, a round that would end later is not started; 0 if Rounds is given
@@ -146,7 +148,7 @@ type Schedule struct {
 type Study struct {
 	Name        string `json:"name"`
 	AsPublished bool   `json:"as_published,omitempty"` // repeated with the study's known faults
-	Looks       bool   `json:"looks,omitempty"`        // claims were judged during the run, and clear ones were no longer measured
+	Looks       bool   `json:"looks,omitempty"`        // the study's claims were judged during the run; cases whose claims were clear were not measured further
 }
 
 // Factor is the kind of difference between the two sides of a comparison.
@@ -159,8 +161,8 @@ const (
 	FactorParameter Factor = "parameter"
 )
 
-// Compares is the question for which a run was made: does the second side take longer than the
-// first?
+// Compares describes the two sides that a run was made to compare: does the second side take longer
+// than the first?
 type Compares struct {
 	Factor Factor  `json:"factor"`
 	Name   string  `json:"name,omitempty"` // name of the setting or parameter; "" for drivers
@@ -168,7 +170,8 @@ type Compares struct {
 	Second string  `json:"second"`
 	Margin float64 `json:"margin"` // greatest difference that does not matter, as a share: 0.02 is 2 %
 
-	// Looks says that the run was to end as soon as the answer was clear.
+	// Looks says that the run was to end as soon as the verdicts were clear. They were judged
+	// repeatedly during the run.
 	Looks bool `json:"looks,omitempty"`
 }
 
@@ -176,14 +179,14 @@ type Compares struct {
 type Search struct {
 	Race string `json:"race"` // a description of this part, such as "each setting by itself"
 
-	// Confirms says that the run only confirms the choices of the search: all choices were
-	// measured in all rounds. In other runs of a search, worse choices were dropped before the
-	// end.
+	// Confirms says that the run only confirms the settings that the search chose: all its cases
+	// were measured in all rounds. In the search's other runs, cases with worse settings were
+	// dropped before the end.
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns the name of the side with the given value of the factor. It is the value,
-// preceded by the name of the setting or parameter.
+// Side returns the name of the side with the given value of the factor: name=value for a setting or
+// parameter, and the value alone for a driver.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -207,7 +210,8 @@ func (s *Compares) Value(c *Case) string {
 }
 
 // Beside reports whether two cases are the two sides of the same comparison. That is so if they
-// are equal apart from the factor and its consequences.
+// have different values of the factor and are otherwise equal. Only the size of the pool may differ
+// too if the factor is a parameter.
 func (s *Compares) Beside(a, b *Case) bool {
 	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
 		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)
@@ -236,7 +240,7 @@ type Workload struct {
 	SHA256   string     `json:"sha256"`             // hash of the YAML file and the SQL files, in hex
 }
 
-// TextFile is a file with its name.
+// TextFile is a text file that a workload includes.
 type TextFile struct {
 	Name string `json:"name"`
 	Text string `json:"text"`

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// The questions whose answers are stored, in [Answer].Question.
+// The values of [Answer].Question: the names of the commands that store an answer with their run.
 const (
 	QuestionAdvise  = "advise"
 	QuestionCluster = "cluster"
@@ -14,8 +14,9 @@ const (
 	QuestionTune    = "tune"
 )
 
-// Answer is the part of a question's answer that cannot be computed from the run with which it
-// is stored. The question's package makes the text of the answer from both.
+// Answer is the part of a command's result that cannot be computed from the run with which it is
+// stored. The command's package, such as package tune, formats its report from the answer and the
+// run.
 type Answer struct {
 	Question string `json:"question"` // such as [QuestionTune]
 	Version  int    `json:"version"`  // version of the format of Value, from 1
@@ -48,8 +49,8 @@ func NewAnswer(question string, version int, value any, runs ...int64) (*Answer,
 	return &Answer{Question: question, Version: version, Runs: runs, Value: text}, nil
 }
 
-// Decode decodes the answer's Value into value. It returns an error if the answer is to another
-// question, or if its version is above newest.
+// Decode decodes the answer's Value into value. It returns an error if a is nil, if it is the
+// answer of another command than question, or if its version is above newest.
 func (a *Answer) Decode(question string, newest int, value any) error {
 	switch {
 	case a == nil || a.Question != question:

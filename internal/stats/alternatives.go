@@ -5,8 +5,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Alternatives are several ways of doing the same work that a run has measured in the same
-// rounds, such as with other settings. Each has the same number of cases, one for each
+// Alternatives are several ways of doing the same work that a run has measured in the same rounds,
+// such as with different settings. Each alternative has the same number of cases, one for each
 // workload with its parameters.
 type Alternatives struct {
 	ways [][]*Outcome // the outcomes of each alternative's cases
@@ -19,9 +19,9 @@ type workCell struct {
 }
 
 // AlternativesOf returns the n alternatives of a run. The run must list the cases of the first
-// alternative, then those of the second, and so on. Only the phase with the given name counts;
-// "" means all phases. Phases that are too short to compare alternatives count only if there are
-// no others.
+// alternative, then those of the second, and so on. Only the phase with the given name counts; ""
+// means all phases. Phases that are too short to compare alternatives count only if all phases are
+// too short.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
 	outcomes := (&Analysis{Run: run}).outcomes()
 	each := len(outcomes) / n
@@ -67,8 +67,8 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	return result.OK, nil
 }
 
-// shares returns, for each round, the share of alternative i's operations that failed. It is the
-// mean over the phases.
+// shares returns, for each round, the share of alternative i's operations that failed: the mean of
+// the shares of all phases.
 func (a *Alternatives) shares(i int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -78,9 +78,9 @@ func (a *Alternatives) shares(i int) []Point {
 }
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
-// alternative. The parameter tests is the number of such comparisons; the p-value is corrected
-// for that number. told reports that significantly more operations of alternative i failed.
-// seems reports that more of them failed in each of at least four rounds.
+// alternative. The parameter tests is the number of such comparisons; the p-value is corrected for
+// that number. told reports that significantly more operations of alternative i failed. seems
+// reports that in every round, of at least four rounds, more operations of alternative i failed.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))
 	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4
@@ -95,8 +95,8 @@ func (a *Alternatives) Succeeded(i int) float64 {
 	return 1 - Mean(shares)
 }
 
-// Ratios returns, for each round, the time of alternative i divided by that of alternative j. It
-// is the geometric mean over the phases.
+// Ratios returns, for each round, the time of alternative i divided by the time of alternative j.
+// The ratio is the geometric mean of the phases' ratios.
 func (a *Alternatives) Ratios(i, j int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -111,8 +111,9 @@ type PhaseRatio struct {
 	Ratio Summary `json:"ratio"`
 }
 
-// Phases returns, for each phase that counts, the time of alternative i divided by that of
-// alternative j. All intervals together hold the true ratios with at least the given confidence.
+// Phases returns, for each phase that counts, the time of alternative i divided by the time of
+// alternative j. The probability that all intervals contain their true ratios is at least the given
+// confidence.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {
@@ -159,9 +160,9 @@ func costRatios(a, b *Cell) []Point {
 	return ratios
 }
 
-// costs returns the times of a cell's samples in seconds. Each includes the time of the
-// checkpoint that empties the WAL after the phase, because otherwise a setting that puts
-// checkpoints off would seem to save them. Latencies do not include it.
+// costs returns the times of a cell's samples in seconds. Each time includes the time of the
+// checkpoint that empties the WAL after the phase, because otherwise a setting that postpones
+// checkpoints would seem to save their time. Latencies do not include it.
 func costs(c *Cell, perOp bool) []Point {
 	return c.points(func(s *result.Sample) float64 {
 		if s.Metric == result.MetricLatency {

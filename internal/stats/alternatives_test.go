@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// alternatives returns a run of three ways of doing the work of two cases. The second way takes
-// half the time, but is followed by a checkpoint. The third way fails in its second case.
+// alternatives returns a run of three alternatives (ways of doing the same work), each with two
+// cases. The second way takes half the time, but is followed by a checkpoint. The third way fails
+// in its second case.
 func alternatives() *result.Run {
 	run := &result.Run{}
 	for way := range 3 {
@@ -99,8 +100,8 @@ func TestAlternativesShort(t *testing.T) {
 	}
 }
 
-// TestPhasesTogether checks that the intervals of several phases hold together, so that each
-// has a higher confidence.
+// TestPhasesTogether checks that the confidence of 95 % is that of all phases' intervals together,
+// so that each single interval has a higher confidence.
 func TestPhasesTogether(t *testing.T) {
 	run := &result.Run{}
 	phases := []string{"a", "b", "c", "d"}

@@ -10,7 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NotMeasured is the status of a case, or of one of its phases, if no trial of the case counts.
+// NotMeasured is the status of a case if none of its trials counts. It is also the status of a cell
+// if the case is OK but none of its trials has a sample of the phase.
 const NotMeasured result.Status = "not measured"
 
 // Analysis is a run with everything that was computed from its samples.

@@ -16,10 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// wave has the times of six rounds, which vary a little.
+// wave has the times of six rounds, in percent of a phase's time. They vary a little.
 var wave = []int64{100, 101, 99, 102, 98, 103}
 
-// lab builds a run by hand.
+// lab builds a run like those of the laboratory, without measuring anything.
 type lab struct{ run result.Run }
 
 // add adds a case with one trial in each of six rounds. phases are of the form "name=ms".
@@ -314,8 +314,8 @@ func TestOverall(t *testing.T) {
 	if o.Base != "native" || !o.IsFloor {
 		t.Errorf("base %s, floor %v", o.Base, o.IsFloor)
 	}
-	// python has figures in 1 of 3 tables, so it is left out. rare lacks the table "b z", so
-	// that table is left out for all drivers.
+	// python has figures in 1 of 3 tables, so it is left out. rare lacks the table "b z", so this
+	// table is left out for all drivers.
 	if d := cmp.Diff([]stats.LeftOut{{Driver: "python", Code: stats.FewFigures, Figures: 1, Tables: 3}}, o.Absent); d != "" {
 		t.Error(d)
 	}
@@ -369,8 +369,8 @@ func TestWarningsFindTheirCase(t *testing.T) {
 	}
 }
 
-// TestRepeatedTrialsDoNotCount checks that if a trial was measured again, its samples do not
-// count, but its answers do.
+// TestRepeatedTrialsDoNotCount checks that if a trial was measured again, its samples do not count,
+// but its checksums are still verified.
 func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	var l lab
 	c := l.add("simple", "mattn", nil, "query=10")
@@ -394,8 +394,8 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredAgain checks that a case counts as not measured if no trial of it counts,
-// unless an answer was wrong.
+// TestNotMeasuredAgain checks that a case has the status NotMeasured if no trial of it counts,
+// unless a checksum was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab
 	for _, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -416,7 +416,7 @@ func TestNotMeasuredAgain(t *testing.T) {
 	}
 }
 
-// TestTooFew checks a pair whose rounds all agree, but that has too few rounds after the
+// TestTooFew checks two drivers of which one is faster in all rounds, but in too few rounds for the
 // correction for eight tables. TooFew must report that, with the number of rounds that would
 // suffice.
 func TestTooFew(t *testing.T) {

@@ -12,8 +12,9 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates how likely it is that a series without a change can be divided as clearly at
-	// some place. It is estimated for each kind of noise, and P is the greatest estimate.
+	// P estimates the probability that a series without a change can be divided, at any place, as
+	// clearly as this series can be divided at At. It is estimated for each kind of noise, and P is
+	// the greatest of these estimates.
 	P float64
 }
 
@@ -29,8 +30,8 @@ const (
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the probability that successive values depend on each other more than
-	// [noise.strongest] assumes.
+	// notWeaker is the probability that the noise is stronger than the strength that
+	// [noise.strongest] returns: that its successive values depend on each other more.
 	notWeaker = 0.01
 
 	// calibrations is the number of random series that are generated to measure the correlation
@@ -46,9 +47,9 @@ const (
 // divides each part in the same way. It assumes no distribution.
 //
 // The machine may drift from run to run. Then values are not independent, and a wandering level
-// looks like a step. So the values are reordered like three kinds of noise: independent values,
-// an autoregression and 1/f noise. For the latter two, the dependence of successive values is
-// measured after the series' levels (three at most) are subtracted. The upper confidence bound
+// looks like a step. So the other orders of the values imitate three kinds of noise: independent
+// values, an autoregression and 1/f noise. For the latter two, the dependence of successive values
+// is measured after the series' levels (three at most) are subtracted. The upper confidence bound
 // of that dependence is used. About two dozen values are necessary to find anything.
 //
 // Changes compares differences of values, so pass logarithms if ratios matter. The running time
@@ -84,9 +85,10 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times, like noise n. It returns the share p of these
-// orders that can be divided at least as clearly as the distance says, and whether p is at most
-// level. The seed is fixed, so that a series always has the same changes.
+// rarer reorders the values at random many times, so that their ranks follow noise n of the given
+// strength. It returns the share p of these orders for which [levels] returns at least the given
+// distance, and whether p is at most level. If it is not, p is 0. The seed is fixed, so that a
+// series always has the same changes.
 func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -114,8 +116,8 @@ type noise struct {
 	make      func(r *rand.Rand, n int, strength float64) []float64
 	strengths []float64 // possible strengths, ascending
 
-	// lags has, for a length and a strength, the correlations that [lag1] computes for random
-	// series, in ascending order.
+	// lags maps a length and a strength to the correlations that [lag1] computes for random series
+	// of that kind, in ascending order.
 	lags *sync.Map
 }
 
@@ -131,9 +133,9 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength at which at least the share [notWeaker] of random
-// series with count values has a correlation of less than left. If there is none, it returns the
-// least strength. left is the result of [lag1] for the series.
+// strongest returns the greatest strength at which at least the share [notWeaker] of random series
+// with count values has a [lag1] correlation of less than left, the correlation of the series that
+// is judged. If there is no such strength, it returns the least strength.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {

@@ -37,7 +37,7 @@ type Test struct {
 	sign   int       // -1: the first set is lower; 1: it is higher; 0: neither
 	fine   float64   // the p-value from which corrections start
 	single float64   // the value of fine before corrections; set only if shares of failed operations are compared
-	logs   []float64 // logarithms of the ratios
+	logs   []float64 // logarithms of the ratios; if shares of failed operations are compared, the differences of the shares
 	alone  bool      // the table has two sets, so this is its only comparison
 
 	family float64 // P was corrected for at most this number of comparisons
@@ -77,10 +77,10 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 // Significant reports whether the two sets differ significantly.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// TooFew reports whether the two sets do not differ significantly only because there are too few
-// rounds: the same set is greater in all of them, but given the number of comparisons, chance
-// often does that in so few. enough is the number of rounds that certainly suffice if all
-// further rounds agree.
+// TooFew reports whether the difference of the two sets is not significant only because there are
+// too few rounds. That is so if the same set is greater in all rounds, but, among so many
+// comparisons, that is likely to happen by chance in so few rounds. enough is the number of rounds
+// that certainly suffice if all further rounds agree.
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
@@ -105,9 +105,10 @@ func telling(n int, family float64, alone bool) int {
 // differ significantly if one of the two is greater in all rounds.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds are needed until two sets differ significantly, which
-// they do not yet, or until the interval of their ratio is within a margin (0.05: 5 %) of 1. It
-// assumes that the ratio stays the same. A result of [MaxRounds] means that many or more.
+// Further estimates, for two sets that do not differ significantly yet, how many more rounds are
+// needed until they do, or until the interval of their ratio is within a margin of 1. A margin of
+// 0.05 is 5 %. It assumes that the ratio stays the same. A result of [MaxRounds] means that many or
+// more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -209,19 +210,20 @@ func atLeast(pairs []Pair, p float64) {
 	}
 }
 
-// Standing is the place of a set in a ranking. Sets of the floor, which is the driver that
-// ratios are relative to, cannot be chosen.
+// Standing is the place of a driver's set of samples in a ranking. The driver that ratios are
+// relative to, such as plain C, is called the floor. It is not one of the drivers to choose from,
+// so its sets have no rank.
 type Standing struct {
-	Rank   int   // place among the sets that can be chosen, from 1; 0: none
+	Rank   int   // place among the sets that can be chosen, from 1; 0 if the set has no rank
 	Tied   []int // indexes of the sets that do not differ significantly from this one, including the floor's
 	Beaten bool  // another set that can be chosen is significantly lower
 	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets, which are in the order of [inOrder], by the pairs that [CompareAll]
-// returned. The function takesPart reports whether a set is compared, and floor whether it is
-// the floor's. A set of the floor has no rank and beats no other set, unless no other set is
-// compared. Two sets that were not compared are tied.
+// Rank ranks n sets, which are in the order that [inOrder] returns, by the pairs that [CompareAll]
+// returned. The function takesPart reports whether a set is compared, and the function floor
+// whether it is a set of the floor (see [Standing]). If any other set is compared, the floor's sets
+// have no rank and beat no set. Two sets that were not compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false

@@ -14,14 +14,14 @@ import (
 // Verdict says how the second side of a comparison compares with the first.
 type Verdict string
 
-// The verdicts, in the order in which cells are listed. All but Unclear settle a cell.
+// The verdicts, in the order in which cells are listed.
 const (
-	Bad       Verdict = "bad"          // a side has no figures; Compared.Why says which, and why
-	Differing Verdict = "differing"    // the answers of the sides differ
+	Bad       Verdict = "bad"          // a side has no figures; the Status and Reason of its cell say why
+	Differing Verdict = "differing"    // the two sides read different values
 	FailsMore Verdict = "more failed"  // a larger share of the second side's operations failed
 	FailsLess Verdict = "fewer failed" // a smaller share of the second side's operations failed
 	Slower    Verdict = "slower"
-	Unclear   Verdict = "unclear" // none of the others is clear yet
+	Unclear   Verdict = "unclear" // no other verdict is certain yet
 	Faster    Verdict = "faster"
 	Same      Verdict = "same" // the intervals of the ratio, of the ratio of means and of the difference in failures are within the margin
 )
@@ -87,7 +87,7 @@ type Comparison struct {
 
 	Cells []*Compared // sorted by verdict, in the order of the constants
 	Alone []string    // names of the cells that only one side has
-	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that Averaged counts; nil if not interleaved
+	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -96,7 +96,7 @@ type Compared struct {
 	Metric        Metric
 	First, Second *Cell
 	Verdict       Verdict
-	Why           string   // explains the verdicts Bad and Differing, and verdicts about operations that failed
+	Why           string   // explains the verdict Differing, and verdicts about operations that failed; "" for other verdicts
 	Failing       *Failing // nil if no operation of either side failed
 
 	// Ratio is the second side's time, or other metric, divided by the first side's. Its
@@ -131,8 +131,8 @@ type Compared struct {
 	tests int     // number of comparisons, over all Pairs, for which P is corrected
 }
 
-// Settled returns the IDs of the cases whose cells are all settled. These cases need no further
-// rounds, as long as the other cases go on.
+// Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
+// true for all of their cells.
 func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
 
 // SettledBy is [Comparison.Settled] with another function that decides whether a cell is
@@ -166,7 +166,8 @@ func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verd
 // FailuresOpen reports whether the verdict is unclear because of operations that failed.
 func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why != "" }
 
-// Settled reports whether the cell keeps its verdict, whatever verdicts the other cells get.
+// Settled reports whether the cell has a verdict, other than Unclear, that further rounds of the
+// other cells cannot change.
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
@@ -200,7 +201,7 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// AnswersDiffer reports whether the sides have different answers in any cell.
+// AnswersDiffer reports whether the two sides read different values in any cell.
 func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
 
 // CompareRun compares the two sides that the run's Compares names, by time. It returns nil if
@@ -246,14 +247,14 @@ func CompareRuns(names [2]string, first, second *Analysis, margin float64) *Comp
 
 // Across says how two runs are compared.
 type Across struct {
-	Metric  Metric // cells whose samples lack it are left out
+	Metric  Metric // cells whose samples lack the metric are left out
 	Names   [2]string
 	Margin  float64
 	Looks   bool // the second run was to end when the verdicts were clear
 	Changed bool // workloads with the same name are compared even if their contents differ
 }
 
-// Compare is [CompareRuns] with these options.
+// Compare is like [CompareRuns], with the options in how.
 func (how Across) Compare(first, second *Analysis) *Comparison {
 	c := &Comparison{Metric: how.Metric, First: how.Names[0], Second: how.Names[1], Margin: how.Margin, Pairs: 1}
 	var by *result.Compares
@@ -341,8 +342,9 @@ func (x *Compared) known() bool {
 	return x.Metric == Time || known(x.First) && known(x.Second)
 }
 
-// Points returns the values of both sides by round: seconds, seconds per operation, bytes, or
-// objects.
+// Points returns each side's values of x.Metric by round. For [Time] they are seconds or, if the
+// sides' numbers of operations differ, seconds per operation; x.PerOp is set accordingly. For other
+// metrics their unit is the Unit in [result.Metrics].
 func (x *Compared) Points() (first, second []Point) {
 	if x.Metric != Time {
 		return x.First.points(x.Metric.of), x.Second.points(x.Metric.of)

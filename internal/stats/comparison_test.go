@@ -195,7 +195,7 @@ func TestCompareRuns(t *testing.T) {
 	if c.Mean != nil || c.Interleaved {
 		t.Error("two runs have rounds in common")
 	}
-	// The runs have different answers.
+	// The two runs read different values.
 	for i := range second.Trials {
 		second.Trials[i].Samples[0].Checksum = strings.Repeat("b", 64)
 		first.Trials[i].Samples[0].Checksum = strings.Repeat("a", 64)
@@ -204,7 +204,7 @@ func TestCompareRuns(t *testing.T) {
 	if c.Count(stats.Differing) != 3 || !strings.Contains(c.Cells[0].Why, "answers differ") {
 		t.Errorf("%d cells differ", c.Count(stats.Differing))
 	}
-	second.Seed = 2 // another seed has other answers
+	second.Seed = 2 // with another seed, other values are read
 	if c = stats.CompareRuns([2]string{"run 12", "new.json"}, stats.Analyze(first, ""), stats.Analyze(second, ""), 0.05); c.Count(stats.Differing) != 0 {
 		t.Error("answers for different seeds are compared")
 	}
@@ -383,8 +383,8 @@ func TestCompareZeros(t *testing.T) {
 	}
 }
 
-// TestCompareChangedWorkloads checks that different workloads of the same name are compared
-// only if requested, and then without their answers.
+// TestCompareChangedWorkloads checks that different workloads of the same name are compared only if
+// requested, and then without comparing the values that they read.
 func TestCompareChangedWorkloads(t *testing.T) {
 	var sides []*stats.Analysis
 	for _, hash := range []string{"a", "b"} {
@@ -409,8 +409,8 @@ func TestCompareChangedWorkloads(t *testing.T) {
 	}
 }
 
-// TestCompareDrivers checks that two of a run's three drivers are compared as in a run that
-// has only these, but with p-values corrected for all three pairs.
+// TestCompareDrivers checks that two of a run's three drivers are compared as in a run that has
+// only these two, but with p-values corrected for all three pairs.
 func TestCompareDrivers(t *testing.T) {
 	times := func(table, d, round int) float64 {
 		return (1 + 0.1*float64(table*d)) * (1 + 0.001*float64((round*7+d*3)%5))

@@ -113,7 +113,7 @@ func (x *Compared) nextLook(n int) int {
 }
 
 // narrower returns the factor by which the interval of a ratio must shrink until it is within a
-// margin, or excludes 1. The parameter within is the logarithm of the margin. level is the
+// margin, or excludes 1. The parameter within is the logarithm of 1 plus the margin. level is the
 // interval's own level: 0.05 if its confidence is 95 %. corrected is the level at which the
 // interval must exclude 1.
 func narrower(s Summary, within, level, corrected float64) float64 {

@@ -5,17 +5,18 @@ import (
 	"slices"
 )
 
-// These constants say from which ratio on a change of speed hints at the machine.
+// A change of times by at least these ratios hints that the speed of the machine changed.
 const (
-	driftMost  = 1.25 // of the reference or, without one, of every driver
-	driftOther = 1.10 // of a typical other driver, if the reference changed
+	driftMost  = 1.25 // least ratio of the reference driver or, if there is none, of every driver
+	driftOther = 1.10 // least median ratio of the other drivers, if the reference driver changed
 )
 
 // Drift reports whether the machine probably ran at another speed when the second side was
-// measured: the driver reference, which both sides have, became much slower or faster and the
-// other drivers changed alike or, if the sides have no such driver, all of at least two drivers did.
-// ratio is the time of the reference, or a typical driver's time, on the second side, divided by
-// that on the first side. Drift is never true if both sides were measured in the same rounds.
+// measured. If both sides have the driver named reference, that is so if this driver became much
+// slower or faster and the other drivers changed in the same direction. Otherwise it is so if there
+// are at least two drivers and all of them became much slower, or all much faster. ratio is the
+// time of the reference driver (without one, of a typical driver) on the second side, divided by
+// its time on the first side. Drift is never true if both sides were measured in the same rounds.
 func (c *Comparison) Drift(reference string) (ratio float64, ok bool) {
 	if c.Interleaved || c.Metric != Time {
 		return 0, false

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestSummaryIsBenchmaths checks that medians and intervals are benchstat's, for numbers of
-// values for which benchstat does not round binomial coefficients.
+// TestSummaryIsBenchmaths checks that medians and intervals equal those of benchstat. It checks
+// only numbers of values for which benchstat does not round binomial coefficients.
 func TestSummaryIsBenchmaths(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for n := 1; n <= 20; n++ {

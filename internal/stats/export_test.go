@@ -1,6 +1,6 @@
 package stats
 
-// WithP returns a comparison with a p-value.
+// WithP returns a [Test] with the p-value p.
 func WithP(p float64) *Test { return &Test{P: p, Adjusted: p, fine: p} }
 
 // PermutationTest returns the p-value of the permutation test of a table.

@@ -9,8 +9,8 @@ import (
 )
 
 // Factorial is a workload that a run measured with several settings or parameters. Each of its
-// tables has the cases with all values of these, so that the values are compared with each
-// other.
+// tables has the cases with all values of the settings and parameters, so that the values are
+// compared with each other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// crossed returns a run of two settings with two values each. The value full takes 1.5 times
-// as long as normal, and delete 1.2 times as long as wal.
+// crossed returns a run of two settings with two values each. With synchronous=full it takes 1.5
+// times as long as with normal, and with journal_mode=delete 1.2 times as long as with wal.
 func crossed(drivers ...string) *result.Run {
 	times := map[string]float64{"wal": 1, "delete": 1.2, "normal": 1, "full": 1.5}
 	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)
@@ -239,9 +239,9 @@ func besideCluster(local ...string) *result.Run {
 	return run
 }
 
-// TestBesideCluster checks a local driver next to a cluster. If it was measured once, it must
-// have one row, without the cluster's settings, that counts in each table. If it was measured
-// with each setting, it must have a row for each.
+// TestBesideCluster checks a run of a local driver and a cluster. If the local driver was measured
+// once, it must have one row, without the cluster's settings, that counts in each table. If it was
+// measured with each setting, it must have a row for each.
 func TestBesideCluster(t *testing.T) {
 	for _, c := range []struct {
 		local []string
@@ -269,8 +269,8 @@ func TestBesideCluster(t *testing.T) {
 	}
 }
 
-// TestBesideClusterIsVerified checks that the cluster's answers with each setting are compared
-// with those of the local driver.
+// TestBesideClusterIsVerified checks that the values that the cluster reads, with each setting, are
+// compared with the values that the local driver reads.
 func TestBesideClusterIsVerified(t *testing.T) {
 	run := besideCluster("1")
 	run.Cases = append(run.Cases, result.Case{ID: 4, Workload: "w", Driver: "nearer", Info: driver.Info{Kind: driver.Cgo}, Phases: []string{"p"}, Settings: run.Cases[0].Settings})

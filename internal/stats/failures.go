@@ -300,8 +300,8 @@ type Failing struct {
 	looks float64
 }
 
-// Difference returns the interval of the second side's share less the first side's. Its
-// confidence is that of the interval of the cell's ratio.
+// Difference returns the confidence interval of the second side's share minus the first side's
+// share. It has the same confidence as the interval of the cell's ratio.
 func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
 
 // compareFailures compares the shares of failed operations of the two sides. It returns nil if
@@ -361,9 +361,9 @@ func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 // significant yet. Then the cell gets no verdict from its times either.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
-// within reports whether the whole interval of the difference of the shares is within a margin.
-// A margin of 0.02 is 2 percentage points. If f is nil, no operation failed, and the result is
-// true.
+// within reports whether the whole interval of the difference of the shares is within a margin. A
+// margin of 0.02 is 2 percentage points; a margin below [FailureMargin] counts as FailureMargin. If
+// f is nil, no operation failed, and the result is true.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true

@@ -45,8 +45,8 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
-// failingSides returns a comparison of one cell. The function failed returns how many operations
-// of a side fail in a round.
+// failingSides returns a run that compares two sides in one cell. The function failed returns how
+// many operations of a side fail in a round.
 func failingSides(rounds int, failed func(side, round int) int64) *result.Run {
 	run := asked(made(1, 2, rounds, func(_, _, round int) float64 { return 1 + 0.001*float64(round%3) }), false)
 	for i := range run.Trials {

@@ -14,7 +14,7 @@ type State string
 
 // The states, in the order in which cells are listed. [Gate.Decision] combines them.
 const (
-	GateWrong       State = "wrong"          // the candidate's answers are wrong, or differ from the baseline's
+	GateWrong       State = "wrong"          // the candidate read wrong values, or other values than the baseline
 	GateFailing     State = "more failed"    // more of the candidate's operations failed; confirmed by [Gate.Confirm]
 	GateRegression  State = "regression"     // the candidate needs more than is allowed; confirmed by [Gate.Confirm]
 	GateUnusable    State = "not measured"   // one of the sides has no figures
@@ -26,12 +26,12 @@ const (
 
 var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, GateTooFew, GateUnconfirmed, GatePossible, GatePassed}
 
-// Decision is the result of a gate for the candidate. The gate's answer begins with it.
+// Decision is the result of a gate for the candidate. The gate's report begins with it.
 type Decision string
 
-// The decisions. With Passed, the candidate passes. With NotExcluded, it passes only if the gate
-// is not strict. With NotPassed and Failed, it does not pass. Failed means that the gate is
-// shut.
+// The decisions. With Passed, the candidate passes. With NotExcluded, it passes only if the gate is
+// not strict. With NotPassed and Failed, it does not pass. Failed means that [Gate.Shut] is true: a
+// fault of the candidate was found.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
@@ -59,7 +59,7 @@ type Gate struct {
 type Gated struct {
 	*Compared
 	State State
-	Why   string    // explains GateTooFew, Differing and failed operations; for Bad, the sides have the reason
+	Why   string    // explains GateTooFew, the verdict Differing and failed operations; for the verdict Bad, the cells of the two sides have the reason
 	P     float64   // p-value of the one-sided test that the second side needs more than is allowed, corrected for looks and cells
 	Again *Compared // the second measurement; nil if there was none
 
@@ -104,10 +104,10 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	return g
 }
 
-// follows reports whether another cell stands for the cell x. That is so if x has no figures
-// only because another phase of its trials is wrong or failed. The other cell is that phase's
-// own cell. If the phase is not timed and has no cell, it is the first cell that has no figures
-// because of the phase.
+// follows reports whether cell x is left out because another cell already shows its fault. That is
+// so if x has no figures only because another phase of its trials is wrong or failed. The other
+// cell is the cell of that phase. If that phase is not timed, it has no cell; then the other cell
+// is the first cell that has no figures because of that phase.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -271,8 +271,9 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
-// Settled returns the IDs of the last run's cases that need no further rounds. Each of their
-// cells has a regression, or certainly has none, or cannot be judged.
+// Settled returns the IDs of the cases that need no further rounds. If the baseline was measured by
+// another run, only cases of the candidate are returned. Each cell of these cases has a regression,
+// or certainly has none, or cannot be judged.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
@@ -326,9 +327,9 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter why
-// says why one would be pointless. If same is true, both sides are the same build, so the
-// candidate cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter why says
+// why a second measurement would be pointless. If same is true, both sides are the same build, so
+// the candidate cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
@@ -368,8 +369,8 @@ func (g *Gate) Shut() bool {
 // Shuts reports whether a cell in state s shuts the gate.
 func (s State) Shuts() bool { return s == GateWrong || s == GateFailing || s == GateRegression }
 
-// Decision combines the states of all cells. The answer, the exit status and the results for CI
-// services depend on it.
+// Decision combines the states of all cells. The report's first words, the exit status and the
+// results for CI services depend on it.
 func (g *Gate) Decision() Decision {
 	has := func(doubts func(*Gated) bool) bool { return slices.ContainsFunc(g.Cells, doubts) }
 	switch {
@@ -388,8 +389,8 @@ func (c *Gated) Hides() bool {
 	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
 }
 
-// Complete reports whether the gate has cells, every cell could be judged by every metric, and
-// the measurement was not interrupted.
+// Complete reports whether the gate has cells, every metric has values, [Gate.Doubts] is false for
+// all cells, and the measurement was not interrupted.
 func (g *Gate) Complete() bool {
 	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts)
 }

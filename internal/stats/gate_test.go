@@ -13,8 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sides returns a comparison of two drivers in several tables. Each factor makes a table. In it,
-// the second driver's time and memory are the first's multiplied by the factor.
+// sides returns a comparison of two drivers in several tables. For each factor there is one table,
+// in which the second driver's time and memory are those of the first driver multiplied by the
+// factor.
 func sides(seed uint64, spread float64, factors ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(4, seed))
 	run := asked(made(len(factors), 2, 20, func(table, d, _ int) float64 {
@@ -110,9 +111,8 @@ func TestGateStatuses(t *testing.T) {
 	}
 }
 
-// TestGateCountsOneFault checks that a wrong trial results in one cell of a gate, not in one
-// for each phase. It is the cell of the wrong phase or, if that phase is not timed, the first
-// cell.
+// TestGateCountsOneFault checks that a gate shows a wrong trial in one cell, not in one for each
+// phase. It is the cell of the wrong phase or, if that phase is not timed, the first cell.
 func TestGateCountsOneFault(t *testing.T) {
 	for fault, want := range map[string]string{"query": "query", "verify": "insert", "": "insert query update"} {
 		a := sides(5, 0.01, 1)
@@ -166,7 +166,7 @@ func TestGateOfEqualSides(t *testing.T) {
 }
 
 // TestGateConfirmsVariants checks that a cell is found in the second measurement although its
-// variant has no name there, because only one variant is measured again.
+// variant has no name in that measurement, because only one variant is measured again.
 func TestGateConfirmsVariants(t *testing.T) {
 	measured := func(values ...int64) *stats.Analysis {
 		r := rand.New(rand.NewPCG(4, 9))
@@ -210,8 +210,8 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// TestGateStrict checks a gate that neither finds nor excludes regressions, even with 1.2 times
-// the time. It must not pass. Whether it is shut depends on how strict it is.
+// TestGateStrict checks a gate that neither finds nor excludes regressions, even with 1.2 times the
+// time. If the gate is strict, the candidate must not pass; otherwise it must.
 func TestGateStrict(t *testing.T) {
 	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
 	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))
@@ -244,8 +244,8 @@ func TestGateCorrectsForMetrics(t *testing.T) {
 	}
 }
 
-// TestGateSettled checks that a gate measures a cell until a regression is found or excluded,
-// even if the cell is certainly slower. That holds for each metric.
+// TestGateSettled checks that a gate measures a cell until a regression is found or excluded, even
+// if the candidate is certainly slower. It checks that for time and for memory.
 func TestGateSettled(t *testing.T) {
 	a := sides(7, 0.01, 1.2, 1.044, 1)
 	a.Run.Compares.Looks = true

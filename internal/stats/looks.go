@@ -1,11 +1,11 @@
 package stats
 
-// A comparison that ends when its verdicts are clear judges its samples repeatedly. Each time is
-// called a look. If each look used the full level, equal sides would sooner or later differ
-// significantly by chance. So the comparison looks only after certain rounds, and the level is
-// divided among these looks. The k-th look has 1/(k(k+1)) of the level. These shares sum to at
-// most 1, however many looks there are. By the Bonferroni inequality, the probability that any
-// look errs is then at most the whole level.
+// A comparison that ends when its verdicts are clear judges its samples repeatedly. Each such
+// judgment is called a look. If each look used the full level, equal sides would sooner or later
+// differ significantly by chance. So the comparison looks only after certain rounds, and the level
+// is divided among these looks. The k-th look has 1/(k(k+1)) of the level. These shares sum to at
+// most 1, however many looks there are. By the Bonferroni inequality, the probability that any look
+// errs is then at most the whole level.
 
 // Look reports whether a comparison under way is judged after n rounds: 11, 16, 22, 32, 44, 64,
 // 88 and so on. With fewer than 11 rounds, two sides cannot differ significantly.

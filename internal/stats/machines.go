@@ -24,7 +24,7 @@ type MachinesPair struct {
 // SaidOn is the verdict of one run on a pair.
 type SaidOn struct {
 	Verdict Verdict // about the second driver or side: Slower, Faster, Same (sides only) or Unclear; "" if the run does not compare the pair
-	Ratio   Summary // the second's time divided by the first's
+	Ratio   Summary // the second driver's (or side's) time divided by the first's
 }
 
 // Agreement says whether machines agree on a pair.
@@ -32,13 +32,13 @@ type Agreement string
 
 // The agreements of the runs that compare a pair.
 const (
-	Everywhere Agreement = "everywhere" // all say slower, or all say faster, or all say that the sides take the same time
-	Reversed   Agreement = "reversed"   // some say slower, others faster
+	Everywhere Agreement = "everywhere" // all runs say slower, or all say faster, or all say that the sides take the same time
+	Reversed   Agreement = "reversed"   // some runs say slower, others faster
 	Partly     Agreement = "partly"     // any other mix, such as slower on some and unclear on others
-	Nowhere    Agreement = "nowhere"    // all are unclear
+	Nowhere    Agreement = "nowhere"    // the verdicts of all runs are unclear
 )
 
-// OnMachines compares the verdicts of runs. A nil run has none.
+// OnMachines compares the verdicts of runs. A run that is nil has no verdicts.
 func OnMachines(runs []*Analysis) *Machines {
 	m := &Machines{Runs: runs}
 	for i, a := range runs {

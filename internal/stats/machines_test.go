@@ -20,8 +20,8 @@ func steady(factors ...float64) func(table, driver, round int) float64 {
 	}
 }
 
-// TestOnMachines checks that two machines agree if they have the same verdict on two drivers,
-// and that the agreement is Reversed if they have opposite verdicts. A table that only one
+// TestOnMachines checks that two machines agree if they have the same verdict on two drivers, and
+// that the agreement is Reversed if they have opposite verdicts. Drivers in a table that only one
 // machine has must not be among the pairs.
 func TestOnMachines(t *testing.T) {
 	first := stats.Analyze(made(5, 2, 16, steady(2, 2, 2, 1, 3)), "")
@@ -48,7 +48,8 @@ func TestOnMachines(t *testing.T) {
 	}
 }
 
-// TestOnMachinesFloor checks that no pair has the floor, because the floor cannot be chosen.
+// TestOnMachinesFloor checks that no pair has the floor, because users do not choose the floor, the
+// driver that ratios are relative to.
 func TestOnMachinesFloor(t *testing.T) {
 	run := made(1, 3, 16, func(_, d, round int) float64 { return float64(1+d) * (1 + 0.1*float64(round%5)) })
 	m := stats.OnMachines([]*stats.Analysis{stats.Analyze(run, "d0"), stats.Analyze(run, "d0")})

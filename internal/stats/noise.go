@@ -6,16 +6,16 @@ import (
 	"slices"
 )
 
-// Noise is how much the times of two equal cases differ. The cases have the same driver, which
+// Noise says how much the times of two equal cases differ. Both cases have the same driver, which
 // is measured twice in each round.
 type Noise struct {
 	Median      float64   // median of the values of both cases
 	Least, Most float64   // the least and the greatest value, divided by Median
 	Ratios      []float64 // one case's time divided by the other's, for each round
 
-	// Half is the least difference in the half of the rounds that differ most. Widest is the
-	// greatest difference in any round. 0.02 means that one case took 2 % longer than the other,
-	// no matter which.
+	// Half is the median of the differences between the two cases in a round, and Widest is the
+	// greatest difference. 0.02 means that one case took 2 % longer than the other, no matter
+	// which.
 	Half, Widest float64
 }
 
@@ -71,12 +71,14 @@ func (n Noise) SmallestDifference(rounds int) float64 {
 	return math.Expm1(at * math.Sqrt(float64(len(drawn))/float64(rounds)))
 }
 
-// Range returns a range for a difference that [Noise.SmallestDifference] returned. If the noise
-// were measured for very long, the difference would be in that range about nine times in ten.
-// Range draws the measured rounds again many times, and assumes that the difference grows with
-// the width of their interval. The range covers two bootstrap intervals of 95 %, the percentile
-// interval and the basic interval of the logarithm (A. C. Davison, D. V. Hinkley, Bootstrap
-// Methods and their Application, chapter 5), because with few rounds either alone is too narrow.
+// Range returns a range for a difference that [Noise.SmallestDifference] returned. About nine times
+// in ten, it contains the difference that would be returned if the noise were measured for very
+// long. Range resamples the measured rounds, and assumes that the logarithm of the difference is
+// proportional to the width of the rounds' interval. The result is the union of two bootstrap
+// intervals: the percentile interval and the basic interval of the logarithm (A. C. Davison, D. V.
+// Hinkley, Bootstrap Methods and their Application, chapter 5). Both are computed at 95 %, but with
+// few rounds each contains the true value less often, and even their union does so only about nine
+// times in ten.
 func (n Noise) Range(difference float64) (low, high float64) {
 	const times = 200
 	random := rand.New(rand.NewPCG(3, 4))

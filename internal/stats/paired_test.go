@@ -12,13 +12,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// all returns a function that reports whether a set has enough samples to take part.
+// all returns a function that reports whether the i-th set has enough samples to be compared.
 func all(sets [][]stats.Point) func(int) bool {
 	return func(i int) bool { return len(sets[i]) >= stats.MinSamples }
 }
 
-// noisy returns samples that vary by spread around a center, multiplied by the factor of their
-// round.
+// noisy returns one sample for each round. The samples vary by spread around a center, and each is
+// multiplied by the factor of its round.
 func noisy(r *rand.Rand, rounds []float64, center, spread float64) []stats.Point {
 	var p []stats.Point
 	for i, f := range rounds {
@@ -72,7 +72,7 @@ func TestIntervalAgreesWithTest(t *testing.T) {
 		ratios := make([]float64, 6+i%55)
 		for j := range ratios {
 			ratios[j] = math.Exp(0.03*r.NormFloat64() + 0.02)
-			if i%3 == 0 { // makes ties, and ratios of 1
+			if i%3 == 0 { // rounds, so that some ratios are equal and some are 1
 				ratios[j] = 1 + math.Round(20*(ratios[j]-1))/20
 			}
 		}
@@ -117,7 +117,8 @@ func TestSummarizeRatios(t *testing.T) {
 	}
 }
 
-// TestManyRounds checks that the normal distribution continues where the exact one ends.
+// TestManyRounds checks that intervals do not change abruptly where the normal distribution
+// replaces the exact one.
 func TestManyRounds(t *testing.T) {
 	width := func(n int) float64 {
 		ratios := make([]float64, n)

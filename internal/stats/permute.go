@@ -79,10 +79,10 @@ func greatestT(rows [][]float64, enough float64) float64 {
 
 // exchangeRun lowers the corrected p-values of tables of two sets that have too few rounds. With
 // six rounds the least p-value is 2/64, which after a correction for many tables is never below
-// [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within
-// rounds. It compares each table's t statistic with the greatest t statistic of this table and
-// all less clear ones (Westfall, Young 1993, step-down maxT). This test is also exact for any
-// distribution.
+// [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within rounds.
+// It compares each table's t statistic with the greatest t statistic, after the exchanges, of this
+// table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down maxT). This
+// test is also exact for any distribution.
 //
 // The p-values are multiplied by looks. That is the factor for samples that were judged
 // repeatedly.

@@ -28,7 +28,7 @@ func looking(confidence float64) float64 {
 type Figure struct {
 	TableName
 	Cell    *Cell
-	Base    *Cell // nil if Summary is of the cell's own values
+	Base    *Cell // nil if Summary summarizes the cell's own values
 	Summary Summary
 }
 
@@ -137,8 +137,8 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 	}
 }
 
-// settlingLook reports whether a run decides after n rounds which figures are settled. It does
-// so after every round up to 16, and then eight times until the number of rounds has doubled.
+// settlingLook reports whether a run decides after n rounds which figures are settled. It does so
+// after every round up to 16, and then eight times during each doubling of the number of rounds.
 // Otherwise long runs of short trials would spend too much time on deciding.
 func settlingLook(n int) bool {
 	return n >= MinSamples && (n <= 16 || n%(1<<(bits.Len(uint(n-1))-4)) == 0)

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// settling is a run that ends when its cases are settled. time returns the time of a phase in
-// a round.
+// settling simulates a run in which a case is no longer measured when it is settled. The function
+// time returns the time of a phase in a round, in seconds.
 type settling struct {
 	run     *result.Run
 	time    func(id int, phase string, round int) float64

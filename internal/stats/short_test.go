@@ -57,8 +57,8 @@ func TestTooShortSide(t *testing.T) {
 	}
 }
 
-// TestTooShortInMeans checks that means over several phases leave out phases that are too
-// short to judge drivers by, and list these.
+// TestTooShortInMeans checks that means over several phases leave out phases that are too short to
+// judge drivers by, and list the phases left out.
 func TestTooShortInMeans(t *testing.T) {
 	run := made(3, 2, 16, func(table, driver, _ int) float64 {
 		return []float64{1, 2, 0.0003}[table] * float64(1+driver*(1+table*table))

@@ -80,8 +80,8 @@ func poolFollows(cases []result.Case) bool {
 	return true
 }
 
-// pair finds the cells that both sides have. comparable says whether both sides' answers must
-// be the same.
+// pair adds the cells that both sides have to c.Cells, and the names of the cells that only one
+// side has to c.Alone. comparable says whether both sides must have read the same values.
 func (c *Comparison) pair(first, second []keyed, comparable bool) {
 	other := map[string]keyed{}
 	for _, k := range second {

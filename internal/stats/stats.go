@@ -1,6 +1,6 @@
-// Package stats turns samples into numbers that can be judged: medians with
-// their intervals, comparisons, ranks, distances and geometric means. It
-// prints nothing.
+// Package stats turns samples into numbers that can be judged: medians with their intervals,
+// comparisons, ranks and geometric means. It prints nothing. A [Table] has the figures for one
+// phase of a workload, with a [Cell] for each driver (or for each setting).
 //
 // Times are skewed, have outliers and share the effects of their round. So the
 // package assumes no distribution and compares within rounds.
@@ -12,12 +12,12 @@
 //     estimate. Its interval inverts the Wilcoxon signed-rank test of the ratios'
 //     logarithms, by which two cells are compared (Hollander, Wolfe, Chicken,
 //     Nonparametric Statistical Methods, chapter 3).
-//   - All pairs of a table are compared at once, by a closed testing procedure
-//     (Marcus, Peritz, Gabriel 1976, Biometrika 63(3)): the probability of telling
-//     any two equal drivers apart is at most 5 %. With fewer than 16 rounds the
-//     signed-rank test's p-values are too coarse for that. With three drivers or
-//     more the correction then starts from the paired t test's, and two exact tests
-//     have to agree: the signed-rank test, and a permutation test of the whole table.
+//   - All pairs of a table are compared at once, by a closed testing procedure (Marcus, Peritz,
+//     Gabriel 1976, Biometrika 63(3)): the probability of telling any two equal drivers apart is at
+//     most 5 %. With fewer than 16 rounds the signed-rank test's p-values are too coarse for that.
+//     With three drivers or more the correction then starts from the p-values of the paired t test,
+//     and two exact tests have to agree: the signed-rank test, and a permutation test of the whole
+//     table.
 //   - The tables of a run are corrected together (Benjamini, Bogomolov 2014,
 //     Journal of the Royal Statistical Society B 76(1)).
 //   - Cells whose shares of failed operations differ are not compared.

@@ -11,7 +11,7 @@ import (
 // Table is one phase of a group, with one cell for each case.
 type Table struct {
 	Phase string
-	Cells []*Cell // first the ranked cells, then others that are OK, then the rest in the order of the run
+	Cells []*Cell // first the ranked cells, then other cells with figures, then cells without figures in the order of the run
 	Pairs []Pair  // comparisons of every two of Cells, by index
 
 	// Base is the index of the cell that ratios are relative to: the floor's cell or, if the
@@ -19,14 +19,14 @@ type Table struct {
 	Base    int
 	IsFloor bool
 
-	PerOp bool // times are divided by the number of operations, because rows have different numbers
+	PerOp bool // times are divided by the number of operations, because the cells have different numbers of operations
 
 	base       string  // name of the driver that ratios are relative to, if it has figures; "": the fastest
 	floor      string  // the driver that is the floor; "" if the floor has no figures
-	confidence float64 // of the intervals
+	confidence float64 // confidence of the intervals
 }
 
-// Cell is one phase of one case. A case that is not OK in one phase has no figures in any.
+// Cell is one phase of one case. A case that is not OK in one phase has no figures in any phase.
 type Cell struct {
 	*Outcome
 	Status  result.Status // Outcome.Status, or NotMeasured
@@ -52,8 +52,8 @@ type Sample struct {
 	*result.Sample
 }
 
-// Points returns the values by which the phase is judged, in seconds or in seconds per
-// operation. There is one for each round.
+// Points returns the values by which the phase is judged, in seconds or in seconds per operation,
+// one for each round.
 func (c *Cell) Points() []Point {
 	if c.perOp {
 		return c.points(valuePerOp)

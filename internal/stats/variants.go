@@ -59,9 +59,9 @@ func sharedKey(c *result.Case, kind driver.Kind) string {
 	return groupKey(&own)
 }
 
-// shareOutcomes adds outcomes to further groups. If a driver has none of the settings in which
-// two groups differ, it was measured in only one of them, and its results would be the same in
-// the other.
+// shareOutcomes adds to the field shared of each group the outcomes of other groups that are valid
+// in it too. If none of the settings in which two groups differ applies to a driver, the driver was
+// measured in only one of the two groups, and its results would be the same in the other.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
 	for _, g := range a.Groups {
@@ -84,8 +84,8 @@ func (a *Analysis) shareOutcomes() {
 	}
 }
 
-// changes returns, as text, the parameters of group g and the settings in which it differs from
-// another group of its workload.
+// changes returns, as text, the parameters of group g and the settings in which it differs from the
+// group first of the same workload. If it differs in no setting, the text ends with "as now".
 func (g *Group) changes(first *Group) string {
 	var words []string
 	changed := false

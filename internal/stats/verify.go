@@ -9,16 +9,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums sets the status wrong for cases whose answers differ from those of other
-// cases. The drivers did the same work, so their checksums must agree. A checksum that more than
-// half of the drivers have is assumed to be right. If there is no such checksum, all are wrong,
-// because nobody can know which driver is at fault.
+// verifyChecksums sets the status to [result.Wrong] for cases whose checksums show that they read
+// other values than other cases. The drivers did the same work, so their checksums must agree. A
+// checksum that more than half of the drivers have is assumed to be right. If there is no such
+// checksum, all cases get this status, because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
 		var sums []string // in order of first appearance
 		for _, o := range slices.Concat(g.Outcomes, g.shared) {
-			if o.Status != result.OK && o.Status != NotMeasured { // a NotMeasured case may have an answer, from a trial that does not count
+			if o.Status != result.OK && o.Status != NotMeasured { // a case that is NotMeasured may have a checksum, from a trial that does not count
 				continue
 			}
 			own, bad := o.checksums(phase)
@@ -40,8 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase or, if one is malformed, only that one.
-// It includes those of trials that do not count because they were measured again.
+// checksums returns the distinct checksums of a phase or, if one is malformed, only the malformed
+// one, as bad. It includes the checksums of trials that do not count because they were measured
+// again.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -55,8 +56,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame sets the status wrong for the outcomes whose checksum is not the majority's. If there is
-// no majority, it does so for all outcomes.
+// blame sets the status to [result.Wrong] for the outcomes whose checksum is not the majority's. If
+// there is no majority, it does so for all outcomes.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {
@@ -113,8 +114,9 @@ func drivers(list []*Outcome) string {
 	return strings.Join(names, " and ")
 }
 
-// another returns a driver that can decide who is right: the first of three drivers that share
-// no code, except drivers in present.
+// another returns the name of a driver that, if added to the run, can show which driver is right.
+// It is the first of three drivers without common code that is not in present, or "another driver"
+// if all three are.
 func another(present []string) string {
 	for _, name := range []string{"native", "modernc", "ncruces"} {
 		if !slices.ContainsFunc(present, func(p string) bool { return result.BaseDriver(p) == name }) {

@@ -3,7 +3,7 @@
 //
 //	go run ./internal/stats/simulate                    # the details, in some minutes
 //	go run ./internal/stats/simulate -tables 300        # quicker, coarser
-//	go run ./internal/stats/simulate -each -tables 8000 # two tables: each verdict, nominal and found
+//	go run ./internal/stats/simulate -each -tables 8000 # two tables: how often each verdict may be wrong, and how often it is
 package main
 
 import (

@@ -129,9 +129,9 @@ func wholeRuns(tables int) string {
 	return "Runs of 15 tables, with 10 drivers unless stated otherwise. The rounds do not vary, except those that drift, so that the unpaired method is at its best:\n\n" + markdown(rows)
 }
 
-// twoDrifting returns a table of two equal drivers whose times drift within rounds. Their
-// ratio depends mostly on which of them ran first. If by chance that is always the same
-// driver, it looks like a difference without noise.
+// twoDrifting describes tables of two equal drivers whose times drift within rounds. Their ratio
+// depends mostly on which of them ran first. If by chance that is always the same driver, it looks
+// like a difference without noise.
 func twoDrifting(int) world { return world{shape: drifting, drivers: 2, steady: true} }
 
 func run(of func(table int) world, n int, r *rand.Rand) *result.Run {
@@ -156,8 +156,8 @@ func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 	}
 }
 
-// wrong counts the tables of a run in which any drivers differ significantly. It also counts
-// those of them in which equal drivers do.
+// wrong returns the number of a run's tables in which any two drivers differ significantly
+// (telling), and the number of these tables in which two equal drivers do (wrong).
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)

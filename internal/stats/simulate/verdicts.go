@@ -20,15 +20,15 @@ type verdict struct {
 	least    float64 // if above 0: least share of simulations in which the statement must be true
 	cost     int     // divisor for the number of simulations
 	is       func(r *rand.Rand) bool
-	share    func(runs int) float64 // returns the share of several simulations; if nil, the field is is used
+	share    func(runs int) float64 // returns the share of simulations, out of runs, that make the statement; if it is nil, the function in the field is decides for each simulation
 
 	// unpromised says that no document promises this share, but readers should know it.
 	unpromised bool
 }
 
 // verdicts has at least one simulation of each statement. If the kind of noise matters, it has
-// several. Statements about failed operations are in failureVerdicts, those of studies are in
-// package study, and those about peaks of throughput are in package report.
+// several. Statements about failed operations are in failureVerdicts, statements about studies are
+// in package study, and statements about peaks of throughput are in package report.
 var verdicts = slices.Concat([]verdict{
 	{says: "run: a table tells drivers apart, ranks them", of: "ten equal drivers, 10 rounds", most: stats.Alpha, cost: 8,
 		is: func(r *rand.Rand) bool {
@@ -146,8 +146,8 @@ var verdicts = slices.Concat([]verdict{
 // on the side "15 % ± a third" in failures.go.
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
-// comparedVerdicts returns simulations of other statements of compare and gate, and of their
-// intervals.
+// comparedVerdicts returns simulations of further statements of the commands compare and gate, and
+// of their intervals.
 func comparedVerdicts() []verdict {
 	const looks = "two equal sides, four cells, looked at up to 64 rounds"
 	equal := func(r *rand.Rand) *stats.Comparison {
@@ -200,8 +200,8 @@ func comparedVerdicts() []verdict {
 	}
 }
 
-// wholeVerdicts returns simulations of statements that other tables have too, for the conditions
-// in which their limits are hardest to keep.
+// wholeVerdicts returns simulations of statements that other tables of docs/proofs.md contain too,
+// under the conditions under which their limits are hardest to keep.
 func wholeVerdicts() []verdict {
 	return []verdict{
 		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,

@@ -23,8 +23,9 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// TestDriftingMedians checks rounds that depend on each other. As the reports say, the interval
-// of a median then contains it less often, but the interval of a ratio within rounds does not.
+// TestDriftingMedians checks intervals for rounds that depend on each other. As the reports say,
+// the interval of a median then contains the true median too rarely, but the interval of a ratio
+// within rounds contains the true ratio as often as promised.
 func TestDriftingMedians(t *testing.T) {
 	held := map[string]float64{}
 	for i, v := range medianVerdicts() {

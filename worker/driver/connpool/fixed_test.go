@@ -129,8 +129,8 @@ func TestFixedIsFair(t *testing.T) {
 	})
 }
 
-// TestFixedContextEndsAsItIsGiven ends contexts while the connection is being passed to a
-// caller. The connection must never be lost, and two callers must never have it at once.
+// TestFixedContextEndsAsItIsGiven ends contexts while a connection is being passed to a caller.
+// No connection may be lost, and two callers must never have the same connection at once.
 func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 	p, _ := open(t, 2)
 	var inUse [2]atomic.Bool

@@ -1,10 +1,11 @@
-// Package litedriver adapts go-sqlite-lite and its forks, whose calls are the same. These
-// libraries have neither a pool nor a cache of statements. So the connections are those of our
-// own pool, and each prepares a statement once. Values are bound by the libraries' Bind and
-// read by their typed Column calls.
+// Package litedriver adapts go-sqlite-lite and its forks, which have the same methods. These
+// libraries have neither a pool nor a cache of statements. So the package uses the pool of
+// package connpool, and each connection prepares a statement once. Values are bound by the
+// libraries' method Bind and read by their typed methods, such as ColumnInt64.
 //
-// The libraries are called through interfaces. Each of their calls goes through cgo, which
-// takes so much longer that drivertest.BenchmarkRead shows no difference.
+// The libraries are called through interfaces. Each of their calls goes through cgo, which takes
+// so much longer than a call of an interface's method that drivertest.BenchmarkRead shows no
+// difference.
 package litedriver
 
 import (
@@ -86,7 +87,7 @@ func wrap(err error) error {
 type conn struct {
 	Conn
 	number int
-	cache  map[string]Stmt // pooled statements by their SQL
+	cache  map[string]Stmt // statements prepared for the pool, by their SQL
 }
 
 func (c *conn) Number() int             { return c.number }

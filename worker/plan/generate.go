@@ -100,8 +100,8 @@ func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	return 0, false
 }
 
-// nested finds the column with this name, which belongs to set or to a set around it. It also
-// returns how many rows of set share one value of the column.
+// nested finds the column with this name, which must belong to set or to a set in which set is
+// nested. It also returns how many rows of set share one value of the column.
 func (g *Gen) nested(set, name string) (*column, int64, error) {
 	s := g.sets[set]
 	if s == nil {

@@ -52,8 +52,8 @@ func Loaded(phases []Phase) []Stored {
 }
 
 // RowSum is a checksum of rows that does not depend on their order. It is the sum of each row's
-// SHA-256, read as a number with the highest byte first, modulo 2^256. A row is hashed as by
-// [Hash]. The zero RowSum is the checksum of no rows.
+// SHA-256, read as a number with the highest byte first, modulo 2^256. The bytes of a row that
+// are hashed are the same as in [Hash]. The zero RowSum is the checksum of no rows.
 type RowSum struct {
 	Rows int64
 	sum  [4]uint64 // the lowest 64 bits first

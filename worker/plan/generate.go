@@ -26,7 +26,7 @@ type genSet struct {
 	parent  *genSet
 	columns map[string]*column
 	order   []*column
-	bound   []*column // the columns that Fill makes
+	bound   []*column // the columns whose values Fill makes
 }
 
 // NewGenerator checks the generators of a plan and prepares them.

@@ -50,7 +50,7 @@ type Event struct {
 	Do          Action
 	Statement   *Statement // the statement that was run; nil if Do is not Run
 	Args        []Arg
-	Query       bool   // set if the statement returned rows or could have returned rows
+	Query       bool   // set if the statement was run as a query, which may return rows
 	Rows        int64  // rows that were read; -1 if not known
 	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
 	Error       *Error // nil if the execution succeeded

@@ -81,8 +81,8 @@ type Recorder struct {
 	bytes      int   // total length in bytes of the texts in statements
 	numbered   int64 // number of the last statement
 
-	connections  atomic.Int64 // number so far
-	transactions atomic.Int64 // number so far
+	connections  atomic.Int64 // number of connections so far
+	transactions atomic.Int64 // number of transactions so far
 
 	stop chan struct{}
 	done chan struct{}

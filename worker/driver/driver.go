@@ -200,7 +200,7 @@ type WaitCounter interface {
 type Shower interface {
 	DB
 
-	// Shown returns the values that are in force of those settings that can be observed.
+	// Shown returns the values in force of the settings that can be observed.
 	Shown(ctx context.Context) (Settings, error)
 }
 
@@ -208,8 +208,8 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns the number of bytes of all the files together, and the number of bytes of
-	// those that are write-ahead logs of SQLite.
+	// Sizes returns the size of all the files in bytes. logs is the part of it that is in
+	// write-ahead logs of SQLite.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 

@@ -138,7 +138,7 @@ func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 // replayed runs the events of one transaction, or a statement outside of transactions.
 func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
 	var tx driver.Tx
-	opened := false // a statement may have begun a transaction
+	opened := false // set if a statement may have begun a transaction
 	end := func(commit bool) error {
 		if tx == nil {
 			return nil

@@ -97,8 +97,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes is a client that writes. After an error it is not known whether the row was written, so
-// the client continues with the next row, at the next member.
+// writes runs a client that writes rows. After an error it is not known whether the row was
+// written, so the client continues with the next row, at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)
@@ -144,8 +144,8 @@ func later(a, b time.Time) time.Time {
 // little time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt is a client that reads, at each member in turn, the row whose write was acknowledged
-// last.
+// readsAt runs a client that reads, at each member in turn, the row whose write was acknowledged
+// last. It reads with the level of consistency r.Level, and counts in r.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)

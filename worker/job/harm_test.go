@@ -119,7 +119,7 @@ func (f *fakeCluster) Isolate(member int) error { f.harm("isolate", member, true
 func (f *fakeCluster) Heal(member int) error    { f.harm("heal", member, false); return nil }
 
 // harm runs a job of the kind cluster on the fake cluster, with the kills and cuts in h and with
-// short times. It checks that the job reports each of them as progress.
+// short times. It checks that the job reports each kill and each cut as progress.
 func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harmed, error) {
 	t.Helper()
 	h.Clients, h.LoadMS, h.LimitMS, h.Levels = 2, 20, 60_000, driver.ReadLevels

@@ -25,9 +25,9 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err = cmp.Or(err, conn.Close()); err != nil {
 		return err
 	}
-	// A second connection reads which values have outlived the first one. The first connection is
-	// closed before, because it may hold locks. A database in memory is not read again, because
-	// it would disappear with the first connection.
+	// A new connection reads which values have outlived the first connection. The first
+	// connection is closed before, because it may hold locks. For a database in memory this is
+	// left out, because the database would disappear with the first connection.
 	if !p.sets() || d.Settings["mode"] == "memory" {
 		return nil
 	}

@@ -19,8 +19,8 @@ const ApplicationID = 0x53337062
 var columnNames = []string{"ID", "rand", "hash"}
 
 // schema returns the CREATE TABLE statement of the table, with the columns and types of the
-// original program. ID is not an alias of the rowid, because its type is not INTEGER. So the
-// index of ID is a second b-tree.
+// program that sqlite3perf grew out of. ID is not an alias of the rowid, because its type is not
+// INTEGER. So the index of ID is a second b-tree.
 func schema(table string) string {
 	return "CREATE TABLE " + driver.Quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
 }

@@ -225,7 +225,7 @@ type Insert struct {
 	TimedValues      bool  `json:"timed_values,omitempty"` // set if the values of rows are made while the clock runs
 
 	// Verify says which tables the worker reads back after the phase, so that the lab can check
-	// them.
+	// their rows.
 	Verify []Stored `json:"verify,omitempty"`
 }
 
@@ -342,11 +342,12 @@ type Operation struct {
 	Calls       []MixCall `json:"calls" jsonschema:"minItems=1"`
 
 	// Results are result codes of SQLite, extended or primary. An operation that ends with one of
-	// them still counts as successful. If it is a transaction, the transaction is rolled back.
+	// these codes still counts as successful. If the operation is a transaction, it is rolled
+	// back.
 	Results []int `json:"results,omitempty" jsonschema:"minimum=1"`
 
-	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may
-	// take. After that its context ends.
+	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may take.
+	// After that time, the context of the operation ends.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 
 	// Reads says that no statement of the operation writes. The operation then uses the pool of

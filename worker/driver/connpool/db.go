@@ -12,9 +12,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Conn is a connection of the library. One goroutine at a time uses it. Its errors, and those of
-// its statements, are a [*driver.Error] if SQLite gave a code. If the library returns how many
-// rows a statement has changed, the Conn also implements [driver.Result], for the last execution.
+// Conn is a connection of the library. One goroutine at a time uses it. The errors of a Conn and
+// of its statements are of the type [*driver.Error] if SQLite gave a code. If the library returns
+// how many rows a statement has changed, the Conn also implements [driver.Result], for the last
+// execution.
 type Conn interface {
 	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int

@@ -85,9 +85,8 @@ func TestFixedLendsTheLatest(t *testing.T) {
 	}
 }
 
-// TestFixedIsFair lets several callers wait for one connection. The context of one of them ends.
-// The others must get the connection in the order of their arrival, and no caller may overtake
-// another.
+// TestFixedIsFair lets several callers wait for one connection. The context of one caller ends.
+// The other callers must get the connection in the order of their arrival.
 func TestFixedIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := open(t, 1)

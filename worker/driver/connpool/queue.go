@@ -40,8 +40,9 @@ func (q *Queue) Leave(began time.Time, got bool) {
 	}
 }
 
-// Return counts a connection that is returned. It must be called before the library's own call. A
-// caller that calls Enter between the two calls then does not count as waiting.
+// Return counts a connection that is returned. It must be called before the library's own call
+// that returns the connection. Otherwise a caller of Enter between these two calls would count as
+// waiting, although a connection is free.
 func (q *Queue) Return() { q.present.Add(-1) }
 
 // Waited implements [driver.WaitCounter].

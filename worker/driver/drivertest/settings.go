@@ -68,7 +68,7 @@ func checkpoints(x *db) {
 func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
-		over["pool_size"] = "1" // the first connection locks the file, so others could not use it
+		over["pool_size"] = "1" // the first connection locks the file, so other connections could not use it
 	}
 	for i, script := range []string{intRow, ""} {
 		within(fmt.Sprint("opening ", i+1), func() {

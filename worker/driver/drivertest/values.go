@@ -157,8 +157,7 @@ func readAny(r runner, texts bool) {
 }
 
 // localTimes checks that times are in the local time zone, in which time.UnixMilli returns them.
-// Otherwise a conversion to another zone would be measured with some drivers, and not with
-// others.
+// Otherwise a conversion to another zone would be measured, but only with some drivers.
 func localTimes(x *db) {
 	for _, nullable := range []bool{false, true} {
 		for _, row := range x.rows("SELECT 1700000000456", driver.ColumnType{Type: driver.Time, Nullable: nullable}) {

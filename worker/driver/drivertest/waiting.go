@@ -100,7 +100,7 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
-				r.want("SELECT count(*) FROM t", 0) // reads the schema too
+				r.want("SELECT count(*) FROM t", 0) // also reads the schema, before the lock is taken
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()

@@ -129,8 +129,9 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// pairing has the figures and CPU times of the original loop and the job, one of each per pair.
-// CPU times include opening and closing the database.
+// pairing has the results of all pairs: for each pair, one figure and one CPU time of the
+// original loop, and one figure and one CPU time of the job. CPU times include opening and
+// closing the database.
 type pairing struct{ original, job, originalCPU, jobCPU []float64 }
 
 // run runs the original loop and the job one after the other, each with a new path. For even i

@@ -53,7 +53,7 @@ const (
 type reading struct {
 	bench
 	db    driver.DB
-	loose bool // columns may hold NULL or values other than integers and texts; otherwise these are errors
+	loose bool // set if columns may hold NULL or values other than integers and texts; if it is not set, such values are errors
 	tell  func(protocol.Progress)
 	begin time.Time
 

@@ -158,8 +158,8 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 // first+2*stride, …. In a mix with C clients, client number c has first c and stride C. A
 // parameter with a Column takes its value from a row of the set forEach: the row with the
 // execution's number. A parameter with a Generator draws from the stream that is named prefix +
-// "." + the parameter's name, where prefix is the name of the phase for a query, and the names
-// "phase.operation" for an operation of a mix.
+// "." + the parameter's name, where prefix is the phase's name for a query, and "phase.operation"
+// for an operation of a mix.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	own := map[string]*column{}

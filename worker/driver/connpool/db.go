@@ -90,7 +90,7 @@ type session struct {
 	Conn
 	number  int
 	done    <-chan struct{} // Done channel of the context that was last passed to Guard
-	release func()          // the function that the last call of Guard returned; nil if it was called or there is none
+	release func()          // function that the last call of Guard returned; nil after that function was called
 }
 
 // guard lets ctx, and no other context, interrupt the connection from now on. It returns the

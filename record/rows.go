@@ -8,8 +8,8 @@ import (
 	"reflect"
 )
 
-// rows has the rows of a query. It records the query when the rows are closed, because only then
-// is the number of rows known that were read.
+// rows has the rows of a query. It records the query when the rows are closed, because the number
+// of rows that were read is known only then.
 type rows struct {
 	driver.Rows
 	conn   *conn

@@ -41,7 +41,7 @@ type Reply struct {
 	LastInsertID *int64
 }
 
-// Tell sets Affected and LastInsertID from result, if result has them.
+// Tell sets r.Affected and r.LastInsertID to the values that result has, if it has them.
 func (r *Reply) Tell(result Result) {
 	if n, err := result.RowsAffected(); err == nil {
 		r.Affected = &n

@@ -34,7 +34,7 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err := d.DB.Close(); err != nil {
 		return err
 	}
-	// Open sets d.Settings again on every new connection.
+	// d.Open sets d.Settings again on every new connection.
 	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}

@@ -12,7 +12,7 @@ import (
 // field fixed instead.
 type given struct {
 	n     int64
-	nulls []bool // whether each value is NULL; nil if no value is
+	nulls []bool // whether each value is NULL; nil if no value is NULL
 	ints  []int64
 	reals []float64
 }

@@ -1,7 +1,6 @@
-// Package plan has the form in which the lab sends a workload to a worker: the plan, in which all
-// settings of the workload are resolved to plain numbers. It also has the generators that make a
-// plan's values from a seed, and the checksums of results. It opens no database and measures
-// nothing.
+// Package plan has the form in which the lab sends a workload to a worker: a [Plan], with plain
+// numbers in place of the workload's parameters. It also has the generators that make a plan's
+// values from a seed, and the checksums of results. It opens no database and measures nothing.
 package plan
 
 import (

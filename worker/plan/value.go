@@ -125,7 +125,7 @@ func (c *column) real(i int64) float64 {
 }
 
 // interval returns the bounds of the value, or of its length, in row i. The caller must then
-// choose between these bounds with draw k of row i of the stream.
+// choose a value between these bounds with draw k of row i of the stream s.
 func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	b := c.gen.Bounds
 	if len(b) == 0 {

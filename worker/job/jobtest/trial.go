@@ -14,9 +14,10 @@ import (
 )
 
 // checked tests the check of the database after a trial whose connections have used a full-text
-// index. The check must end and find no fault, although SQLite's own check of such an index has
-// two bugs: in a shared cache it waits for itself forever, and on a connection that searched the
-// index before another connection wrote to the index, it reports that the index is corrupt.
+// index. The check must end and find no fault, although SQLite's own check of such an index can
+// go wrong in two ways. In a shared cache it waits for itself forever. On a connection that
+// searched the index before another connection wrote to the index, it reports that the index is
+// corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {
@@ -28,7 +29,7 @@ func checked(_ *testing.T, b *base) {
 	}}}
 	for _, c := range []struct {
 		name   string
-		limits []string // limits of drivers for which this part of the test is skipped
+		limits []string // this part of the test is skipped if the driver declares one of these limits
 		s      driver.Settings
 		phase  plan.Phase
 	}{

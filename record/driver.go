@@ -36,7 +36,8 @@ func (d *recordedDriver) OpenConnector(name string) (driver.Connector, error) {
 	return &connector{inner, d.rec, d}, nil
 }
 
-// named is the connector for a driver without its own connectors. name is the data source name.
+// named is the connector for a driver that does not have its own connectors. The field name is
+// the data source name.
 type named struct {
 	driver driver.Driver
 	name   string
@@ -86,7 +87,7 @@ type conn struct {
 	skipped string // last SQL that the library refused to run directly, so that database/sql prepares it
 	line    []byte
 
-	beginning bool   // the current statement begins the transaction
+	beginning bool   // set if the current statement begins a transaction
 	savepoint string // savepoint that began the transaction, or ""
 }
 
@@ -155,7 +156,7 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 }
 
 // withValues calls run, a method without a context, with the values of the parameters. If a
-// parameter has a name, or the context has ended, it returns an error instead.
+// parameter has a name, or the context has ended, withValues returns an error instead.
 func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {
@@ -231,7 +232,7 @@ func (c *conn) CheckNamedValue(v *driver.NamedValue) error {
 	return driver.ErrSkip
 }
 
-// tx is a transaction of BeginTx.
+// tx is a transaction that BeginTx has begun.
 type tx struct {
 	driver.Tx
 	conn   *conn
@@ -337,7 +338,8 @@ type result struct {
 }
 
 // LastInsertId records the ID once. The ID has a meaning only after an INSERT, but applications
-// do not ask for it after other statements. database/sql has locked the connection.
+// do not ask for it after other statements. No other goroutine uses r.conn meanwhile, because
+// database/sql has locked it.
 func (r *result) LastInsertId() (int64, error) {
 	id, err := r.Result.LastInsertId()
 	if err == nil && !r.asked {
@@ -363,8 +365,8 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }
 
-// before returns the number of the statement's transaction. If the statement begins a
-// transaction, that is a new number.
+// before returns the number of the transaction in which the statement s runs, or 0. If s begins a
+// transaction, before returns a new number.
 func (c *conn) before(s statement) int64 {
 	if c.tx == 0 && (s.control == controlBegin || s.control == controlSavepoint) {
 		c.tx, c.beginning, c.savepoint = c.rec.transactions.Add(1), true, s.savepoint
@@ -372,7 +374,8 @@ func (c *conn) before(s statement) int64 {
 	return c.tx
 }
 
-// after notes that a statement has begun or ended a transaction.
+// after notes that no transaction is open, if the statement s ended the transaction or failed to
+// begin one. err is the error of s.
 func (c *conn) after(s statement, err error) {
 	switch {
 	case c.beginning && err != nil,
@@ -383,7 +386,8 @@ func (c *conn) after(s statement, err error) {
 	c.beginning = false
 }
 
-// record writes an event that began at e.at and ends now.
+// record writes an event that began at e.at and ends now. If err is driver.ErrBadConn, it writes
+// nothing.
 func (c *conn) record(e event, args []driver.NamedValue, err error) {
 	if errors.Is(err, driver.ErrBadConn) {
 		return // the statement did not run; database/sql tries another connection

@@ -18,7 +18,7 @@ const (
 	Version = 1
 )
 
-// event is one line of a recording.
+// event is the execution of a statement, or another action. It is written as one line.
 type event struct {
 	at, took  int64
 	tx        int64
@@ -29,7 +29,8 @@ type event struct {
 	affected  int64
 }
 
-// appendInt appends the name of a member, with the JSON around it, and its value.
+// appendInt appends a member of a JSON object: name, which includes the JSON before and after the
+// member's name, and the value v.
 func appendInt(b []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(b, name...), v, 10)
 }
@@ -165,7 +166,7 @@ func intBytes(v int64) int {
 	return 8
 }
 
-// appendOther appends the type of a value that only the library knows. The value cannot be
+// appendOther appends the type of a value whose type only the library knows. The value cannot be
 // recorded.
 func appendOther(b []byte, v any) []byte {
 	b = append(b, `{"other":`...)
@@ -212,7 +213,7 @@ func appendMonotonic(b []byte, t time.Time) []byte {
 	return append(b[:len(b)-1], `,"monotonic":true}`...)
 }
 
-// appendReal appends a real number in a form that cannot be read as an integer.
+// appendReal appends a real number in a form that [Read] does not take for an integer.
 func appendReal(b []byte, v float64) []byte {
 	switch {
 	case math.IsNaN(v):

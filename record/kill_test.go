@@ -23,7 +23,8 @@ const (
 	killedBuffer = 4 << 10
 )
 
-// TestMain also runs the program that TestKill kills.
+// TestMain runs the tests. In a process that TestKill has started, it runs runUntilKilled
+// instead.
 func TestMain(m *testing.M) {
 	if path := os.Getenv(killedFile); path != "" {
 		if err := runUntilKilled(path); err != nil {

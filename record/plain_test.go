@@ -5,7 +5,7 @@ import (
 	"database/sql/driver"
 )
 
-// plainConnector connects to the library without recording.
+// plainConnector opens connections of the fake library, without recording them.
 type plainConnector struct{}
 
 func (plainConnector) Connect(context.Context) (driver.Conn, error) { return &libraryConn{}, nil }

@@ -17,9 +17,9 @@ import (
 // Recording is a recording that was read, or made from a script or a trace.
 type Recording struct {
 	Began  time.Time // zero if it is not known
-	Values bool      // values of parameters are known, not only types and lengths
+	Values bool      // set if the values of parameters are known, not only their types and lengths
 
-	// Timed says that the times of events are known.
+	// Timed is set if the times of events are known.
 	Timed bool
 
 	// Events are in the order in which they began.
@@ -48,9 +48,9 @@ type Event struct {
 	Connection  int64
 	Transaction int64 // 0 outside a transaction
 	Do          Action
-	Statement   *Statement // nil unless Do is Run
+	Statement   *Statement // the statement that was run; nil if Do is not Run
 	Args        []Arg
-	Query       bool   // the statement returns rows
+	Query       bool   // set if the statement was run as a query, which may return rows
 	Rows        int64  // rows that were read; -1 if not known
 	Affected    int64  // rows that a statement other than a query has changed; -1 if not known
 	Error       *Error // nil if the execution succeeded
@@ -64,7 +64,7 @@ type Event struct {
 type Statement struct {
 	SQL string
 
-	// Prepared says that the statement was prepared once to be run many times.
+	// Prepared is set if the application prepared the statement, to run it many times.
 	Prepared bool
 }
 
@@ -86,8 +86,8 @@ type Arg struct {
 	Known  bool
 	Value  any // set if Known: nil, int64, float64, string, []byte, bool or time.Time
 
-	// Monotonic says that a time had a reading of the monotonic clock, as results of time.Now
-	// have.
+	// Monotonic is set if the value was a time with a reading of the monotonic clock, as results
+	// of time.Now have.
 	Monotonic bool
 }
 
@@ -136,7 +136,8 @@ func Read(r io.Reader) (*Recording, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 	}
-	// A query is written when its rows are closed, after other statements that ran meanwhile.
+	// A query is written when its rows are closed, which may be after other statements that began
+	// later. So the events are sorted.
 	slices.SortStableFunc(d.rec.Events, func(a, b Event) int { return cmp.Compare(a.At, b.At) })
 	return d.rec, nil
 }
@@ -145,10 +146,11 @@ type reader struct {
 	rec        *Recording
 	statements map[int64]*Statement
 	texts      map[Statement]*Statement // statements by their content
-	executions map[execution]int        // indexes of their events
+	executions map[execution]int        // index in rec.Events of each execution
 }
 
-// execution identifies an execution without rows, by its connection and its time.
+// execution identifies an execution of a statement that returns no rows, by its connection and by
+// the time at which it began.
 type execution struct{ connection, at int64 }
 
 func (d *reader) line(number int, text []byte) error {
@@ -304,7 +306,7 @@ func readTyped(data []byte, named bool) (Arg, error) {
 	return Arg{}, nil
 }
 
-// readValue reads a value of a type, or its length.
+// readValue reads a value of the type t, or only the value's length.
 func readValue(t string, data []byte) (Arg, error) {
 	var length int
 	if t != "other" && json.Unmarshal(data, &length) == nil && length >= 0 {
@@ -349,7 +351,8 @@ func readTime(o map[string]json.RawMessage) (a Arg, err error) {
 // maxZone is the greatest length in bytes of a time zone's abbreviation.
 const maxZone = 32
 
-// parseArg reads a value of a type for which JSON has no form.
+// parseArg reads a value of the type t that JSON cannot express, and that is therefore written as
+// the string s.
 func parseArg(t, s string) (Arg, error) {
 	a := Arg{Type: t, Known: true}
 	var err error

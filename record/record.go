@@ -78,18 +78,18 @@ type Recorder struct {
 	err        error
 	closed     bool
 	statements map[text]statement
-	bytes      int   // length of all texts in statements
-	numbered   int64 // number of statements so far
+	bytes      int   // total length in bytes of the texts in statements
+	numbered   int64 // number of the last statement
 
-	connections  atomic.Int64 // number so far
-	transactions atomic.Int64 // number so far
+	connections  atomic.Int64 // number of connections so far
+	transactions atomic.Int64 // number of transactions so far
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// text identifies a statement. If the same SQL is also run without being prepared, that is
-// another statement.
+// text identifies a statement. The same SQL is a different statement if it is prepared than if it
+// is run directly.
 type text struct {
 	sql      string
 	prepared bool
@@ -99,7 +99,7 @@ type text struct {
 type statement struct {
 	number    int64
 	control   control
-	savepoint string // name of the savepoint that the statement sets or releases
+	savepoint string // name of the savepoint that the statement sets or releases, or ""
 }
 
 // Create creates a file and returns a recorder that writes to it. The file must not
@@ -159,7 +159,7 @@ func (r *Recorder) Connector(c driver.Connector) driver.Connector {
 	return &connector{c, r, &recordedDriver{r, c.Driver()}}
 }
 
-// Flush writes the buffer.
+// Flush writes the buffer. It returns the error that ended the recording, or nil.
 func (r *Recorder) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,8 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Close writes the buffer and closes the file. After that nothing is recorded.
+// Close writes the buffer and closes the file. After that nothing is recorded. It returns the
+// error that ended the recording, or nil.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if r.closed {
@@ -224,7 +225,8 @@ func (r *Recorder) add(lines []byte) {
 	r.flushIfFull()
 }
 
-// statement returns the statement with this SQL. If its text is new, it records the text.
+// statement returns the statement with this SQL. If the SQL is new, statement first records its
+// text.
 func (r *Recorder) statement(sql string, prepared bool) statement {
 	key := text{sql, prepared}
 	r.mu.Lock()

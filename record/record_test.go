@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// open opens a pool with a driver that is recorded.
+// open opens a pool of connections of the driver d. A recorder writes their use to w.
 func open(t testing.TB, w io.Writer, o record.Options, d driver.Driver) (*sql.DB, *record.Recorder) {
 	t.Helper()
 	rec := record.New(w, o)
@@ -83,7 +83,7 @@ func run(t testing.TB, db *sql.DB) {
 	}
 }
 
-// told describes an event in words.
+// told returns a description of an event, for comparisons.
 func told(e *record.Event) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "conn %d tx %d ", e.Connection, e.Transaction)
@@ -138,8 +138,8 @@ conn 1 tx 2 "COMMIT" prepared false rows -1 affected 1`
 	}
 }
 
-// TestTimes expects that everything that a library may store of a time is recorded: the zone's
-// name, and whether there is a reading of the monotonic clock.
+// TestTimes checks that the properties of a time.Time that a library may store are recorded: the
+// instant, the name of the zone, and whether there is a reading of the monotonic clock.
 func TestTimes(t *testing.T) {
 	for _, values := range []bool{true, false} {
 		var b bytes.Buffer
@@ -172,7 +172,7 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPrivacy expects that no values of parameters are written by default.
+// TestPrivacy checks that no values of parameters are written by default.
 func TestPrivacy(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
@@ -207,8 +207,9 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestBare expects that a library without the optional interfaces works as it does without
-// recording, and that its statements are recorded as they ran.
+// TestBare checks that a library that implements no optional interface of database/sql works as
+// it does without recording, and that its statements are recorded with the parameters that it
+// received.
 func TestBare(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{Values: true}, bare{})
@@ -257,8 +258,8 @@ func TestErrorOfRows(t *testing.T) {
 	}
 }
 
-// TestNotTold expects the number of rows affected to be unknown if the library does not return
-// it.
+// TestNotTold checks that the number of rows affected is unknown if the library does not return
+// that number.
 func TestNotTold(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
@@ -269,8 +270,8 @@ func TestNotTold(t *testing.T) {
 	}
 }
 
-// TestLastInsertID expects that an ID is recorded only if the application asks for it and values
-// are recorded.
+// TestLastInsertID checks that the ID of an inserted row is recorded only if the application asks
+// for the ID and Options.Values is set.
 func TestLastInsertID(t *testing.T) {
 	for _, values := range []bool{true, false} {
 		var b bytes.Buffer
@@ -348,7 +349,8 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestManyTexts expects memory to stay bounded if an application puts values into its SQL.
+// TestManyTexts checks that statements are recorded correctly if there are more different texts
+// than a recorder remembers, because the application puts values into its SQL.
 func TestManyTexts(t *testing.T) {
 	var b bytes.Buffer
 	db, rec := open(t, &b, record.Options{}, library{})
@@ -369,7 +371,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-// TestFailingWriter expects the application to go on if writing the recording fails.
+// TestFailingWriter checks that the application can go on if the recording cannot be written.
 func TestFailingWriter(t *testing.T) {
 	db, rec := open(t, fullDisk{}, record.Options{Buffer: 1}, library{})
 	for range 3 {

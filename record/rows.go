@@ -8,7 +8,8 @@ import (
 	"reflect"
 )
 
-// rows records its query when it is closed, because the number of rows read is not known before.
+// rows has the rows of a query. It records the query when the rows are closed, because the number
+// of rows that were read is known only then.
 type rows struct {
 	driver.Rows
 	conn   *conn

@@ -55,8 +55,9 @@ func nextToken(sql string) (first, rest string) {
 	return "", ""
 }
 
-// tokenLength measures the first token of SQL, which is not empty. A token without an end
-// extends to the end of the SQL. Anything but words and quoted texts is a token per byte.
+// tokenLength measures the first token of SQL, which is not empty. It reports whether the token
+// is white space or a comment. A token without an end extends to the end of the SQL. Words,
+// parameters and quoted texts are tokens. Any other byte is a token by itself.
 func tokenLength(s string) (n int, space bool) {
 	until := func(from int, end string) int {
 		if n := strings.Index(s[min(from, len(s)):], end); n >= 0 {
@@ -66,7 +67,7 @@ func tokenLength(s string) (n int, space bool) {
 	}
 	switch c := s[0]; {
 	case strings.IndexByte(" \t\r\n\f", c) >= 0:
-		// Within white space, SQLite also takes \v.
+		// SQLite accepts \v within white space, but not at its beginning.
 		return len(s) - len(strings.TrimLeft(s, " \t\r\n\f\v")), true
 	case strings.HasPrefix(s, "\uFEFF"):
 		return len("\uFEFF"), true
@@ -77,7 +78,7 @@ func tokenLength(s string) (n int, space bool) {
 	case c == '[':
 		return until(1, "]"), false
 	case c == '\'' || c == '"' || c == '`':
-		// A doubled quote ends one text and begins another.
+		// A doubled quote does not end the text.
 		n := until(1, s[:1])
 		for n < len(s) && s[n] == c {
 			n = until(n+1, s[:1])

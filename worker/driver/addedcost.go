@@ -6,8 +6,9 @@ import "github.com/sqlite3perf/sqlite3perf/worker/estimate"
 // which `make added-cost` writes.
 const AddedCostFile = "added-cost.json"
 
-// AddedCost is the time that the engine and a driver's adapter add to the time of the library.
-// It is measured in comparison with a handwritten program: see package addedcost.
+// AddedCost is the time that the worker's code (called the engine) and a driver's adapter add to
+// the time of the library. It is measured in comparison with a handwritten program: see package
+// addedcost.
 type AddedCost struct {
 	Measured string       `json:"measured"` // day of the measurement
 	Machine  string       `json:"machine"`
@@ -15,13 +16,14 @@ type AddedCost struct {
 	Pairs    int          `json:"pairs"`   // how many times the engine and the handwritten program were measured, taking turns
 	Phases   []AddedPhase `json:"phases"`
 
-	// Causes explains, by phase, why more time is added than the aim allows. A person writes it,
-	// and new measurements keep it.
+	// Causes explains, by phase, why more time is added than sqlite3perf aims for. A person
+	// writes the explanations, and new measurements keep them.
 	Causes map[string]string `json:"causes,omitempty"`
 }
 
-// AddedPhase is one kind of work: "insert" and "query", per row; "mix", a read by
-// key, and "tx", a transaction of a read and an update, per operation.
+// AddedPhase is the added cost of one phase. The phases "insert" and "query" are measured per
+// row. The phase "mix" is measured per read by key, and the phase "tx" per transaction of a read
+// and an update.
 type AddedPhase struct {
 	Phase string  `json:"phase"`
 	Hand  float64 `json:"hand_ns"` // wall time of the handwritten program, per row or operation

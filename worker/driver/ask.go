@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// Asker is a [Conn] that can run a statement with columns of unknown types, and return what
-// users of the library get. Its time is not measured.
+// Asker is a [Conn] that can run a statement with columns of unknown types, and return the same
+// values as the library returns to its users. The time of Ask is not measured.
 type Asker interface {
 	// Ask runs one statement and passes every row to visit, in the Go types in which the library
 	// returns the values. The row is valid only during the call. After an error, the Reply has
@@ -17,13 +17,14 @@ type Asker interface {
 	Ask(ctx context.Context, q Question, visit func(row []any) error) (Reply, error)
 }
 
-// Question is a statement to ask.
+// Question is a statement for [Asker].Ask to run.
 type Question struct {
 	SQL  string
 	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
 	// Rows is set to run the statement as a query. Libraries may have separate calls for queries
-	// and other statements, and return the rows affected only by the latter.
+	// and for other statements, of which only the call for other statements returns the number of
+	// rows affected.
 	Rows bool
 
 	// Columns are the declared types of the result, or nil if they are not known. Only some
@@ -31,8 +32,8 @@ type Question struct {
 	Columns []ColumnType
 }
 
-// Reply is what a library returns for a statement besides its rows. A field is nil if the
-// library does not return it.
+// Reply is the information that a library returns about a statement, without its rows. A field is
+// nil if the library does not return it.
 type Reply struct {
 	Names        []string // names of the result's columns
 	Declared     []string // declared types of the columns, in the library's spelling; "" for an expression
@@ -40,7 +41,7 @@ type Reply struct {
 	LastInsertID *int64
 }
 
-// Tell sets the rows affected and the last insert ID, if the result has them.
+// Tell sets r.Affected and r.LastInsertID to the values that result has, if it has them.
 func (r *Reply) Tell(result Result) {
 	if n, err := result.RowsAffected(); err == nil {
 		r.Affected = &n
@@ -55,7 +56,7 @@ type CannotAsk struct{ Reason string }
 
 func (e *CannotAsk) Error() string { return e.Reason }
 
-// ReturnsRows reports whether users run a statement as a query: whether it begins like one, or
+// ReturnsRows reports whether users run a statement as a query, because it begins like a query or
 // has a RETURNING clause.
 func ReturnsRows(sql string) bool {
 	depth, first := 0, ""

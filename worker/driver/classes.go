@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// TypeError reports a value whose type in SQLite does not match its column's declared type.
-// Some libraries convert such a value, others refuse it.
+// TypeError reports a value whose type in SQLite does not match its column's declared type. Some
+// libraries convert such a value; other libraries return an error.
 type TypeError struct {
 	Row      int64 // number of the result's row, from 1; 0 if it is not known
 	Column   int   // number of the column, from 1
@@ -41,7 +41,7 @@ func (e *TypeError) Error() string {
 }
 
 // Classes returns the types in SQLite that a value of the declared type may have. A value
-// declared as Real may be an integer, for example the sum of no rows.
+// declared as Real may be an integer, for example coalesce(sum(x), 0) of no rows.
 func (c ColumnType) Classes() []string {
 	var list []string
 	switch c.Type {
@@ -58,15 +58,16 @@ func (c ColumnType) Classes() []string {
 	return list
 }
 
-// TypeCheck checks, with SQL, the type of each value that a query returns, because not all
-// libraries report it.
+// TypeCheck checks the type of each value that a query returns. It does so with SQL, because not
+// all libraries report the types of values.
 type TypeCheck struct {
 	runner Runner
 	st     Statement
 	parts  []typePart
 }
 
-// typePart is as many of a query's columns as fit into one expression.
+// typePart is the check of at most typePartColumns columns of a query. A check of all columns
+// could be too long for one SQL expression.
 type typePart struct {
 	first int // number of the first column, from 0
 	stmt  Stmt
@@ -98,7 +99,8 @@ func NewTypeCheck(ctx context.Context, r Runner, st Statement) (*TypeCheck, erro
 	return c, nil
 }
 
-// classes returns the query for the SQLite types of the columns first ≤ i < last.
+// classes returns a query for the SQLite types of the columns first ≤ i < last of c.st. It
+// appends where to the query's SQL.
 func (c *TypeCheck) classes(first, last int, where string) Statement {
 	var names, list []string
 	for i := range c.st.Columns {
@@ -115,8 +117,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 	}
 }
 
-// Check runs the query with the parameters in row r of b and checks its result. It does so
-// within tx unless tx is nil. Its error is a [*TypeError] if a value has a wrong type.
+// Check runs the query with the parameters in row r of b and checks its result. If tx is not nil,
+// the query runs within tx. Check's error is a [*TypeError] if a value has a wrong type.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	for _, p := range c.parts {
 		var found *TypeError
@@ -137,8 +139,8 @@ func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	return nil
 }
 
-// mismatch returns an error for the first type in row that does not match its column. The
-// first type is that of column first.
+// mismatch returns an error for the first type in row that does not match its column, or nil. row
+// has the types of consecutive columns, the first of which has the number first.
 func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	for i := range row {
 		t := c.st.Columns[first+i]
@@ -149,7 +151,8 @@ func (c *TypeCheck) mismatch(first int, row Row) *TypeError {
 	return nil
 }
 
-// find sets e.Row to the number of the row with the mismatch. If it fails, e.Row stays 0.
+// find looks for the first row of the result with a mismatch, and overwrites *e with that
+// mismatch and the number of the row. If find fails, *e is unchanged, with Row 0.
 func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b *Batch, r int) {
 	s, err := c.runner.Prepare(ctx, c.classes(first, min(first+typePartColumns, len(c.st.Columns)), ""))
 	if err != nil {

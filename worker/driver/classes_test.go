@@ -24,7 +24,7 @@ func TestTypeCheckOf(t *testing.T) {
 		"With r AS (SELECT 1) SELECT":           errAsked,
 		"VALUES('ß')":                           errAsked,
 		"SELECT 'ııı'":                          errAsked, // shorter in upper case
-		"SELECT 'ɐɐɐɐɐɐɐɐ'":                     errAsked, // longer
+		"SELECT 'ɐɐɐɐɐɐɐɐ'":                     errAsked, // longer in upper case
 		"SELECTED":                              nil,
 		"PRAGMA journal_mode":                   nil,
 		"INSERT INTO t VALUES (1) RETURNING id": nil,

@@ -6,17 +6,17 @@ import (
 )
 
 // ClusterDB is a [DB] that several processes on this machine keep together. Each process, called
-// a member, has its own copy of the data. A job kills or isolates members to see whether data is
-// lost. Members are numbered from 0.
+// a member, has its own copy of the data. The command `sqlite3perf cluster` kills or isolates
+// members to see whether data is lost. Members are numbered from 0.
 type ClusterDB interface {
 	DB
 
 	Members() []Member
 
-	// Leader waits until most members agree on which of them leads, and returns it.
+	// Leader waits until most members agree on a leader, and returns the leader's number.
 	Leader(ctx context.Context) (int, error)
 
-	// ExecAt sends a statement that writes to a member. It returns nil only if the cluster has
+	// ExecAt sends a writing statement to a member. It returns nil only if the cluster has
 	// acknowledged the write. Arguments are of type int64 or string.
 	ExecAt(ctx context.Context, member int, sql string, args ...any) error
 
@@ -24,12 +24,13 @@ type ClusterDB interface {
 	// one of [ReadLevels].
 	IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error)
 
-	// Kill ends a member's process as SIGKILL does. Restart starts it again on its data, and
-	// returns when it is a working member again.
+	// Kill ends a member's process as SIGKILL does. Restart starts the member again with its
+	// data, and returns when it is working again.
 	Kill(member int) error
 	Restart(ctx context.Context, member int) error
 
-	// Isolate cuts a member off from the others, but not from its clients, until Heal.
+	// Isolate cuts a member off from the other members, but not from its clients, until Heal is
+	// called.
 	Isolate(member int) error
 	Heal(member int) error
 }
@@ -38,11 +39,11 @@ type ClusterDB interface {
 type Member struct {
 	ID      string
 	Address string        // address where the other members reach this member
-	Delay   time.Duration // how long each byte between this member and another one is delayed
+	Delay   time.Duration // how long each byte between this member and another member is delayed
 	Dir     string        // directory with all data of the member
 	Version string        // version of the member's program
 }
 
-// ReadLevels lists the levels of consistency of a read in a [ClusterDB], the weakest first.
-// With the level none a member answers from its own copy.
+// ReadLevels lists the levels of consistency of a read in a [ClusterDB], the weakest first. With
+// the level "none", a member reads only its own copy.
 var ReadLevels = []string{"none", "weak", "linearizable", "strong"}

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// codeNames are SQLite's result codes, from https://www.sqlite.org/rescode.html, and
+// codeNames has the names of SQLite's result codes, from https://www.sqlite.org/rescode.html, and
 // [CodeCanceled].
 var codeNames = map[int]string{
 	CodeCanceled: "canceled",
@@ -52,8 +52,9 @@ var codeNames = map[int]string{
 	284: "SQLITE_WARNING_AUTOINDEX",
 }
 
-// CodeOf returns a function that returns the result code in an error of the type E, or 0 in
-// any other error. E is a library's type of errors, and code returns its code.
+// CodeOf returns a function that returns the result code of an error of type E, or 0 for any
+// other error. E is the error type of a library, and the function code returns the result code of
+// an E.
 func CodeOf[E error](code func(E) int) func(error) int {
 	return func(err error) int {
 		if e, ok := errors.AsType[E](err); ok {
@@ -75,8 +76,8 @@ func CodeName(code int) string {
 	return fmt.Sprintf("SQLITE_%d", code)
 }
 
-// CodeByName returns the result code with a name, such as 2067 for
-// SQLITE_CONSTRAINT_UNIQUE.
+// CodeByName returns the result code that has the name, such as 2067 for
+// SQLITE_CONSTRAINT_UNIQUE. ok is false if there is none.
 func CodeByName(name string) (code int, ok bool) {
 	for code, n := range codeNames {
 		if n == name {
@@ -86,7 +87,7 @@ func CodeByName(name string) (code int, ok bool) {
 	return 0, false
 }
 
-// CodeNames returns the names of the codes that [MayBeResult] accepts, in order.
+// CodeNames returns the names of the codes that [MayBeResult] accepts, in the order of the codes.
 func CodeNames() []string {
 	var list []string
 	for _, code := range slices.Sorted(maps.Keys(codeNames)) {

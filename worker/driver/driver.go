@@ -39,8 +39,8 @@ const (
 	Direct      Interface = "direct"
 )
 
-// Info describes a driver without opening a database. The adapter and the lab read it from
-// the driver.json in the adapter's directory.
+// Info has the properties of a driver that are known without opening a database. The adapter and
+// the lab read it from the driver.json in the adapter's directory.
 type Info struct {
 	Name      string    `json:"name"`
 	About     string    `json:"about"`
@@ -89,14 +89,15 @@ func MustInfo(data []byte) Info {
 type Driver interface {
 	Info() Info
 
-	// Open opens the database at path, and creates it if the mode allows that, as a pool of at
-	// most s.PoolSize() connections. s.PoolIdle() of them stay open while idle. Every setting
-	// of s is applied to every connection before its first use. Open ignores settings that the
-	// library cannot apply: the worker reads them back and reports that.
+	// Open opens the database at path, and creates it if the setting mode allows that, as a pool
+	// of at most s.PoolSize() connections. s.PoolIdle() of them stay open while idle. Every
+	// setting of s is applied to every connection before its first use. Open ignores settings
+	// that the library cannot apply. The worker reads all settings back, and reports those that
+	// did not take effect.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
-// DSNOpener is a [Driver] of a library that can be given a data source name.
+// DSNOpener is a [Driver] whose library can open data source names.
 type DSNOpener interface {
 	Driver
 
@@ -135,14 +136,14 @@ func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, er
 	return o.open(ctx, dsn, s)
 }
 
-// Leaver is a [Driver] that may keep data that the end of the process does not remove, such
-// as on a server that was running before.
+// Leaver is a [Driver] whose databases may keep data that the end of the process does not remove,
+// for example on a server that was already running.
 type Leaver interface {
 	Driver
 
-	// Leave removes all data that the open databases have created in such a place. It is called
-	// before the process exits without closing the databases. After Leave they cannot create more
-	// data.
+	// Leave removes all data that the open databases have created outside the process. It is
+	// called before the process exits without closing the databases. After Leave they cannot
+	// create more data.
 	Leave() error
 }
 
@@ -154,7 +155,7 @@ func (e *LeftError) Error() string { return e.Err.Error() }
 func (e *LeftError) Unwrap() error { return e.Err }
 
 // SettingError is the error of [Driver.Open] if settings cannot take effect, for example in a
-// cluster that was running before. It says what to do.
+// cluster that was already running. Its message tells the user what to change.
 type SettingError struct{ Err error }
 
 func (e *SettingError) Error() string { return e.Err.Error() }
@@ -166,8 +167,8 @@ type Runner interface {
 	// Script runs the statements of sql in order, and discards rows.
 	Script(ctx context.Context, sql string) error
 
-	// Prepare prepares a statement. Many goroutines may use a statement of a DB at the same
-	// time, but only one goroutine a statement of a Conn.
+	// Prepare prepares a statement. Many goroutines may use a statement of a DB at the same time.
+	// Only one goroutine at a time may use a statement of a Conn.
 	Prepare(ctx context.Context, st Statement) (Stmt, error)
 
 	// Begin begins a transaction in the mode of the setting txlock.
@@ -178,11 +179,11 @@ type Runner interface {
 type DB interface {
 	Runner
 
-	// Conn takes a connection out of the pool. It waits while all are taken.
+	// Conn takes a connection out of the pool. It waits while all connections are taken.
 	Conn(ctx context.Context) (Conn, error)
 
-	// Close closes every connection. All statements must be closed, and all connections
-	// returned, before that.
+	// Close closes every connection. Before the call, all statements must be closed and all
+	// connections returned.
 	Close() error
 }
 
@@ -195,11 +196,11 @@ type WaitCounter interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// Shower is a [DB] that can show settings of the vocabulary that are not PRAGMAs.
+// Shower is a [DB] that can show settings of the [Vocabulary] that are not PRAGMAs.
 type Shower interface {
 	DB
 
-	// Shown returns the settings that are in force, as far as they can be observed.
+	// Shown returns the values in force of the settings that can be observed.
 	Shown(ctx context.Context) (Settings, error)
 }
 
@@ -207,7 +208,7 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns how many bytes of data there are in all places, and how many of them are in
+	// Sizes returns the size of all the files in bytes. logs is the part of it that is in
 	// write-ahead logs of SQLite.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
@@ -250,8 +251,8 @@ type Tx interface {
 
 // Statement is one SQL statement with the types of its parameters and result.
 type Statement struct {
-	SQL     string       // its parameters are plain "?"
-	Params  []Type       // types of the parameters, in order; if an execution binds many rows, the types for all its rows. "?1" refers to the first parameter again
+	SQL     string       // its parameters are "?"; "?1" refers to the first parameter again
+	Params  []Type       // types of the parameters, in order; if an execution binds many rows, the types for all its rows
 	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
 	// AnyColumns is set if the statement returns rows with columns of unknown types. Columns is
@@ -259,14 +260,15 @@ type Statement struct {
 	// is decoded into the Go type for its own type in SQLite, which is in the cell's Type.
 	AnyColumns bool
 
-	// AdHoc asks for the way in which the library executes SQL text. By default, the library
-	// compiles the text at each execution, or finds it in its cache.
+	// AdHoc passes the SQL text to the library at each execution, instead of preparing a
+	// statement once. The library then compiles the text or finds the statement in its cache, as
+	// it does by default.
 	AdHoc bool
 }
 
 // CheckColumns returns an error unless n is the declared number of columns, because libraries
-// that read columns by number do not notice a difference. If no columns are declared, no
-// column is read.
+// that read columns by number do not notice a difference. It returns nil if n is 0 or no columns
+// are declared.
 func (s *Statement) CheckColumns(n int) error {
 	if n > 0 && len(s.Columns) > 0 && len(s.Columns) != n {
 		return fmt.Errorf("the result has %d columns, and %d are declared: %s", n, len(s.Columns), s.SQL)
@@ -276,9 +278,9 @@ func (s *Statement) CheckColumns(n int) error {
 
 // Stmt is a prepared statement.
 type Stmt interface {
-	// Exec runs the statement for the rows lo ≤ r < hi of b, with b.PerExec rows at each
-	// execution; hi-lo is a multiple of PerExec. A nil b means one execution without
-	// parameters. Exec stops at the first error, which is an [*Error] if SQLite gave a code.
+	// Exec runs the statement for the rows lo ≤ r < hi of b. Each execution binds b.PerExec rows,
+	// and hi-lo is a multiple of PerExec. A nil b means one execution without parameters. Exec
+	// stops at the first error, which is an [*Error] if SQLite gave a code.
 	Exec(ctx context.Context, b *Batch, lo, hi int) error
 
 	// ExecResult is like Exec for a single execution, whose parameters begin at row r. The Result
@@ -288,17 +290,18 @@ type Stmt interface {
 
 	// Query runs the statement with row r of b (nil if there are no parameters) and passes every
 	// row of the result to visit. Each column is decoded into the Go value of its declared type.
-	// The library converts a value of another type, or the error is a [*TypeError]. The Row and
-	// its Blobs are valid only during the call; its Texts are ordinary Go strings. Query ends
-	// at an error of visit, and returns that error. Prepare or Query returns an error if a result
-	// with rows does not have the declared number of columns.
+	// If a value has another type, either the library converts it, or the error is a
+	// [*TypeError]. The Row and its Blobs are valid only during the call of visit; its Texts are
+	// ordinary Go strings. If visit returns an error, Query ends and returns that error. Prepare
+	// or Query returns an error if a result with rows does not have the declared number of
+	// columns.
 	Query(ctx context.Context, b *Batch, r int, visit func(Row) error) error
 
 	Close() error
 }
 
-// Result is a library's information on an execution. database/sql returns it; other libraries
-// have calls for it.
+// Result is a library's information on an execution. database/sql returns it as a sql.Result;
+// other libraries have separate calls for it.
 type Result interface {
 	// RowsAffected returns how many rows an INSERT, UPDATE or DELETE has changed. After other
 	// statements the number has no meaning.
@@ -318,8 +321,8 @@ type Boxer interface {
 // QueryStarter is a [Stmt] whose library has a separate call that begins a query, such as
 // database/sql's Query.
 type QueryStarter interface {
-	// QueryStarted is like [Stmt].Query, but calls started when the library's call has returned,
-	// before it requests the first row.
+	// QueryStarted is like [Stmt].Query, but calls the function started after the library's call
+	// has returned, before the first row is requested.
 	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
 }
 
@@ -340,8 +343,8 @@ type UnsupportedError struct{ Reason string }
 
 func (e *UnsupportedError) Error() string { return e.Reason }
 
-// CodeCanceled is the code of operations that failed after their context had ended, with any
-// error. SQLite has no such code.
+// CodeCanceled is the code of operations that failed after their context had ended, whatever
+// their error was. SQLite has no such code.
 const CodeCanceled = -1
 
 // Result codes that the worker distinguishes.

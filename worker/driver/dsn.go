@@ -22,15 +22,17 @@ var dsnKeys = map[string]string{
 	"cache":          "cache",
 }
 
-// DSNSetting returns the setting that an option of a DSN, in mattn's spelling, sets.
+// DSNSetting returns the setting that an option of a data source name (DSN) sets, if the option
+// is spelled as by the driver mattn, such as _journal_mode. ok is false if the option is not
+// known.
 func DSNSetting(option string) (setting string, ok bool) {
 	setting, ok = dsnKeys[option]
 	return setting, ok
 }
 
-// ParseDSN returns the settings in a data source name in mattn's spelling
-// (_journal_mode=wal) or modernc's (_pragma=journal_mode(wal)). It ignores the path before
-// the question mark. The error for an unknown option names the nearest known one.
+// ParseDSN returns the settings in a data source name (DSN), in the spelling of the driver mattn
+// (_journal_mode=wal) or of the driver modernc (_pragma=journal_mode(wal)). It ignores the path
+// before the question mark. The error for an unknown option names the nearest known one.
 func ParseDSN(dsn string) (Settings, error) {
 	s := Settings{}
 	_, query, ok := strings.Cut(dsn, "?")
@@ -65,7 +67,8 @@ func ParseDSN(dsn string) (Settings, error) {
 	return s, nil
 }
 
-// SplitPragma splits the value of the option _pragma, "name(value)" or "name=value".
+// SplitPragma splits the value of the option _pragma, "name(value)" or "name=value", into the
+// name and value of the PRAGMA.
 func SplitPragma(p string) (name, value string, err error) {
 	if n, rest, ok := strings.Cut(p, "("); ok && strings.HasSuffix(rest, ")") {
 		return strings.ToLower(strings.TrimSpace(n)), strings.Trim(rest[:len(rest)-1], ` '"`), nil

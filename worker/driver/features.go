@@ -12,10 +12,10 @@ type Feature struct {
 	Name string // name in SQLite's documentation
 	Key  string // short name, for commands and exports
 
-	// Probe is a script that fails if the feature is lacking. It runs on an empty database.
+	// Probe is a script that fails if SQLite lacks the feature. It runs on an empty database.
 	Probe string
 
-	lacking *regexp.Regexp // matches SQLite's error messages if the feature is lacking
+	lacking *regexp.Regexp // matches SQLite's error messages if SQLite lacks the feature
 }
 
 // Features lists the features that are probed.
@@ -68,9 +68,10 @@ func function(name, key, call, names string) Feature {
 	return Feature{name, key, "SELECT " + call, regexp.MustCompile(`(?i)no such function: (` + names + `)\b`)}
 }
 
-// compiled returns a feature of SQLite's C interface, which SQL shows only by a compile
-// option. The probe overflows unless the option is set. It has a random number because old
-// versions compute constant expressions even in branches that are not taken.
+// compiled returns a feature of SQLite's C interface. In SQL, only a compile option shows whether
+// SQLite has it. If the option is not set, the probe fails with an integer overflow. The probe
+// contains a random number because old versions of SQLite compute constant expressions even in
+// branches that are not taken.
 func compiled(name, key, option string) Feature {
 	return Feature{
 		Name: name, Key: key,
@@ -82,9 +83,9 @@ func syntax(name, key, probe, messages string) Feature {
 	return Feature{name, key, probe, regexp.MustCompile(messages)}
 }
 
-// Has reports whether SQLite has the feature, given the error message of its probe, or "". ok
-// is false if the message is about something else. SQLite has load_extension even if it is
-// not allowed.
+// Has reports whether SQLite has the feature. message is the error message of the feature's
+// probe, or "" if the probe succeeded. ok is false if the error has another cause than a missing
+// feature. If load_extension exists but is not allowed, Has returns true.
 func (f Feature) Has(message string) (has, ok bool) {
 	switch {
 	case message == "":
@@ -100,8 +101,8 @@ func (f Feature) Has(message string) (has, ok bool) {
 var noSuch = regexp.MustCompile(`no such (module|function): (\w+)`)
 
 // Lacking returns the key and the name of the feature whose absence caused an error of SQLite.
-// For a module or function that is not in [Features], it returns its name and description.
-// For any other error it returns "".
+// For a missing module or function that is not in [Features], it returns the name of the module
+// or function in lower case, and a description. For any other error it returns "" and "".
 func Lacking(message string) (key, name string) {
 	for _, f := range Features {
 		if f.lacking != nil && f.lacking.MatchString(message) {

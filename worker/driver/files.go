@@ -22,13 +22,13 @@ func AllowFiles(ctx context.Context) context.Context {
 // FilesAllowed reports whether ctx is from [AllowFiles].
 func FilesAllowed(ctx context.Context) bool { return ctx.Value(filesKey{}) != nil }
 
-// LimitFiles is the limit of a driver whose library cannot make SQLite refuse ATTACH. Its
-// worker refuses SQL that has [FilesWords].
+// LimitFiles is the key of the limit that a driver declares if its library cannot make SQLite
+// refuse ATTACH. The driver's worker then refuses SQL in which [FilesWords] finds a statement.
 const LimitFiles = "files"
 
-// FilesWords returns the statement in sql that may reach other files, or "". It looks for words
-// anywhere, even in texts and comments. A keyword is always spelled out, so it cannot be hidden
-// by SQL that SQLite reads differently.
+// FilesWords returns the name of a statement in sql that may reach other files, or "". It looks
+// for the statement's keywords anywhere in sql, even in string literals and comments. So even sql
+// that SQLite parses differently cannot hide them.
 func FilesWords(sql string) string {
 	switch {
 	case hasWord(sql, "attach"):
@@ -39,8 +39,9 @@ func FilesWords(sql string) string {
 	return DirectoryPragma(sql)
 }
 
-// DirectoryPragma returns a PRAGMA that sets a directory or file, if its name is anywhere in
-// sql, or "". SQLite has no limit that refuses such a PRAGMA.
+// DirectoryPragma looks anywhere in sql for the name of a PRAGMA that sets a directory or file.
+// It returns the PRAGMA, such as "PRAGMA temp_store_directory", or "". SQLite has no limit that
+// refuses such a PRAGMA.
 func DirectoryPragma(sql string) string {
 	for _, name := range []string{"temp_store_directory", "data_store_directory", "lock_proxy_file"} {
 		if hasWord(sql, name) {
@@ -50,8 +51,8 @@ func DirectoryPragma(sql string) string {
 	return ""
 }
 
-// hasWord reports whether sql has a word, given in lower case, that is not part of a longer
-// word.
+// hasWord reports whether sql contains word, in upper or lower case, as a complete word. A part
+// of a longer word does not count. The parameter word must be in lower case.
 func hasWord(sql, word string) bool {
 	letter := func(i int) bool {
 		return i >= 0 && i < len(sql) && (sql[i] == '_' || '0' <= sql[i] && sql[i] <= '9' || 'a' <= sql[i]|0x20 && sql[i]|0x20 <= 'z')
@@ -65,7 +66,7 @@ func hasWord(sql, word string) bool {
 }
 
 // PlainVacuum reports whether a statement is a VACUUM without INTO, and returns its text without
-// comments. SQLite attaches a database for a VACUUM, so the VACUUM runs while
+// comments. SQLite attaches a database for a VACUUM, so [RunVacuum] runs it while
 // SQLITE_LIMIT_ATTACHED is 1. Only the returned text may run during that time, because it
 // contains nothing of sql except the name of a schema.
 func PlainVacuum(sql string) (text string, ok bool) {
@@ -91,7 +92,8 @@ type LimitAttached func(most int) (before int, err error)
 // SQLiteLimitAttached is SQLITE_LIMIT_ATTACHED. See https://www.sqlite.org/c3ref/c_limit_attached.html.
 const SQLiteLimitAttached = 7
 
-// RunVacuum calls run, which runs a [PlainVacuum]. Meanwhile SQLite may attach one database.
+// RunVacuum calls the function run, which runs a VACUUM that [PlainVacuum] accepts. Until run
+// returns, limit allows SQLite to attach one database.
 func RunVacuum(limit LimitAttached, run func() error) error {
 	before, err := limit(1)
 	if err != nil {
@@ -104,8 +106,8 @@ func RunVacuum(limit LimitAttached, run func() error) error {
 	return err
 }
 
-// VacuumStmt returns a statement that runs a [PlainVacuum] with script, which must be the
-// Script of the [Runner] that prepares it.
+// VacuumStmt returns a statement that runs sql, a VACUUM that [PlainVacuum] accepts, with the
+// function script. This must be the method Script of the [Runner] that prepares the statement.
 func VacuumStmt(sql string, script func(ctx context.Context, sql string) error) Stmt {
 	return &vacuumStmt{sql, script}
 }

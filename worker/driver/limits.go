@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// Limits records which of a driver's declared limits checks have proven. A check whose key is
-// declared is expected to fail. It is an error if it succeeds, or if no check proves a limit.
+// Limits records which of a driver's declared limits have been proven by checks. A check proves a
+// declared limit by failing. It is an error if the check of a declared limit succeeds, or if no
+// check proves a declared limit.
 type Limits struct {
 	declared map[string]string
 
@@ -36,8 +37,9 @@ func (l *Limits) covering(key string) string {
 	return ""
 }
 
-// Judge returns what is wrong with the driver, or nil. found is the error of the check with this
-// key, or nil. Judge's error says which limit to declare, or that none can be declared.
+// Judge returns an error if the result of a check contradicts the limits that the driver
+// declares. key is the key of the check, and found is the error of the check, or nil. Judge's
+// error says which limit to declare or to remove, or that none can be declared.
 func (l *Limits) Judge(key string, found error) error {
 	k := l.covering(key)
 	switch {
@@ -55,7 +57,7 @@ func (l *Limits) Judge(key string, found error) error {
 	case k == key:
 		return fmt.Errorf("limit %q is declared, but the driver does it: remove it from driver.json", k)
 	}
-	return nil // the limit is about the whole setting; this value may work because it is the default
+	return nil // the limit is for all values of the setting; this value may work because it is the default
 }
 
 // Unproven returns an error that names each declared limit that no check has proven, or nil.

@@ -7,15 +7,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// scriptPiece is the number of bytes of a script that a library gets at once. Some libraries
-// copy the rest of a script for each statement.
+// scriptPiece is the largest number of bytes of a script that a library gets at once, unless a
+// single statement is longer. Scripts are cut because some libraries copy the rest of a script
+// for each statement.
 const scriptPiece = 4 << 10
 
-// ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has
-// as many statements as fit into 4 KiB, at least one. A [PlainVacuum] is its own piece. A
-// library that copies the rest of a script for each statement then takes time in proportion
-// to the script's length, not to its square. The last piece includes any comment after the
-// last statement.
+// ScriptPieces cuts a script into pieces of whole statements, in order. Each piece has as many
+// statements as fit into 4 KiB, at least one. A VACUUM that [PlainVacuum] accepts is a separate
+// piece. A library that copies the rest of a script for each statement then takes time in
+// proportion to the script's length, not to its square. The last piece includes any comment after
+// the last statement.
 func ScriptPieces(sql string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		vacuums := hasWord(sql, "vacuum")
@@ -43,15 +44,15 @@ func ScriptPieces(sql string) iter.Seq[string] {
 	}
 }
 
-// nextStatement returns the length of the first statement of a script with everything before
-// it. none is set if there is no statement.
+// nextStatement returns the length of the first statement of a script together with the white
+// space and comments before it. none is true if the script has no statement.
 func nextStatement(sql string) (n int, none bool) {
 	rest := TrimScript(sql)
 	return len(sql) - len(rest) + StatementLen(rest), rest == ""
 }
 
-// TrimScript removes white space, comments and empty statements from the beginning of sql. So
-// a library that prepares one statement after the other never gets an empty one.
+// TrimScript removes white space, comments and empty statements from the beginning of sql. So a
+// library that prepares one statement after the other never gets an empty statement.
 func TrimScript(sql string) string {
 	for sql != "" {
 		n, kind := sqltext.Next(sql)
@@ -63,9 +64,9 @@ func TrimScript(sql string) string {
 	return sql
 }
 
-// StatementLen returns the length of the first statement of a script, including its
-// semicolon. A statement ends as in https://www.sqlite.org/c3ref/complete.html: at a
-// semicolon or, for a CREATE TRIGGER, at one that follows a semicolon and END.
+// StatementLen returns the length of the first statement of a script, including its semicolon. A
+// statement ends as in https://www.sqlite.org/c3ref/complete.html: at a semicolon or, for a
+// CREATE TRIGGER, at a semicolon that follows another semicolon and END.
 func StatementLen(sql string) int {
 	var words [6]string // the first words, which identify a trigger
 	head := words[:0]
@@ -92,8 +93,8 @@ func StatementLen(sql string) int {
 	return len(sql)
 }
 
-// isTrigger reports whether a statement with these first words is a CREATE TRIGGER, or an
-// EXPLAIN of one.
+// isTrigger reports whether a statement that begins with the words in head is a CREATE TRIGGER,
+// or an EXPLAIN of a CREATE TRIGGER.
 func isTrigger(head []string) bool {
 	skip := func(words ...string) bool {
 		for _, w := range words {

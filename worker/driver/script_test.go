@@ -101,7 +101,7 @@ func TestScriptPieces(t *testing.T) {
 	}
 }
 
-// FuzzScriptPieces checks that a script has the same statements whole and in pieces.
+// FuzzScriptPieces checks that the pieces of a script have the same statements as the script.
 func FuzzScriptPieces(f *testing.F) {
 	f.Add("SELECT 'a;'; -- b;\nSELECT 2;", uint16(500))
 	f.Add("CREATE TRIGGER x AFTER INSERT ON t BEGIN SELECT 1; END;", uint16(100))

@@ -22,10 +22,10 @@ type SettingKind int
 
 // The kinds of values.
 const (
-	enumValue     SettingKind = iota // a word of Values
+	enumValue     SettingKind = iota // one of the words in the field Values
 	integerValue                     // a whole number
-	sizeValue                        // a number of bytes: 4096, 64KiB, 1GiB
-	durationValue                    // a time in milliseconds: 5000, 5s
+	sizeValue                        // a number of bytes, such as 4096, 64KiB or 1GiB
+	durationValue                    // a time, such as 5000 (milliseconds) or 5s
 )
 
 // SettingDef defines one setting of the vocabulary.
@@ -33,11 +33,11 @@ type SettingDef struct {
 	Name   string
 	About  string
 	Kind   SettingKind
-	Values []string // the words of an enum; SQLite's number for a word is its index
-	Min    int64    // the least number, if the setting is not an enum
-	Tried  []string // canonical values to try, for a PRAGMA that is not an enum; none of them is SQLite's default
-	Pragma bool     // set and read back by PRAGMA Name; otherwise set at opening
-	Shown  bool     // not a PRAGMA, but every worker that supports it can show that it took effect
+	Values []string // the allowed words of an enum; SQLite's number for a word is its index
+	Min    int64    // the least allowed number, if the setting is not an enum
+	Tried  []string // canonical values that are worth a try, for a PRAGMA that is not an enum
+	Pragma bool     // set if the setting is set and read back by PRAGMA Name; otherwise it is set when the database is opened
+	Shown  bool     // set if the setting is not a PRAGMA, but every worker that supports it can show that it took effect
 
 	// Cluster is set if only drivers of the kind [Cluster] have the setting. Other drivers are
 	// measured without it.
@@ -93,8 +93,9 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the only candidate that begins with name, or else the candidate with
-// the fewest edits from it, or "" if none is near.
+// Nearest returns the candidate that the user probably meant by name. That is the only candidate
+// that begins with name, or else the candidate that fewest edits turn name into. It returns "" if
+// no candidate is near.
 func Nearest(name string, candidates []string) string {
 	if len(name) > 100 { // not a typing mistake
 		return ""
@@ -127,8 +128,8 @@ func DidYouMean(name string, candidates []string) string {
 // Meant returns the question "did you mean X?", where X is the parameter what, in quotes.
 func Meant(what string) string { return fmt.Sprintf("did you mean %q?", what) }
 
-// Suggest returns the end of an error about an unknown name: the nearest candidate, or up to
-// 20 candidates.
+// Suggest returns the end of an error message about an unknown name: a question that suggests the
+// nearest candidate or, if no candidate is near, a list of up to 20 candidates.
 func Suggest(name string, candidates []string) string {
 	if len(candidates) == 0 {
 		return "there are none"
@@ -151,8 +152,8 @@ func (d SettingDef) Want() string {
 	return fmt.Sprintf("a whole number, at least %d", d.Min)
 }
 
-// ParseSetting checks a setting and returns its value in canonical form: the
-// word for an enum, milliseconds for a duration, bytes for a size.
+// ParseSetting checks a setting and returns its value in canonical form: a word in lower case for
+// an enum, milliseconds for a duration, bytes for a size.
 func ParseSetting(name, value string) (string, error) {
 	d, ok := LookupSetting(name)
 	if !ok {
@@ -165,8 +166,8 @@ func ParseSetting(name, value string) (string, error) {
 	return d.Canonical(value)
 }
 
-// Canonical returns the form of a value in which values are compared. The value may come from
-// a user or from SQLite.
+// Canonical returns a value in canonical form, in which values can be compared as text. The value
+// may come from a user or from SQLite.
 func (d SettingDef) Canonical(value string) (string, error) {
 	v := strings.ToLower(strings.TrimSpace(value))
 	bad := fmt.Errorf("setting %s: bad value %q: want %s", d.Name, value, d.Want())
@@ -224,7 +225,8 @@ func ParseSize(s string) (int64, error) {
 	return n << shift, nil
 }
 
-// With returns a copy of s in which the settings in over replace those of the same name.
+// With returns a copy of s to which the settings in over are added. They replace settings of the
+// same name.
 func (s Settings) With(over Settings) Settings {
 	r := maps.Clone(s)
 	if r == nil {
@@ -247,7 +249,7 @@ func (s Settings) number(name string, least, otherwise int) int {
 func (s Settings) PoolSize() int { return s.number("pool_size", 1, 1) }
 
 // PoolReaders returns the setting pool_readers, the number of connections of the second pool,
-// which only reads. It is 0 if there is one pool.
+// which only reads. It returns 0 if there is no second pool.
 func (s Settings) PoolReaders() int { return s.number("pool_readers", 1, 0) }
 
 // Processes returns the setting processes, the number of processes that share the clients of
@@ -257,11 +259,11 @@ func (s Settings) Processes() int { return s.number("processes", 1, 1) }
 // Connections returns how many connections all pools of a process have.
 func (s Settings) Connections() int { return s.PoolSize() + s.PoolReaders() }
 
-// PoolIdle returns how many connections of the pool stay open while they are idle: the
-// setting pool_idle, or all if it is not set or greater.
+// PoolIdle returns how many connections of the pool stay open while they are idle: the setting
+// pool_idle, or all connections if it is not set or greater than the pool's size.
 func (s Settings) PoolIdle() int { return min(s.number("pool_idle", 0, s.PoolSize()), s.PoolSize()) }
 
-// Begin returns the statement that begins a transaction with the lock that txlock names.
+// Begin returns the statement that begins a transaction in the mode of the setting txlock.
 func (s Settings) Begin() string {
 	if l := s["txlock"]; l != "" {
 		return "BEGIN " + strings.ToUpper(l)
@@ -309,9 +311,10 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences describes the settings that differ from the wanted ones on the first connection
-// that has such a setting. It returns "" if there is none. The function why, which may be nil,
-// returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
+// Differences describes the settings that differ from the wanted settings on the first connection
+// on which any of them differ. It returns "" if no connection has a difference. The function why,
+// which may be nil, returns the reason why a driver cannot apply a setting's value, as
+// [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string
@@ -332,8 +335,8 @@ func Differences(wanted Settings, connections []Settings, why func(setting, valu
 }
 
 // Check compares the wanted settings with got, which were read back from one connection. A
-// setting that cannot be read back is absent from got. It is a mismatch only if it is a PRAGMA
-// or Shown.
+// setting that cannot be read back is absent from got. Its absence is a mismatch only if its
+// [SettingDef] has Pragma or Shown set.
 func Check(wanted, got Settings) []Mismatch {
 	var list []Mismatch
 	for _, d := range Vocabulary {

@@ -75,8 +75,8 @@ func (c *ColumnType) UnmarshalText(b []byte) error {
 type Span struct{ Off, Len uint32 }
 
 // Column is a column of values to bind, all of one type. It has no pointer per value, so the
-// garbage collector does not scan it. The fields for binding a key share a line of the
-// processor's cache.
+// garbage collector does not scan the values. The fields for binding an integer key come first,
+// so that they share a line of the processor's cache.
 type Column struct {
 	Type  Type
 	Nulls []bool    // nil if no value is NULL
@@ -92,9 +92,9 @@ func (c *Column) Rows() int { return max(len(c.Ints), len(c.Reals), len(c.Spans)
 // Null reports whether the value of row r is NULL.
 func (c *Column) Null(r int) bool { return c.Nulls != nil && c.Nulls[r] }
 
-// Bytes returns the Blob, or the Text's bytes, of row r. They are valid until the column is
-// filled again, and must not be changed. The result is never nil, because many libraries take
-// nil for NULL.
+// Bytes returns the bytes of the Blob or Text of row r. They are valid until the column is filled
+// again, and must not be changed. The result is never nil, because many libraries bind nil as
+// NULL.
 func (c *Column) Bytes(r int) []byte {
 	s := c.Spans[r]
 	if s.Len == 0 {
@@ -113,7 +113,7 @@ func (c *Column) Text(r int) string {
 	return unsafe.String(&c.Data[s.Off], s.Len)
 }
 
-// Any returns the value of row r as database/sql takes it: nil, int64 (also for Bool
+// Any returns the value of row r in a type that database/sql accepts: nil, int64 (also for Bool
 // and Time), float64, string or []byte.
 func (c *Column) Any(r int) any {
 	if c.Null(r) {
@@ -134,15 +134,15 @@ func (c *Column) Any(r int) any {
 // Batch has rows of parameters, stored by column.
 type Batch struct {
 	Columns []Column
-	PerExec int // rows that one execution binds: 1, or the number of rows in its VALUES
+	PerExec int // rows that one execution binds: 1, or the number of rows in the statement's VALUES clause
 
-	// Ready has the rows in the form that a [Boxer] has converted them to. Code that changes the
-	// rows must box them again, or set Ready to nil.
+	// Ready has the rows in the library's form, into which a [Boxer] has converted them. Code
+	// that changes the rows must call Box again, or set Ready to nil.
 	Ready any
 }
 
 // Key returns the value of row r if the row is a single integer and no value of the batch is
-// NULL. Most queries have such a key, so they need not run the general code.
+// NULL. Most queries have such a key. For these, adapters skip the general code for binding.
 func (b *Batch) Key(r int) (key int64, ok bool) {
 	if c := b.Columns; len(c) == 1 && c[0].Type == Int && c[0].Nulls == nil {
 		return c[0].Ints[r], true
@@ -150,8 +150,8 @@ func (b *Batch) Key(r int) (key int64, ok bool) {
 	return 0, false
 }
 
-// Cell is one decoded value. Only the field for its column's type is set, and only
-// if Null is false.
+// Cell is one decoded value. Of the fields for values, only the field for the value's type is
+// set, and only if Null is false.
 type Cell struct {
 	Null bool
 	Bool bool
@@ -160,7 +160,7 @@ type Cell struct {
 	Real float64
 	Text string
 	Blob []byte
-	Time time.Time // in the zone of time.UnixMilli
+	Time time.Time // in the local time zone, as time.UnixMilli returns it
 }
 
 // Row is one decoded row of a result.

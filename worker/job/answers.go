@@ -70,7 +70,7 @@ func (a answers) run(ctx context.Context, d *Database, tell func(protocol.Progre
 	return nil
 }
 
-// asking is a running job of kind answers.
+// asking is a running job of the kind answers.
 type asking struct {
 	answers
 	conn  driver.Conn
@@ -192,7 +192,7 @@ func writeSized(h hash.Hash, s string) {
 	h.Write([]byte(s))
 }
 
-// script runs each statement of a script and reports the answer.
+// script runs each statement of a script and reports the statement's answer.
 func (p *asking) script(ctx context.Context, at protocol.Answer, sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
@@ -253,7 +253,7 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first of n executions of a statement and reports their answers.
+// call runs the first p.Executions of the n executions of a statement, and reports their answers.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -301,8 +301,8 @@ func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	return args
 }
 
-// operation runs the first executions of an operation of a mix and reports their answers. An
-// execution that fails is rolled back.
+// operation runs the first p.Executions executions of an operation of a mix, and reports their
+// answers. An execution that fails is rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -366,8 +366,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 	return tx.Rollback(ctx)
 }
 
-// insert runs the first INSERTs of a data set and reports their answers. It inserts the
-// remaining rows as fast as the driver can.
+// insert runs the first p.Executions INSERTs of a data set, and reports their answers. It inserts
+// the remaining rows with the function load.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -394,7 +394,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// If loading fails, later queries lack rows. Only this answer says why.
+	// If load fails, later queries find too few rows. Only the answer that is reported here says
+	// why.
 	var e *driver.Error
 	if errors.As(err, &e) {
 		at.SQL, _ = ds.InsertSQL(1)

@@ -39,7 +39,8 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 	return nil
 }
 
-// learnTimes finds out how the library stores a time.Time, if the replay has any.
+// learnTimes finds out how the library stores a time.Time, if the replay has parameters of that
+// type.
 func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
@@ -72,8 +73,8 @@ func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 }
 
 // askTimes reports how the library stores the first recorded time, and the first recorded time
-// with a reading of the monotonic clock. The recorded statements may never read the times that
-// they write.
+// with a reading of the monotonic clock. It asks with its own statement, because the recorded
+// statements may never read the times that they write.
 func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch) error {
 	var first [2]any // the first time without a monotonic reading, and the first with one
 	for n := range r.Statements {
@@ -96,7 +97,7 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 			}
 		}
 	}
-	// quote makes a text, which no library converts back to a time.Time.
+	// SQLite's function quote returns a text, which no library converts back to a time.Time.
 	q := driver.Question{SQL: "SELECT quote(?)", Rows: true}
 	at.Operation = "stored times"
 	for _, t := range first {
@@ -137,7 +138,7 @@ func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 // replayed runs the events of one transaction, or a statement outside of transactions.
 func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Replay, batches []*driver.Batch, row, unit []int) (err error) {
 	var tx driver.Tx
-	opened := false // a statement may have begun a transaction
+	opened := false // set if a statement may have begun a transaction
 	end := func(commit bool) error {
 		if tx == nil {
 			return nil

@@ -45,7 +45,7 @@ const (
 	counted = 1024
 
 	// rangesEach is how many ranges of the table there are for each reader. With many small
-	// ranges, no reader waits long for the others at the end.
+	// ranges, no reader waits long for other readers at the end.
 	rangesEach = 32
 )
 
@@ -53,7 +53,7 @@ const (
 type reading struct {
 	bench
 	db    driver.DB
-	loose bool // columns may hold NULL or values other than integers and texts; otherwise these are errors
+	loose bool // set if columns may hold NULL or values other than integers and texts; if it is not set, such values are errors
 	tell  func(protocol.Progress)
 	begin time.Time
 
@@ -70,7 +70,7 @@ type reading struct {
 // span is a range of rowids, including both ends.
 type span struct {
 	low, high int64
-	count     int64 // rows in the range, set after it has been read
+	count     int64 // number of rows in the range; set after the range has been read
 }
 
 // read reads the table once, with n readers at the same time.
@@ -156,11 +156,11 @@ func (p *reading) split(ctx context.Context, n int) error {
 type reader struct {
 	mismatches int64
 	first      []located
-	buf        [64]byte // buffer for the bytes that rand encodes
+	buf        [64]byte // buffer for the bytes that the column rand encodes
 	digits     [2 * sha256.Size]byte
 }
 
-// located is a mismatch whose Row is counted from the beginning of a range.
+// located is a mismatch whose Row is counted from the beginning of the range with the index at.
 type located struct {
 	protocol.Mismatch
 	at int

@@ -22,10 +22,10 @@ func (c cluster) mayWrite(ctx context.Context, r driver.Runner) error {
 
 const clusterTable = "sqlite3perf_cluster"
 
-// body is the value of the second column in each row.
+// body is the value of the column body in each row.
 const body = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// writing is a running job of kind cluster.
+// writing is a running job of the kind cluster.
 type writing struct {
 	cluster
 	*Database
@@ -101,8 +101,8 @@ func sizeOfFiles(path string) (sum int64) {
 	return sum
 }
 
-// load puts the database under a load twice. Only the second time does it poll the members for
-// new rows, because polling takes CPU time.
+// load puts the database under the load l twice. It polls the members for new rows only the
+// second time, because polling takes CPU time.
 func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.LoadResult, int64, error) {
 	acknowledged, err := w.write(ctx, l, nil)
 	if err != nil {
@@ -123,7 +123,8 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. wall, cpu and members are times in ns.
+// written has the measurements of clients that wrote. wall is the elapsed time, cpu the CPU time
+// of all processes, and members the part of cpu that the cluster's members used, all in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -164,7 +165,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	wg.Wait()
 	sum.wall = int64(time.Since(begin))
 	own2, members2 := w.CPU()
-	sum.members = max(members2-members, 0) // not negative: members2 lacks the processes that have ended
+	sum.members = max(members2-members, 0) // members2 may be less than members, because it lacks the processes that have ended
 	sum.cpu = max(own2-own, 0) + sum.members
 	switch {
 	case ctx.Err() != nil:

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// group counts the operations of the readers, or of the writers.
+// group counts the operations of all readers, or of all writers. These clients are its members.
 type group struct {
 	shards []*shard
 	total  tally
@@ -28,7 +28,7 @@ type shard struct {
 	tally
 }
 
-// tally counts operations of some members of a group.
+// tally has the counts of operations that some or all members of a group have run.
 type tally struct {
 	operations, failed, rows int64
 	hist                     *latency.Histogram
@@ -107,7 +107,7 @@ type clients struct {
 	concurrent
 	db       driver.DB
 	gen      *plan.Gen
-	explicit bool // each write is in a transaction, begun as the setting txlock says
+	explicit bool // set if each write is in an explicit transaction, which begins in the mode of the setting txlock
 	next     atomic.Int64
 	stop     atomic.Bool
 	started  chan struct{}
@@ -191,7 +191,8 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	}
 }
 
-// prepare creates the table if Clear is set or the table does not exist.
+// prepare creates the table if it does not exist. If Clear is set, prepare first drops an
+// existing table.
 func (c concurrent) prepare(ctx context.Context, d *Database) error {
 	if kept, err := c.kept(ctx, d.DB); kept || err != nil {
 		return err
@@ -230,8 +231,8 @@ func (c concurrent) kept(ctx context.Context, r driver.Runner) (bool, error) {
 	return true, c.mayUse(ctx, r)
 }
 
-// mayUse returns an error if an existing table lacks a column, or if the job would write to a
-// database that sqlite3perf did not create.
+// mayUse returns an error if an existing table lacks a required column, or if the job would write
+// to a database that sqlite3perf did not create.
 func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	if err := ready(ctx, r, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err

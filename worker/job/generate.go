@@ -79,7 +79,8 @@ func mostParameters(d *Database) int {
 }
 
 // create recreates the table in one transaction, unless mayWrite returns an error. If the
-// database contains nothing else, create sets its application ID.
+// database contains no other objects and has no application ID, create sets its application ID to
+// [ApplicationID].
 func (g generate) create(ctx context.Context, c driver.Conn) error {
 	// The transaction reads before it writes. IMMEDIATE keeps other connections from writing in
 	// between.
@@ -97,7 +98,7 @@ func (g generate) create(ctx context.Context, c driver.Conn) error {
 	return err
 }
 
-// remake recreates the table within the current transaction.
+// remake does the work of create within the current transaction.
 func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := g.mayWrite(ctx, c); err != nil {
 		return err
@@ -159,22 +160,22 @@ const (
 	// chunks is the number of chunks: one being filled, one ready, one being inserted.
 	chunks = 3
 
-	// One call of the driver inserts a range of rows. The range is chosen so that the call
-	// takes between shortCall and longCall, because a job can be stopped only between calls.
+	// One call of the driver runs several INSERTs. Their number is adjusted so that a call takes
+	// between shortCall and longCall, because a job can be stopped only between calls.
 	shortCall, longCall = 10 * time.Millisecond, 40 * time.Millisecond
 )
 
 // chunk holds generated rows and their layout for the INSERTs.
 type chunk struct {
 	made    driver.Batch  // each row is a row of the table
-	inserts driver.Batch  // each row is an INSERT
+	inserts driver.Batch  // each row has the parameters of an INSERT
 	spans   []driver.Span // memory for the Spans of all columns of inserts
 	count   int           // the number of rows in inserts
 }
 
-// arrange fills k.inserts with the parameters of INSERTs of per rows each. Every value is a
-// parameter, except that only the first ID of an INSERT is. SQLite computes the other IDs from
-// it.
+// arrange fills k.inserts with the parameters of INSERTs of per rows each. The parameters of an
+// INSERT are the ID of its first row, from which SQLite computes the other IDs, and the values of
+// the other columns in all its rows.
 func (k *chunk) arrange(per int) {
 	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
 	k.count = len(ids) / per
@@ -198,7 +199,7 @@ func (k *chunk) arrange(per int) {
 	}
 }
 
-// fill inserts the rows. Another goroutine makes the values in advance.
+// fill inserts the rows. A second goroutine generates the values in advance.
 func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell func(protocol.Progress), out *protocol.Generated) (err error) {
 	per := g.batch()
 	// The driver runs every statement to its end. A running statement is not
@@ -279,7 +280,8 @@ func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int)
 	return errors.Join(stmt.Exec(ctx, &k.inserts, 0, 1), stmt.Close())
 }
 
-// make makes the rows of all INSERTs of full size.
+// make generates the rows of all INSERTs of full size. It takes free chunks from the channel
+// used, fills them, and sends them to the channel made.
 func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
 	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
 	box, _ := stmt.(driver.Boxer)

@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// harming harms a cluster under load and counts the effects.
+// harming harms a cluster under load and counts the effects. To harm a cluster means to kill or
+// isolate its leader.
 type harming struct {
 	*writing
 	nodes driver.ClusterDB
@@ -85,7 +86,7 @@ func (h *harming) patience() time.Duration {
 	return time.Duration(h.Harm.Patience) * time.Millisecond
 }
 
-// limited returns a context that ends when an operation of a client must have ended.
+// limited returns a context that ends after LimitMS, the time limit of a client's operation.
 func (h *harming) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, time.Duration(h.Harm.LimitMS)*time.Millisecond)
 }
@@ -96,8 +97,8 @@ func (h *harming) count() int64 {
 	return int64(len(h.acknowledged))
 }
 
-// writes is a client that writes. After an error it is not known whether the row was written, so
-// the client continues with the next row, at the next member.
+// writes runs a client that writes rows. After an error it is not known whether the row was
+// written, so the client continues with the next row, at the next member.
 func (h *harming) writes(ctx context.Context, client int) {
 	for at := client % len(h.members); ctx.Err() == nil; {
 		id := h.next.Add(1)
@@ -139,11 +140,12 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// readEvery is the pause between two reads of a client. Readers must leave time for writes.
+// readEvery is the pause of a client between two reads. Without pauses, readers would leave too
+// little time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt is a client that reads, at each member in turn, the row whose write was acknowledged
-// last.
+// readsAt runs a client that reads, at each member in turn, the row whose write was acknowledged
+// last. It reads with the level of consistency r.Level, and counts in r.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)
@@ -260,7 +262,8 @@ func (h *harming) repair(ctx context.Context) error {
 // mostLost is the maximum number of lost rows whose IDs are reported.
 const mostLost = 10
 
-// account reads all rows back and counts the lost ones in out.
+// account reads all rows back. It counts in out the acknowledged rows that are lost, and the rows
+// that each member lacks.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)
@@ -292,7 +295,7 @@ func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	return nil
 }
 
-// without returns the elements of set that other lacks.
+// without returns the IDs in the map set that are not in the map other.
 func without(set, other map[int64]bool) (list []int64) {
 	for id := range set {
 		if !other[id] {
@@ -305,8 +308,8 @@ func without(set, other map[int64]bool) (list []int64) {
 // settleTime is how long the rows must stay the same before they count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows with a level of consistency until two results are equal, so that
-// queued writes are done.
+// settled reads all rows with a level of consistency again and again, until a result has no new
+// rows. Then all queued writes are done.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {

@@ -18,7 +18,7 @@ import (
 // fakeCluster is a cluster whose faults the test chooses. A real cluster does not show faults
 // reliably.
 type fakeCluster struct {
-	driver.DB // nil
+	driver.DB // nil, because the job calls only the methods below
 
 	loses, lags, dies, forgets bool
 
@@ -28,7 +28,7 @@ type fakeCluster struct {
 	harmed  []string
 	written int
 	rows    map[int64]bool
-	own     []map[int64]bool // for each member, the IDs in its own copy when it was last updated from the others
+	own     []map[int64]bool // one element for each member; the maps are always empty
 }
 
 func newFakeCluster(members int) *fakeCluster {
@@ -41,7 +41,7 @@ func (f *fakeCluster) Prepare(context.Context, driver.Statement) (driver.Stmt, e
 	return noTables{}, nil
 }
 
-// noTables is a statement whose result is the number 0, for the count of tables.
+// noTables is a statement that returns the number 0, which means that the database has no tables.
 type noTables struct{ driver.Stmt }
 
 func (noTables) Query(_ context.Context, _ *driver.Batch, _ int, visit func(driver.Row) error) error {
@@ -118,7 +118,8 @@ func (f *fakeCluster) Restart(_ context.Context, member int) error {
 func (f *fakeCluster) Isolate(member int) error { f.harm("isolate", member, true); return nil }
 func (f *fakeCluster) Heal(member int) error    { f.harm("heal", member, false); return nil }
 
-// harm does a job cluster with Harm on the fake cluster, with short times.
+// harm runs a job of the kind cluster on the fake cluster, with the kills and cuts in h and with
+// short times. It checks that the job reports each kill and each cut as progress.
 func harm(t *testing.T, f *fakeCluster, h protocol.ClusterHarm) (*protocol.Harmed, error) {
 	t.Helper()
 	h.Clients, h.LoadMS, h.LimitMS, h.Levels = 2, 20, 60_000, driver.ReadLevels

@@ -22,7 +22,7 @@ type Database struct {
 	Proof    *protocol.Proof // the settings that the worker has read back
 
 	// Open opens the database again, with the same settings, except that the settings in over
-	// replace those of the same name.
+	// replace settings of the same name.
 	Open func(ctx context.Context, over driver.Settings) (driver.DB, error)
 
 	// CPU returns the CPU time in nanoseconds of this process and of its children. PeakRSS
@@ -45,8 +45,8 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error about a request. The user can avoid it by other values in the named
-// fields of the job.
+// refuse returns an error about a request, with the message problem. The user can avoid the error
+// by changing the values of the named fields of the job.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {
@@ -60,7 +60,7 @@ type runner interface {
 	run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) error
 }
 
-// The kinds of jobs. Each adds a method run to the request of the lab.
+// The kinds of jobs. Each type adds a method run to the request that the lab has sent.
 type (
 	generate   struct{ *protocol.Generate }
 	bench      struct{ *protocol.Bench }
@@ -91,8 +91,9 @@ func runnerOf(j *protocol.Job) runner {
 	}
 }
 
-// MayWrite returns an error if the job would write to a database that sqlite3perf did not
-// create, or to a table that lacks a required column. MayWrite itself writes nothing.
+// MayWrite returns an error if the job may not write to the database, for example because
+// sqlite3perf did not create the database, because a table lacks a required column, or because
+// the job needs a new database. MayWrite itself writes nothing.
 func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	if w, ok := runnerOf(j).(interface {
 		mayWrite(ctx context.Context, r driver.Runner) error
@@ -112,8 +113,9 @@ func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 }
 
 // Run does the job. When ctx ends, Run leaves the database consistent and returns a partial
-// result. If a job concurrent fails, Run returns its partial result with the error. The errors
-// of other jobs say how far they got. Only one goroutine at a time calls tell.
+// result. If a job of the kind concurrent fails, Run returns both its partial result and the
+// error. If another job fails, Run returns only the error. Only one goroutine at a time calls
+// tell.
 func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.Progress)) (*protocol.JobResult, error) {
 	if err := j.Check(); err != nil {
 		return nil, &Error{protocol.CodeUsage, err}

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// page is one depth, with the parameters of the statement with OFFSET and of the statement with
-// a keyset.
+// page is the page of rows at one depth. It has the parameters of the two statements that read
+// the page: the one with OFFSET and the one with a keyset.
 type page struct {
 	protocol.Page
 	offset, keyset driver.Batch
@@ -72,8 +72,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		pages = append(pages, g)
 	}
 
-	// Each repetition reads every page both ways, in shuffled order, so that drift affects all
-	// of them equally.
+	// Each repetition reads every page both ways, in shuffled order, so that drift of the
+	// machine's speed affects all pages and both ways equally.
 	random := rand.New(rand.NewPCG(d.Seed, 0))
 	begin, last := time.Now(), time.Now()
 	complete := 0
@@ -99,8 +99,8 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	return nil
 }
 
-// page reads the page at a depth both ways and compares the IDs. This also loads the page into
-// the cache.
+// page reads the page at a depth both by OFFSET and by keyset, and compares the IDs. This also
+// loads the page into the cache.
 func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows int64) (*page, error) {
 	g := &page{Page: protocol.Page{Depth: depth}, offset: integers(int64(p.Limit), depth)}
 	// An application knows the ID before the page from the previous page. So the query for that
@@ -130,8 +130,8 @@ func (p paginate) page(ctx context.Context, stmts [2]driver.Stmt, depth, rows in
 	return g, nil
 }
 
-// depths returns the requested depths. By default the depths are 0, the powers of ten from 100,
-// the quarters of the table, and its last page.
+// depths returns the requested depths in ascending order, without duplicates. By default the
+// depths are 0, the powers of ten from 100, the quarters of the table, and its last page.
 func (p paginate) depths(rows int64) ([]int64, error) {
 	last := rows - int64(p.Limit)
 	list := slices.Clone(p.Depths)

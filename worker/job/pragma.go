@@ -25,15 +25,16 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err = cmp.Or(err, conn.Close()); err != nil {
 		return err
 	}
-	// The first connection is closed before another one reads, because the first may hold
-	// locks. A database in memory would disappear with the first connection.
+	// A new connection reads which values have outlived the first connection. The first
+	// connection is closed before, because it may hold locks. For a database in memory this is
+	// left out, because the database would disappear with the first connection.
 	if !p.sets() || d.Settings["mode"] == "memory" {
 		return nil
 	}
 	if err := d.DB.Close(); err != nil {
 		return err
 	}
-	// The settings of the job's database are set again on every new connection.
+	// d.Open sets d.Settings again on every new connection.
 	if d.DB, err = d.Open(ctx, driver.Settings{}); err != nil {
 		return fmt.Errorf("opening it again, to see what has lasted: %w", err)
 	}
@@ -106,7 +107,7 @@ func contains(list []string, s string) bool {
 func knownPragmas(ctx context.Context, r driver.Runner) ([]string, error) {
 	list, err := readPragma(ctx, r, "pragma_list")
 	if _, ok := errors.AsType[*Error](err); ok {
-		// If SQLite lacks pragma_list, the statement has no column.
+		// If SQLite lacks the pragma pragma_list, the statement has no column.
 		return nil, nil
 	}
 	return list, err
@@ -159,7 +160,7 @@ func same(name, set string, got []string) bool {
 	return boolean[strings.ToLower(set)] != "" && boolean[strings.ToLower(set)] == boolean[got[0]]
 }
 
-// boolean maps the ways to write a boolean value in SQLite to the way it is read.
+// boolean maps each way to write a boolean value in a PRAGMA to the value that SQLite returns.
 var boolean = map[string]string{
 	"0": "0", "off": "0", "false": "0", "no": "0",
 	"1": "1", "on": "1", "true": "1", "yes": "1",

@@ -10,14 +10,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ApplicationID in the header of a database says that generate created it: "S3pb".
+// ApplicationID is the application ID in the header of a database that `sqlite3perf generate`
+// created: "S3pb".
 const ApplicationID = 0x53337062
 
-// columnNames are the columns of the table, in the original program's order.
+// columnNames are the columns of the table, in the order of the program that sqlite3perf grew out
+// of (see package original).
 var columnNames = []string{"ID", "rand", "hash"}
 
-// schema returns the definition of the table as the original program created it. ID is not an
-// alias of the rowid, because its type is not INTEGER. So the index of ID is a second b-tree.
+// schema returns the CREATE TABLE statement of the table, with the columns and types of the
+// program that sqlite3perf grew out of. ID is not an alias of the rowid, because its type is not
+// INTEGER. So the index of ID is a second b-tree.
 func schema(table string) string {
 	return "CREATE TABLE " + driver.Quote(table) + "(ID int PRIMARY KEY ASC, rand TEXT, hash TEXT)"
 }
@@ -50,7 +53,8 @@ func (o object) lacking() string {
 	return ""
 }
 
-// ready returns an error unless the table has the columns of a table that generate created.
+// ready returns an error unless the table has all columns of a table that the job generate
+// creates.
 func ready(ctx context.Context, r driver.Runner, table string) error {
 	o, err := lookUp(ctx, r, table)
 	switch {
@@ -64,8 +68,9 @@ func ready(ctx context.Context, r driver.Runner, table string) error {
 	return nil
 }
 
-// dataSet is the name of the data set that generators use for the table, whatever its name. The
-// columns are the streams bench.rand and bench.hash of docs/generated-values.md.
+// dataSet is the name of the data set from which the rows of the table are generated, whatever
+// the table's name is. So the random values of the column rand come from the stream bench.rand:
+// see docs/generated-values.md.
 const dataSet = "bench"
 
 // newGenerator returns a generator of the table's values from a seed.

@@ -33,7 +33,7 @@ type Hash struct {
 	rows int64
 }
 
-// flushAt is the size at which the buffer is written to SHA-256.
+// flushAt is the size in bytes at which the buffer is written to the SHA-256 hash.
 const flushAt = 32 << 10
 
 func (h *Hash) flush(least int) {
@@ -79,9 +79,8 @@ func (h *Hash) row(row driver.Row, cols []driver.ColumnType) {
 	}
 }
 
-// Result adds the mark of an operation that ended with an error that is its
-// result. Only the primary part of the code counts, because some drivers report no
-// more.
+// Result adds the mark of an operation that ended with an error that it declares as a result.
+// Only the primary part of the code is hashed, because some drivers do not report extended codes.
 func (h *Hash) Result(code int) {
 	h.buf = binary.LittleEndian.AppendUint64(append(h.buf, 'E'), uint64(code&0xff))
 }
@@ -150,7 +149,7 @@ func (h *Hash) Sum() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Reset resets the Hash to its initial state. It keeps the memory.
+// Reset resets the Hash to its initial state. It keeps the allocated memory for further use.
 func (h *Hash) Reset() {
 	h.buf, h.rows = h.buf[:0], 0
 	if h.sum != nil {
@@ -158,9 +157,10 @@ func (h *Hash) Reset() {
 	}
 }
 
-// Expected returns the checksum and the number of rows that a query must return in one pass
-// over its whole ForEach. There may be billions of rows, so Expected works in pieces. Before
-// each piece it calls tell with the rows done so far and in total.
+// Expected returns the checksum and the number of the rows that a query with the given Returns
+// must return in one pass over its whole ForEach. There may be billions of rows, so Expected
+// computes them in several steps. Before each step it calls tell with the number of rows done and
+// the total number.
 func (g *Gen) Expected(r *Returns, tell func(done, total int64)) (checksum string, rows int64, err error) {
 	s := g.sets[r.Set]
 	if s == nil {

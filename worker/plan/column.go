@@ -22,7 +22,7 @@ type column struct {
 	sources []*column // format, sha256, coalesce: one column for each Of; ref, pick, words: one column
 	per     int64     // ref: how many rows share one row of the source
 	total   uint64    // pick, words: how many rows the source's set has
-	number  *column   // pick: the column with the number of the picked row; nil: the row is random
+	number  *column   // pick: the column with the number of the picked row; nil if the row is drawn at random
 	zipf    *zipf     // zipf, and pick and words with a skew
 	shuffle *shuffle  // shuffle: the permutation
 	weights weights   // choice, int: the weights of the values, if they have any
@@ -35,7 +35,7 @@ type column struct {
 	arena []byte        // text, blob: random bytes for large values
 	fixed []byte        // const, repeat, choice, list: the bytes of all values
 	spans []driver.Span // choice, list: the position of each value in fixed
-	given *given        // list: its values
+	given *given        // list: the values, except for texts and blobs
 }
 
 type linkState uint8
@@ -176,7 +176,8 @@ func (c *column) checkBounds() error {
 	return nil
 }
 
-// linkSiblings links a column whose values are made from other columns of its row.
+// linkSiblings finds and checks the sources of a format, sha256 or coalesce column: the other
+// columns of its row from which its values are made.
 func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	for _, name := range gen.Of {
@@ -222,7 +223,8 @@ func (c *column) linkSiblings(g *Gen, set *genSet, siblings map[string]*column) 
 	return nil
 }
 
-// linkSource links a column whose values are copied from rows of another set.
+// linkSource finds and checks the source of a ref, pick or words column: the one column of a data
+// set from whose rows it takes its values.
 func (c *column) linkSource(g *Gen, set *genSet, siblings map[string]*column) error {
 	gen := c.gen
 	if len(gen.Of) != 1 {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Piece is a part of a format: literal text, followed by a verb. Verb is 0 if only the text is
-// left.
+// Piece is a part of a format: literal text, followed by a verb. Verb is 0 if no verb follows the
+// text.
 type Piece struct {
 	Text  string
 	Verb  byte
@@ -76,8 +76,8 @@ func (p Piece) moment() bool { return p.Verb == 'F' || p.Verb == 'T' }
 // json reports whether the verb writes a value of JSON.
 func (p Piece) json() bool { return p.Verb == 'j' }
 
-// InJSON returns the indexes of the columns that a format writes as JSON. A NULL in such a
-// column is written as null. In any other column it makes the whole text NULL.
+// InJSON returns the indexes of the columns that a format writes as JSON. A NULL in such a column
+// is written as null. A NULL in any other column makes the whole text NULL.
 func InJSON(pieces []Piece) (columns []int) {
 	n := 0
 	for _, p := range pieces {

@@ -26,7 +26,7 @@ type genSet struct {
 	parent  *genSet
 	columns map[string]*column
 	order   []*column
-	bound   []*column // the columns that Fill makes
+	bound   []*column // the columns whose values Fill makes
 }
 
 // NewGenerator checks the generators of a plan and prepares them.
@@ -100,8 +100,8 @@ func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	return 0, false
 }
 
-// nested finds the column with this name, which belongs to set or to a set around it. It also
-// returns how many rows of set share one value of the column.
+// nested finds the column with this name, which must belong to set or to a set in which set is
+// nested. It also returns how many rows of set share one value of the column.
 func (g *Gen) nested(set, name string) (*column, int64, error) {
 	s := g.sets[set]
 	if s == nil {
@@ -158,8 +158,8 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 // first+2*stride, …. In a mix with C clients, client number c has first c and stride C. A
 // parameter with a Column takes its value from a row of the set forEach: the row with the
 // execution's number. A parameter with a Generator draws from the stream that is named prefix +
-// "." + the parameter's name, where prefix is "phase" for a query and "phase.operation" in a
-// mix.
+// "." + the parameter's name, where prefix is the phase's name for a query, and "phase.operation"
+// for an operation of a mix.
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	own := map[string]*column{}

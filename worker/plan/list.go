@@ -12,7 +12,7 @@ import (
 // field fixed instead.
 type given struct {
 	n     int64
-	nulls []bool // nil: no value is NULL
+	nulls []bool // whether each value is NULL; nil if no value is NULL
 	ints  []int64
 	reals []float64
 }
@@ -22,8 +22,8 @@ func (g *given) at(i int64) int64 { return i % g.n }
 
 func (g *given) null(i int64) bool { return g.nulls != nil && g.nulls[g.at(i)] }
 
-// readList reads the values of a list. Its errors tell the number of a bad value, but not the
-// value, which may be private.
+// readList reads the values of a list. Its errors contain the number of a bad value, but not the
+// value itself, which may be private.
 func (c *column) readList() error {
 	list := c.gen.List
 	if len(list) == 0 {

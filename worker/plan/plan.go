@@ -1,6 +1,6 @@
-// Package plan implements a workload resolved to plain numbers, as the lab sends it to
-// a worker: the plan, the generators that make its values from a seed, and the
-// checksums of answers. It opens no database and measures nothing.
+// Package plan has the form in which the lab sends a workload to a worker: a [Plan], with plain
+// numbers in place of the workload's parameters. It also has the generators that make a plan's
+// values from a seed, and the checksums of results. It opens no database and measures nothing.
 package plan
 
 import (
@@ -12,14 +12,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Plan is a workload resolved to plain numbers. The lab sends it to workers, which
-// may be written in any language. Every name in it has been checked.
+// Plan is a workload resolved to plain numbers. The lab sends it to workers, which may be written
+// in any language. The lab has checked that all names in a plan exist.
 type Plan struct {
 	Schema   string    `json:"schema"` // SQL script, run before the first phase
 	DataSets []DataSet `json:"data_sets" jsonschema:"nullable"`
 	Phases   []Phase   `json:"phases" jsonschema:"nullable"`
 
-	// Changes are the settings that the schema changes on purpose.
+	// Changes has the settings that the SQL in Schema changes on purpose, with their new values.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
 
 	// Files allows the SQL to reach files other than the trial's own database. Otherwise
@@ -67,7 +67,7 @@ type DataSet struct {
 	Parent  string   `json:"parent,omitempty"`
 	Count   int64    `json:"count" jsonschema:"maximum=1099511627776"` // rows, or rows for each row of the parent
 	Total   int64    `json:"total" jsonschema:"maximum=1099511627776"` // rows in total
-	Table   string   `json:"table"`                                    // the table that the rows are inserted into
+	Table   string   `json:"table"`                                    // table into which the rows are inserted
 	Columns []Column `json:"columns" jsonschema:"nullable"`
 }
 
@@ -95,8 +95,8 @@ func (s *DataSet) Bound() []Column {
 	return list
 }
 
-// InsertSQL returns the INSERT of a number of rows into the set's table, with a "?"
-// for each value, and the types of the values.
+// InsertSQL returns the INSERT statement for a number of rows of the set, with a "?" for each
+// value, and the types of the values.
 func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
 	var names, values []string
 	for _, c := range s.Inserted() {
@@ -119,7 +119,7 @@ func (s *DataSet) InsertSQL(rows int) (sql string, parameters []driver.Type) {
 type Column struct {
 	Name      string      `json:"name" jsonschema:"minLength=1"`
 	Type      driver.Type `json:"type"`
-	Hidden    bool        `json:"hidden,omitempty"` // used only to make other columns, not inserted
+	Hidden    bool        `json:"hidden,omitempty"` // set if the column is not inserted, but only used to make other columns
 	Generator Generator   `json:"generator"`
 }
 
@@ -182,12 +182,12 @@ const (
 	GenList   = "list" // List[i % len(List)] in row i
 	GenHex    = "hex"
 	GenSHA256 = "sha256"
-	GenRef    = "ref"  // the value in the row of the parent, or its parent, in which the generated row is nested
-	GenPick   = "pick" // the value in a row of another set, drawn at random or numbered by At
+	GenRef    = "ref"  // the value of a column of the parent set (or of its parent, and so on), in the row in which the generated row is nested
+	GenPick   = "pick" // the value of a column in a row of another set; the row is drawn at random, or At has its number
 
 	GenShuffle  = "shuffle"  // Low, Low+Step, …, High, each once in random order
-	GenWords    = "words"    // picked words, separated by spaces
-	GenCoalesce = "coalesce" // the first value among columns that is not NULL, chosen by the INSERT
+	GenWords    = "words"    // several values of a column of another set, drawn at random and separated by spaces
+	GenCoalesce = "coalesce" // the first value that is not NULL among several columns; the INSERT chooses it with SQL's coalesce
 )
 
 // Phase is one named part of a workload. Exactly one of Insert, Query, Mix, HTTP,
@@ -195,7 +195,7 @@ const (
 type Phase struct {
 	Name    string  `json:"name" jsonschema:"minLength=1"`
 	Untimed bool    `json:"untimed,omitempty"`                                               // the phase runs but yields no sample
-	Context string  `json:"context,omitempty" jsonschema:"enum=background,enum=cancellable"` // "background" (the default) or "cancellable"
+	Context string  `json:"context,omitempty" jsonschema:"enum=background,enum=cancellable"` // the context that operations get: "background" (the default), which cannot end, or "cancellable"
 	Insert  *Insert `json:"insert,omitempty"`
 	Query   *Query  `json:"query,omitempty"`
 	Mix     *Mix    `json:"mix,omitempty"`
@@ -203,7 +203,7 @@ type Phase struct {
 	Replay  *Replay `json:"replay,omitempty"`
 	Script  string  `json:"script,omitempty" jsonschema:"minLength=1"`
 
-	// Changes are the settings that a script changes on purpose.
+	// Changes has the settings that the SQL in Script changes on purpose, with their new values.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
 }
 
@@ -221,10 +221,10 @@ type Insert struct {
 
 	RowsPerStatement int64 `json:"rows_per_statement" jsonschema:"minimum=1"` // rows in one INSERT
 	AdHoc            bool  `json:"ad_hoc,omitempty"`
-	TimedValues      bool  `json:"timed_values,omitempty"` // the values of rows are made while the clock runs
+	TimedValues      bool  `json:"timed_values,omitempty"` // set if the values of rows are made while the clock runs
 
 	// Verify says which tables the worker reads back after the phase, so that the lab can check
-	// them.
+	// their rows.
 	Verify []Stored `json:"verify,omitempty"`
 }
 
@@ -299,7 +299,7 @@ type Returns struct {
 type Mix struct {
 	Operations []Operation `json:"operations" jsonschema:"minItems=1,maxItems=256"`
 	Clients    int         `json:"clients" jsonschema:"minimum=1"`
-	OwnConn    bool        `json:"own_conn,omitempty"` // each client keeps a connection instead of using the pool for each operation
+	OwnConn    bool        `json:"own_conn,omitempty"` // set if each client keeps its own connection, instead of taking one from the pool for each operation
 
 	// The mix runs either Count operations in total, or for DurationMS.
 	Count      int64 `json:"count,omitempty"`
@@ -341,11 +341,12 @@ type Operation struct {
 	Calls       []MixCall `json:"calls" jsonschema:"minItems=1"`
 
 	// Results are result codes of SQLite, extended or primary. An operation that ends with one of
-	// them still counts as successful. If it is a transaction, the transaction is rolled back.
+	// these codes still counts as successful. If the operation is a transaction, it is rolled
+	// back.
 	Results []int `json:"results,omitempty" jsonschema:"minimum=1"`
 
-	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may
-	// take. After that its context ends.
+	// TimeoutMS, if not 0, is how many milliseconds the operation with all its attempts may take.
+	// After that time, the context of the operation ends.
 	TimeoutMS int64 `json:"timeout_ms,omitempty"`
 
 	// Reads says that no statement of the operation writes. The operation then uses the pool of
@@ -369,13 +370,13 @@ func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 
 // HTTP serves one statement to clients in another process. The worker is the server, and the lab
 // puts the load on it. A request GET /?name=value&… runs the statement on a connection of the
-// pool, with a value for each parameter. The answer is the statement's one row as a JSON object.
-// The parameters of request number i of the load are made like the parameters of execution i of
-// a query.
+// pool, with a value for each parameter. The response is the statement's one row as a JSON
+// object. The parameters of request number i of the load are made like the parameters of
+// execution i of a query.
 type HTTP struct {
-	Call // without SQL the server does nothing and answers each request with {}
+	Call // without SQL the server runs no statement and responds to each request with {}
 
-	Names   []string `json:"names" jsonschema:"nullable"`    // the names of Columns: the keys of the answer
+	Names   []string `json:"names" jsonschema:"nullable"`    // the names of Columns, which are the keys of the JSON object
 	Clients int      `json:"clients" jsonschema:"minimum=1"` // clients of the load, each with a connection that is kept alive
 
 	// The load either sends Count requests in total, or runs for DurationMS.
@@ -387,9 +388,9 @@ type HTTP struct {
 	// one has been answered (closed loop).
 	Rate float64 `json:"rate,omitempty" jsonschema:"minimum=0.001,maximum=1e9"`
 
-	// Returns names the generated values that each answer must equal. These values are in the
-	// row of Set that the request picks. Exactly one parameter picks from Set. If Returns is
-	// nil, the answers of all drivers must be equal.
+	// Returns names the generated values that each response must equal. These values are in the
+	// row of Set that the request picks. Exactly one parameter picks from Set. If Returns is nil,
+	// the responses must be the same with all drivers.
 	Returns *Returns `json:"returns,omitempty"`
 }
 

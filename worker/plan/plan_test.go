@@ -7,7 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestSQL checks that SQL returns the SQL of every kind of phase, and nothing where there is none.
+// TestSQL checks that SQL returns the schema and the SQL of every kind of phase, without empty
+// strings for phases that have no script.
 func TestSQL(t *testing.T) {
 	p := plan.Plan{Schema: "schema", Phases: []plan.Phase{
 		{Script: "script"},

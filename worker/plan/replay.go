@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Replay runs the recorded events of an application. Within each connection and each
-// transaction, events run in the order in which they began.
+// Replay is a phase that runs the recorded events of an application. Within each connection and
+// each transaction, events run in the order in which they began.
 type Replay struct {
-	// Operations are the names under which latencies are counted.
+	// Operations are the names of the operations, by which latencies are grouped.
 	Operations []string   `json:"operations" jsonschema:"minItems=1,maxItems=64,minLength=1"`
 	Statements []Replayed `json:"statements" jsonschema:"minItems=1"`
 	Events     Events     `json:"events"`
@@ -33,12 +33,12 @@ type Replay struct {
 
 // Replayed is a statement with the parameters of all its executions.
 type Replayed struct {
-	Operation int    `json:"operation"`                                  // index into Operations
+	Operation int    `json:"operation"`                                  // index into the Operations of the Replay
 	Do        string `json:"do,omitempty" jsonschema:"constants=Replay"` // one of the Replay constants, instead of SQL
 	SQL       string `json:"sql,omitempty" jsonschema:"minLength=1"`     // each parameter is a plain "?"
 	AdHoc     bool   `json:"ad_hoc,omitempty"`
-	Reads     bool   `json:"reads,omitempty"`  // the statement may return rows
-	Script    bool   `json:"script,omitempty"` // the SQL is several statements, without parameters
+	Reads     bool   `json:"reads,omitempty"`  // set if the statement may return rows
+	Script    bool   `json:"script,omitempty"` // set if the SQL has several statements, without parameters
 
 	// Parameters have a value for each execution, in the order of the events.
 	Parameters []Recorded `json:"parameters,omitempty"`
@@ -64,12 +64,12 @@ type Recorded struct {
 	Lengths []int64     `json:"lengths,omitempty"`
 	Nulls   []int       `json:"nulls,omitempty"` // indexes of the executions with NULL; their entries in the other lists are ignored
 
-	// Times are the indexes of the executions whose value was a time.Time. Its text is in
-	// [TimeFormat].
+	// Times are the indexes of the executions whose value was a time.Time. The recorded text of
+	// such a value is in [TimeFormat].
 	Times []int `json:"times,omitempty"`
 
 	// Zones has the abbreviation of the time zone for each entry of Times, such as "CET". ""
-	// means UTC, or an offset without a name. If Zones is nil, all are "".
+	// means UTC, or an offset without a name. If Zones is nil, every time has the zone "".
 	Zones []string `json:"zones,omitempty"`
 
 	// Monotonic has the entries of Times whose time.Time had a reading of the monotonic clock,
@@ -77,11 +77,11 @@ type Recorded struct {
 	Monotonic []int `json:"monotonic,omitempty"`
 }
 
-// TimeFormat is how a recorded time.Time is written into a text, as mattn writes it and
-// SQLite's functions read it.
+// TimeFormat is the layout in which a recorded time.Time is written as text. The driver mattn
+// writes times in this layout, and SQLite's functions read it.
 const TimeFormat = "2006-01-02 15:04:05.999999999-07:00"
 
-// rows returns how many executions the parameter has a value for.
+// rows returns the number of executions for which the parameter has a value.
 func (r *Recorded) rows() int {
 	switch {
 	case r.Lengths != nil:
@@ -132,7 +132,7 @@ func (e *Events) Units() [][]int {
 // Len returns the number of events.
 func (e *Events) Len() int { return len(e.Statement) }
 
-// AtOnce returns the number of clients.
+// AtOnce returns the number of clients that run at the same time.
 func (r *Replay) AtOnce() int {
 	if r.Clients > 0 {
 		return r.Clients
@@ -167,7 +167,7 @@ func (r *Replay) Check() error {
 		return fmt.Errorf("speed is %v: want from %v to %v, or 0", r.Speed, MinSpeed, float64(MaxSpeed))
 	}
 	executions := make([]int, len(r.Statements))
-	on, last := map[int]int{}, 0 // the connection of each transaction
+	on, last := map[int]int{}, 0 // the connection of each transaction, and the greatest number of a transaction
 	for i := range n {
 		s, c, t := e.Statement[i], e.Connection[i], e.Transaction[i]
 		switch {
@@ -259,8 +259,9 @@ func (s *Replayed) check(executions, operations int) error {
 	return nil
 }
 
-// ReplayBatch returns the parameters of all executions of a statement of a replay. It makes up
-// the values that were not recorded. stream names the phase and the statement.
+// ReplayBatch returns the parameters of all executions of a statement of a replay, or nil if it
+// has no parameters. Values of which only the lengths were recorded are drawn from random
+// streams, whose names begin with the parameter stream.
 func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	if len(s.Parameters) == 0 {
 		return nil
@@ -292,10 +293,9 @@ func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	return b
 }
 
-// Time returns the time.Time that the program passed in an execution, where text is its
-// recorded form. It returns false if the program passed no time. A time with a reading of the
-// monotonic clock is in this machine's zone, because package time has such readings in no
-// other.
+// Time returns the time.Time that the program passed in an execution, where text is its recorded
+// form. It returns false if the program passed no time. A time with a reading of the monotonic
+// clock is in this machine's zone, because package time has such readings only in the local zone.
 func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err error) {
 	at, ok := slices.BinarySearch(p.Times, execution)
 	if !ok {
@@ -315,8 +315,8 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 	return t, true, nil
 }
 
-// fillLengths appends to c one value for each entry of lengths, which is the value's length. The
-// parameter times has the indexes of the values that are times.
+// fillLengths appends to c one random value for each entry of lengths. The entry is the length of
+// the value in bytes. The parameter times has the indexes of the values that are times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))
 	for _, r := range times {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Stored says what to read back from a table after rows have been inserted into it.
+// Stored says which columns to read back from a table after rows have been inserted into it.
 type Stored struct {
 	Table   string              `json:"table"`
 	Columns []string            `json:"columns,omitempty"` // the columns to hash; if empty the rows are only counted
@@ -34,8 +34,8 @@ func (s *Stored) Query() driver.Statement {
 	return driver.Statement{SQL: "SELECT " + strings.Join(names, ",") + " FROM " + driver.Quote(s.Table) + " NOT INDEXED", Columns: s.Types}
 }
 
-// Loaded returns the tables that the phases read back after their inserts, each once. Columns
-// is empty, so the rows are only counted.
+// Loaded returns the tables that the phases read back after their inserts, each table once. The
+// field Columns of each result is empty, so that rows are only counted.
 func Loaded(phases []Phase) []Stored {
 	var list []Stored
 	for i := range phases {
@@ -52,8 +52,8 @@ func Loaded(phases []Phase) []Stored {
 }
 
 // RowSum is a checksum of rows that does not depend on their order. It is the sum of each row's
-// SHA-256, read as a number with the highest byte first, modulo 2^256. A row is hashed as by
-// [Hash]. The zero RowSum is the checksum of no rows.
+// SHA-256, read as a number with the highest byte first, modulo 2^256. The bytes of a row that
+// are hashed are the same as in [Hash]. The zero RowSum is the checksum of no rows.
 type RowSum struct {
 	Rows int64
 	sum  [4]uint64 // the lowest 64 bits first

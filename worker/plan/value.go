@@ -34,7 +34,7 @@ func (c *column) null(i int64) bool {
 	return false
 }
 
-// sourceRow returns a row number of the sources. The value of row i is made from that row.
+// sourceRow returns the number of the row of c.sources from which the value of row i is made.
 func (c *column) sourceRow(i int64) int64 {
 	switch {
 	case c.gen.Kind == GenRef:
@@ -60,7 +60,7 @@ func (c *column) drawnRow(i int64) int64 {
 	return int64(below(c.draw(i, 0), c.total))
 }
 
-// row returns a row number of c.base. Row i takes its value from that row.
+// row returns the number of the row of c.base from which row i takes its value.
 func (c *column) row(i int64) int64 {
 	for c != c.base {
 		i, c = c.sourceRow(i), c.sources[0]
@@ -124,8 +124,8 @@ func (c *column) real(i int64) float64 {
 	return x
 }
 
-// interval returns the bounds of the value, or of its length, in row i. Draw k of the stream
-// then decides where between them the value lies.
+// interval returns the bounds of the value, or of its length, in row i. The caller must then
+// choose a value between these bounds with draw k of row i of the stream s.
 func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	b := c.gen.Bounds
 	if len(b) == 0 {
@@ -135,7 +135,7 @@ func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	return b[j], b[j+1], 1
 }
 
-// length returns the number of random bytes in the value of row i.
+// length returns the number of random bytes in the value of row i, or the number of its words.
 func (c *column) length(i int64) int64 {
 	if c.gen.Low == c.gen.High {
 		return c.gen.Low
@@ -144,7 +144,7 @@ func (c *column) length(i int64) int64 {
 	return low + int64(below(c.lengths.draw(i, k), uint64(high-low)+1))
 }
 
-// span returns the position in fixed of the value of row i.
+// span returns the position of the value of row i in c.fixed.
 func (c *column) span(i int64) driver.Span {
 	switch c.gen.Kind {
 	case GenList:
@@ -234,8 +234,8 @@ func (c *column) append(b []byte, i int64) []byte {
 	return b
 }
 
-// wordBits is the number of low bits in a draw's number that hold the index of a word within its
-// value.
+// wordBits is the number of bits for the index of a word within its value. Word k of row i is
+// picked by the draw with the number i<<wordBits + k.
 const wordBits = 16
 
 // rowBytes returns approximately how many bytes a value takes in a batch.

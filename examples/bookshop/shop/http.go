@@ -61,7 +61,7 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// asUser passes the user of the request's session to do.
+// asUser returns a function that calls do with the user of the request's session.
 func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		u, err := s.User(r.Context(), tokenOf(r))
@@ -74,7 +74,7 @@ func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Requ
 
 type badRequest struct{ error }
 
-// answer writes the result of do as JSON.
+// answer returns a handler that calls do and writes its result, or its error, as JSON.
 func answer(do func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		v, err := do(r)

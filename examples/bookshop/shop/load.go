@@ -15,8 +15,8 @@ import (
 
 // Load describes the requests that the service's clients send.
 type Load struct {
-	Requests int // requests of all clients together
-	Clients  int // clients at the same time
+	Requests int // number of requests that all clients together send
+	Clients  int // number of clients that run at the same time
 	Users    int // number of users that Fill has added
 	Books    int
 }
@@ -24,7 +24,7 @@ type Load struct {
 // Outcome is the result of a load.
 type Outcome struct {
 	Took     time.Duration
-	Statuses map[int]int // number of answers by HTTP status
+	Statuses map[int]int // number of responses by HTTP status
 }
 
 // Run starts the service on a port of this machine, lets clients use it, and stops it. Each
@@ -115,12 +115,13 @@ func (c *client) visit(ctx context.Context) error {
 	}
 }
 
-// book draws a book. Books with small IDs are drawn most often.
+// book returns the ID of a random book. Small IDs are more probable than large ones.
 func (c *client) book() int {
 	return 1 + int(float64(c.load.Books)*c.random.Float64()*c.random.Float64())
 }
 
-// request sends a request and reads the answer, unless the client has sent all its requests.
+// request sends a request with the body in, and decodes the response into out. Both may be nil.
+// It does nothing if the client has no requests left to send.
 func (c *client) request(ctx context.Context, method, path string, in, out any) error {
 	if c.left == 0 {
 		return nil

@@ -1,5 +1,5 @@
-// Package shop is a small bookshop: users with sessions, books in stock, and orders. The
-// programs that use it differ only in their SQLite library.
+// Package shop is a small bookshop: users with sessions, books in stock, and orders. The programs
+// that use this package differ only in their SQLite library.
 package shop
 
 import (
@@ -96,7 +96,7 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 const booksOnPage = 20
 
 // Books returns a page of the books of an author, or of all books if author is "". The page
-// begins after the book with ID after.
+// begins after the book whose ID is the parameter after.
 func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, error) {
 	query, args := "SELECT id, title, author, cents, stock FROM books WHERE id > ? ORDER BY id LIMIT ?", []any{after, booksOnPage}
 	if author != "" {
@@ -246,7 +246,7 @@ func (s *Shop) each(ctx context.Context, scan func(*sql.Rows) error, query strin
 	return rows.Err()
 }
 
-// orNone returns none if err says that a query returned no rows. Otherwise it returns err.
+// orNone returns the error none if err is [sql.ErrNoRows]. Otherwise it returns err.
 func orNone(err, none error) error {
 	if errors.Is(err, sql.ErrNoRows) {
 		return none

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/examples/bookshop/shop"
 )
 
-// TestLoad checks with both libraries that clients get answers, and that the books they bought
-// add up.
+// TestLoad checks with both libraries that clients get responses, and that the sums of orders and
+// the stock of books agree with the items that the clients bought.
 func TestLoad(t *testing.T) {
 	for driver, options := range map[string]string{
 		"sqlite":  "?_pragma=busy_timeout(5000)&_pragma=foreign_keys(1)&_pragma=journal_mode(wal)&_txlock=immediate",

@@ -22,13 +22,13 @@ func (c askingConn) Ask(ctx context.Context, q driver.Question, visit func(row [
 	return c.on.Conn.(Asker).Ask(q, visit)
 }
 
-// Unbindable is the error for an argument of a type that a library cannot bind.
+// Unbindable returns the error for an argument whose type a library cannot bind.
 func Unbindable(number int, v any) error {
 	return fmt.Errorf("argument %d: the library binds no %T", number, v)
 }
 
-// Stepped is a statement of crawshaw.io/sqlite or of its descendants. T is the library's type
-// for SQLite's codes of types.
+// Stepped is a statement of crawshaw.io/sqlite or of one of its forks. T is the library's Go type
+// for SQLite's type codes, such as SQLITE_INTEGER.
 type Stepped[T ~int] interface {
 	BindNull(param int)
 	BindInt64(param int, v int64)
@@ -109,7 +109,7 @@ func bindAny[T ~int](s Stepped[T], param int, v any) error {
 }
 
 func column[T ~int](s Stepped[T], i int) any {
-	switch driver.Type(s.ColumnType(i)) { // the codes are the types: see AnyKind
+	switch driver.Type(s.ColumnType(i)) { // the codes equal the types: see AnyKind
 	case driver.Int:
 		return s.ColumnInt64(i)
 	case driver.Real:

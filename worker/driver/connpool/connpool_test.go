@@ -21,17 +21,17 @@ import (
 type fake struct {
 	number int
 	log    []string
-	guards []string         // the calls of Guard and of what it returned, with the names of the contexts
-	fail   map[string]error // the error that each statement returns
+	guards []string         // the calls of Guard and of the functions that it returned, with the names of the contexts
+	fail   map[string]error // the error of each recorded call that is to fail
 	inTx   bool
-	copied int // bytes of scripts
+	copied int // number of bytes of scripts that Script has copied
 }
 
 func (f *fake) Number() int         { return f.number }
 func (f *fake) InTransaction() bool { return f.inTx }
 func (f *fake) Close() error        { return f.do("close") }
 
-// Script copies the rest of the script for each statement, as libraries do.
+// Script counts the bytes that some libraries copy: the rest of the script for each statement.
 func (f *fake) Script(sql string) error {
 	f.copied += len(sql) * strings.Count(sql, ";") / 2
 	return f.do("script " + sql)
@@ -348,7 +348,7 @@ func TestScriptIsLinear(t *testing.T) {
 	}
 }
 
-// TestScriptStopsAtAnError expects nothing to run after a piece that failed.
+// TestScriptStopsAtAnError checks that no piece of a script runs after a piece that failed.
 func TestScriptStopsAtAnError(t *testing.T) {
 	p, fakes := open(t, 1)
 	db := connpool.New(p, 1, "BEGIN")

@@ -12,23 +12,24 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Conn is a connection of the library. One goroutine at a time uses it. Its errors, and those
-// of its statements, are a [*driver.Error] if SQLite gave a code. If the library returns
-// how many rows a statement has changed, a Conn is a [driver.Result] for the last execution.
+// Conn is a connection of the library. One goroutine at a time uses it. The errors of a Conn and
+// of its statements are of the type [*driver.Error] if SQLite gave a code. If the library returns
+// how many rows a statement has changed, the Conn also implements [driver.Result], for the last
+// execution.
 type Conn interface {
 	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int
 
-	// Guard lets the end of ctx interrupt the connection, at least until release is called, and
-	// at most until the next Guard or until the connection is returned to the pool. It does
-	// nothing if ctx cannot end.
+	// Guard makes the end of ctx interrupt the connection. This holds at least until release is
+	// called, and at most until the next call of Guard or until the connection is returned to the
+	// pool. Guard does nothing if ctx cannot end.
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql in order, and discards rows. A long script arrives in
 	// pieces: see [driver.ScriptPieces].
 	Script(sql string) error
 
-	// Run runs a statement without parameters and result that runs often, such as COMMIT.
+	// Run runs a frequent statement that has neither parameters nor a result, such as COMMIT.
 	Run(sql string) error
 
 	// Prepare prepares a statement. A pooled statement is prepared on each connection that runs
@@ -48,7 +49,7 @@ type Limiter interface {
 }
 
 // Stmt is a statement prepared on one connection. Its methods have the contracts of the methods
-// of [driver.Stmt]. A pooled Stmt is not closed: the connection releases its resources.
+// of [driver.Stmt]. A pooled Stmt is not closed: its connection releases its resources.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
@@ -57,13 +58,13 @@ type Stmt interface {
 
 // Pool lends connections: it is the library's own pool or a [Fixed] one.
 type Pool interface {
-	// Take takes a connection. It waits while all are taken.
+	// Take takes a connection. It waits while all connections are taken.
 	Take(ctx context.Context) (Conn, error)
 	Put(c Conn)
 	Close() error
 
-	// Waited has the contract of [driver.WaitCounter]. A library's own pool gets it from a
-	// [Queue].
+	// Waited has the contract of [driver.WaitCounter]. For a library's own pool, the adapter
+	// implements it with a [Queue].
 	Waited() (callers int64, total time.Duration)
 }
 
@@ -84,12 +85,12 @@ type db struct {
 }
 
 // session is a connection that is taken out of the pool. It remembers the context that may
-// interrupt it, so that many executions with one context cost one guard.
+// interrupt it, so that many executions with the same context call [Conn].Guard only once.
 type session struct {
 	Conn
 	number  int
-	done    <-chan struct{} // Done channel of the context of the last guard
-	release func()          // ends the last guard; nil if there is none
+	done    <-chan struct{} // Done channel of the context that was last passed to Guard
+	release func()          // function that the last call of Guard returned; nil after that function was called
 }
 
 // guard lets ctx, and no other context, interrupt the connection from now on. It returns the
@@ -186,7 +187,7 @@ func (d *db) Begin(ctx context.Context) (driver.Tx, error) {
 	return t, nil
 }
 
-// start begins a transaction on s. An owned session returns to the pool when the transaction
+// start begins a transaction on s. If owned is set, s returns to the pool when the transaction
 // ends.
 func (d *db) start(ctx context.Context, s *session, owned bool) (driver.Tx, error) {
 	err := s.guard(ctx)
@@ -288,15 +289,17 @@ func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(dri
 	return s.Stmt.Query(b, r, visit)
 }
 
-// pooledStmt is a statement for any connection. on has the statement of each connection, by
-// number. Only the caller that has taken a connection uses its statement.
+// pooledStmt is a statement that runs on any connection. The field on has the statement prepared
+// on each connection, by the connection's number. Only the caller that has taken a connection
+// uses that connection's statement.
 type pooledStmt struct {
 	db *db
 	st driver.Statement
 	on []*stmt
 }
 
-// find returns the statement prepared on a connection. It prepares the statement at its first use.
+// find returns the statement prepared on the connection c. It prepares the statement if c runs it
+// for the first time.
 func (s *pooledStmt) find(c *session) (*stmt, error) {
 	if st := s.on[c.number]; st != nil {
 		return st, nil
@@ -323,8 +326,8 @@ func (s *pooledStmt) Exec(ctx context.Context, b *driver.Batch, lo, hi int) erro
 	return err
 }
 
-// ExecResult reads the result before it returns, because then other callers may use the
-// connection.
+// ExecResult copies the library's result before it returns, because afterwards other callers may
+// use the connection.
 func (s *pooledStmt) ExecResult(ctx context.Context, b *driver.Batch, r int) (driver.Result, error) {
 	c, err := s.db.take(ctx)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// ClosingConn is a connection that its pool closes.
+// ClosingConn is a connection that its pool can close.
 type ClosingConn interface {
 	Conn
 	io.Closer
 }
 
-// Fixed is a pool of a fixed number of connections, for a library without a pool. All of them
-// stay open until Close. Like database/sql, it lends the connection that was returned last,
-// whose caches are warm. It passes a returned connection to the caller that has waited
-// longest; database/sql passes it to any caller that waits.
+// Fixed is a pool of a fixed number of connections, for a library without a pool. All connections
+// stay open until Close. Like database/sql, it lends the connection that was returned last, whose
+// caches are warm. It passes a returned connection to the caller that has waited longest;
+// database/sql passes it to any caller that waits.
 type Fixed struct {
 	size int
 
 	mu      sync.Mutex
 	closed  bool
-	idle    []ClosingConn      // the last one is lent first
-	waiting []chan ClosingConn // in order of arrival
+	idle    []ClosingConn      // the last element is lent first
+	waiting []chan ClosingConn // a channel for each waiting caller, in order of arrival
 	spare   []chan ClosingConn // empty channels for future callers that have to wait
 
 	waits  int64 // callers that had to wait so far
@@ -57,8 +57,8 @@ func Open(ctx context.Context, s driver.Settings, open func(number int) (Closing
 	return New(p, s.PoolSize(), s.Begin()), nil
 }
 
-// Apply applies the settings that are PRAGMAs to a connection. Unless ctx allows files, it
-// makes sure that a [Limiter] attaches no database.
+// Apply applies the settings that are PRAGMAs to a connection. If c is a [Limiter], it first
+// makes SQLite refuse to attach databases, unless ctx allows files (see [driver.AllowFiles]).
 func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 	if l, ok := c.(Limiter); ok && !driver.FilesAllowed(ctx) {
 		if _, err := l.LimitAttached(0); err != nil {
@@ -73,8 +73,9 @@ func Apply(ctx context.Context, c Conn, s driver.Settings) error {
 	return nil
 }
 
-// NewFixed opens the connections of a pool one after the other. There may be thousands. So if ctx
-// ends, NewFixed stops and closes the connections that are already open.
+// NewFixed opens the connections of a pool one after the other. If a connection cannot be opened
+// or ctx ends, NewFixed closes the connections that are already open. It looks at ctx because a
+// pool may have thousands of connections.
 func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn, error)) (*Fixed, error) {
 	p := &Fixed{size: size, idle: make([]ClosingConn, 0, size)}
 	for i := range size {
@@ -92,7 +93,7 @@ func NewFixed(ctx context.Context, size int, open func(number int) (ClosingConn,
 	return p, nil
 }
 
-// Take takes a connection. It waits while all are taken.
+// Take takes a connection. It waits while all connections are taken.
 func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 	p.mu.Lock()
 	if p.closed {
@@ -108,7 +109,8 @@ func (p *Fixed) Take(ctx context.Context) (Conn, error) {
 	return p.wait(ctx)
 }
 
-// wait does the work of Take if all connections are taken. The caller has locked p.mu.
+// wait does the work of Take if all connections are taken. The caller has locked p.mu, and wait
+// unlocks it.
 func (p *Fixed) wait(ctx context.Context) (Conn, error) {
 	var given chan ClosingConn
 	if last := len(p.spare) - 1; last >= 0 {
@@ -150,7 +152,7 @@ func (p *Fixed) Waited() (callers int64, total time.Duration) {
 	return p.waits, p.waited
 }
 
-// Put returns a connection.
+// Put returns a connection to the pool.
 func (p *Fixed) Put(c Conn) {
 	p.mu.Lock()
 	p.put(c.(ClosingConn))
@@ -167,7 +169,8 @@ func (p *Fixed) put(c ClosingConn) {
 	given <- c
 }
 
-// Close closes all connections. The callers must have returned them before.
+// Close closes the connections that are in the pool. If callers have not returned all
+// connections, it returns an error.
 func (p *Fixed) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -85,9 +85,8 @@ func TestFixedLendsTheLatest(t *testing.T) {
 	}
 }
 
-// TestFixedIsFair lets several callers wait for one connection. The context of one of them ends.
-// The others must get the connection in the order of their arrival, and no caller may overtake
-// another.
+// TestFixedIsFair lets several callers wait for one connection. The context of one caller ends.
+// The other callers must get the connection in the order of their arrival.
 func TestFixedIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, _ := open(t, 1)
@@ -129,8 +128,8 @@ func TestFixedIsFair(t *testing.T) {
 	})
 }
 
-// TestFixedContextEndsAsItIsGiven ends contexts while the connection is being passed to a
-// caller. The connection must never be lost, and two callers must never have it at once.
+// TestFixedContextEndsAsItIsGiven ends contexts while a connection is being passed to a caller.
+// No connection may be lost, and two callers must never have the same connection at once.
 func TestFixedContextEndsAsItIsGiven(t *testing.T) {
 	p, _ := open(t, 2)
 	var inUse [2]atomic.Bool

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// between is the time from one interrupt to the next. It is much longer than the call, and
-// too short to be noticed by a person.
+// between is the time from one call of interrupt to the next. It is much longer than the call
+// takes, and too short to be noticed by a person.
 const between = time.Millisecond
 
 // Interrupt implements [Conn.Guard] for a library that only has a call to interrupt. After the

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Queue counts the callers that wait for a connection of a library's own pool, which does not
-// count them. The pool calls Enter before it asks the library for a connection, Leave when it
-// has one or an error, and Return when a connection is returned:
+// Queue counts the callers that wait for a connection of a library's own pool, if the library
+// does not count them. The adapter's [Pool] calls Enter before it asks the library for a
+// connection, Leave when it has a connection or an error, and Return before it returns a
+// connection to the library.
 type Queue struct {
 	size    int64
 	present atomic.Int64 // callers that wait for a connection, or have one
@@ -18,7 +19,7 @@ type Queue struct {
 // NewQueue returns the queue of a pool of size connections.
 func NewQueue(size int) *Queue { return &Queue{size: int64(size)} }
 
-// Enter counts a caller that asks for a connection. It returns the time if the caller has
+// Enter counts a caller that asks for a connection. It returns the current time if the caller has
 // to wait, otherwise the zero time.
 func (q *Queue) Enter() (began time.Time) {
 	if q.present.Add(1) > q.size {
@@ -27,7 +28,8 @@ func (q *Queue) Enter() (began time.Time) {
 	return began
 }
 
-// Leave counts the wait that Enter began. got is false if the caller gets no connection.
+// Leave counts the wait of a caller for whom Enter returned began. got is false if the caller
+// gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {
 		q.present.Add(-1)
@@ -38,8 +40,9 @@ func (q *Queue) Leave(began time.Time, got bool) {
 	}
 }
 
-// Return counts a connection that is returned. The pool calls it before the library's own call:
-// a caller that arrives between the two calls gets a connection without waiting.
+// Return counts a connection that is returned. It must be called before the library's own call
+// that returns the connection. Otherwise a caller of Enter between these two calls would count as
+// waiting, although a connection is free.
 func (q *Queue) Return() { q.present.Add(-1) }
 
 // Waited implements [driver.WaitCounter].

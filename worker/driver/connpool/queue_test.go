@@ -41,7 +41,8 @@ func TestFixedWaited(t *testing.T) {
 	})
 }
 
-// TestQueue makes the same check with the queue of a library's pool.
+// TestQueue checks that a [connpool.Queue] counts only callers that had to wait, including
+// callers that gave up.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := connpool.NewQueue(1)
@@ -50,7 +51,7 @@ func TestQueue(t *testing.T) {
 			time.Sleep(wait)
 			q.Leave(began, got)
 		}
-		ask(time.Second, true) // the library was slow, but nobody else had the connection
+		ask(time.Second, true) // the library was slow, but no other caller had the connection
 		waited(t, q, 0, 0)
 		ask(time.Hour, false)
 		waited(t, q, 1, time.Hour)

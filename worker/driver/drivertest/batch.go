@@ -81,7 +81,7 @@ func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
 	return values, nil
 }
 
-// valueOf returns the value of a type in a cell, or nil if it is NULL.
+// valueOf returns the value of type t in a cell, or nil if the value is NULL.
 func valueOf(c driver.Cell, t driver.Type) any {
 	switch {
 	case c.Null:

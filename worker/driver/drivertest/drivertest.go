@@ -10,8 +10,8 @@
 // settings ("cache=shared"), types ("blob=empty", "blob=expression"), and: "codes=extended",
 // "pool=waits", "columns=count", "columns=any", "any=text", "context=rows", "context=query",
 // "context=exec", "context=lock", "context=commit", "script=trailing comment", "last insert ID",
-// "transactions=reads", "connection=state", "checkpoint", "files" and "close=failed
-// transaction". The checks with these keys say what they mean.
+// "transactions=reads", "connection=state", "checkpoint", "files" and "close=failed transaction".
+// For the meaning of a key, see the checks with that key.
 package drivertest
 
 import (
@@ -37,8 +37,8 @@ type Check struct {
 	// skipped.
 	Needs string
 
-	// Test returns what is wrong. It creates its databases in dir, which is
-	// empty and only for this check.
+	// Test returns an error if d lacks the property. It creates its databases in dir, which is
+	// empty and used by no other check.
 	Test func(ctx context.Context, d driver.Driver, dir string) error
 
 	waits bool // the check mostly waits, so other checks can run at the same time
@@ -51,8 +51,8 @@ func waiting(list []Check) []Check {
 	return list
 }
 
-// judge runs the check with driver d and returns what is wrong. It skips a check that needs
-// something that d lacks.
+// judge runs the check with driver d. It returns an error if the result contradicts the limits
+// that d declares. If d declares the limit c.Needs, judge skips the check and returns nil.
 func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver.Limits) error {
 	if _, limited := d.Info().Limits[c.Needs]; limited {
 		return nil
@@ -76,8 +76,8 @@ func Checks() []Check {
 		poolChecks(), transactionChecks(), waiting(lockChecks()), errorChecks(), waiting(cancelChecks()), waiting(waitingChecks()), featureChecks(), fileChecks())
 }
 
-// Run runs all checks of d in subtests. Every check must open and use a database. If d cannot do
-// that, Run reports only that failure.
+// Run runs all checks of d in subtests. If d cannot open and use a database, Run reports only
+// that failure.
 func Run(t *testing.T, d driver.Driver) {
 	t.Helper()
 	if err := opens(t.Context(), d, t.TempDir()); err != nil {
@@ -107,9 +107,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// Failures runs all checks, each in a directory that newDir returns. It returns the errors by
-// name of the check. Limits that are declared needlessly are reported under the name "limits".
-// If no database can be opened, the only name is "open".
+// Failures runs all checks, each in a directory that newDir returns. It returns the errors by the
+// names of the checks. Declared limits that no check proves are reported under the name "limits".
+// If no database can be opened and used, the only name is "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}

@@ -34,7 +34,8 @@ func constraint(sql string, code int) testFunc {
 		st := driver.Statement{SQL: sql}
 		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
 		wantCode("script", code, func() { r.script(sql) })
-		// A query fails while stepping. It has no RETURNING, which SQLite has only since 3.35.
+		// Run as a query, the statement fails while the library reads rows. It has no RETURNING
+		// clause, which SQLite has only since version 3.35.
 		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})
 }
@@ -54,8 +55,8 @@ func queryOnly(x *db) {
 	})
 }
 
-// endless is a number of rows for which a query needs more than a second. It ends without a
-// cancellation too, so that the check fails instead of hanging.
+// endless is a number of rows for which a query needs more than a second. The query ends even if
+// it is not canceled, so that the check fails instead of hanging.
 const endless = 5_000_000
 
 func cancelChecks() []Check {
@@ -81,8 +82,9 @@ func cancelVisited(ctx context.Context, s driver.Stmt, cancel func()) error {
 	})
 }
 
-// cancelSilent cancels a statement that runs as a query but returns no rows. It inserts, which
-// shows whether it ran to its end nevertheless.
+// cancelSilent cancels a statement that runs as a query but returns no rows. The statement
+// inserts rows, so that the check can see whether the statement ran to its end in spite of the
+// cancellation.
 func cancelSilent(ctx context.Context, s driver.Stmt, cancel func()) error {
 	go later(cancel)
 	return s.Query(ctx, nil, 0, ignore)
@@ -93,8 +95,9 @@ func cancelExec(ctx context.Context, s driver.Stmt, cancel func()) error {
 	return s.Exec(ctx, nil, 0, 0)
 }
 
-// onceCancelled runs a statement through run, which cancels it, and then checks
-// whether the statement and the connection can still be used.
+// onceCancelled returns a test that passes a statement to the function run, which executes and
+// cancels it. The test then checks that the statement did not run to its end, and that SQL still
+// runs.
 func onceCancelled(st driver.Statement, run func(ctx context.Context, s driver.Stmt, cancel func()) error) testFunc {
 	return inEveryWay(nil, newTable, func(r runner) {
 		r.prepare(st, func(s stmt) {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// since has the version of SQLite that introduced a feature. Later versions have it unless it
-// is compiled out.
+// since has, by a feature's key, the version of SQLite that introduced the feature. Later
+// versions also have the feature unless it is compiled out.
 var since = map[string]string{
 	"json": "3.38.0", "jsonb": "3.45.0", "upsert": "3.24.0", "window": "3.25.0", "generated": "3.31.0",
 	"update_from": "3.33.0", "returning": "3.35.0", "strict": "3.37.0", "full_join": "3.39.0",
@@ -19,7 +19,7 @@ var option = map[string]string{
 	"fts5": "ENABLE_FTS5", "fts4": "ENABLE_FTS4", "rtree": "ENABLE_RTREE", "geopoly": "ENABLE_GEOPOLY", "json": "ENABLE_JSON1",
 	"math": "ENABLE_MATH_FUNCTIONS", "percentile": "ENABLE_PERCENTILE", "soundex": "SOUNDEX", "icu": "ENABLE_ICU",
 	"dbstat": "ENABLE_DBSTAT_VTAB", "sessions": "ENABLE_SESSION", "stat4": "ENABLE_STAT4",
-} // not ENABLE_UPDATE_DELETE_LIMIT, which the amalgamation ignores
+} // without ENABLE_UPDATE_DELETE_LIMIT, because SQLite's amalgamation ignores that option
 
 func featureChecks() []Check {
 	list := make([]Check, len(driver.Features))
@@ -60,7 +60,7 @@ func promised(x *db, key string) bool {
 	return option[key] != "" && has(option[key])
 }
 
-// atLeast reports whether a version such as 3.46.1 is least or newer.
+// atLeast reports whether a version, such as 3.46.1, is the version least or a newer version.
 func atLeast(version, least string) bool {
 	numbers := func(s string) (list []int) {
 		for _, p := range strings.Split(s, ".") {

@@ -24,7 +24,8 @@ func fileChecks() []Check {
 	}
 }
 
-// hidden returns scripts that hide sql from a reader whose tokens differ from SQLite's.
+// hidden returns scripts that hide sql from a parser that splits SQL into other tokens than
+// SQLite does.
 func hidden(sql string) []string {
 	var list []string
 	for _, parameter := range []string{"$a::(')", "@a::(')", ":a::(')", "#a::(')", "$a(')"} {
@@ -33,7 +34,8 @@ func hidden(sql string) []string {
 	return append(list, "SELECT '\\'; "+sql+"; --'", "/*/*/ "+sql+" /**/", "SELECT 1;\uFEFF"+sql, "SELECT \"\"\"';\"; "+sql)
 }
 
-// filesRefused runs, in every way to run SQL, statements that would write to another database.
+// filesRefused runs statements that would write to another database file, in every way in which a
+// driver runs SQL. It fails if such a file exists afterwards.
 func filesRefused(t test) {
 	other, copied := filepath.Join(t.dir, "other.db"), filepath.Join(t.dir, "copied.db")
 	attach := fmt.Sprintf("ATTACH '%s' AS other; CREATE TABLE other.owned (a)", other)
@@ -80,7 +82,8 @@ var insideModules = []string{
 	"json_each", "json_tree", "jsonb_each", "jsonb_tree", "bytecode", "tables_used", "sqlite_stmt", "generate_series", "completion", "carray", "sqlite_dbpage", "dbpage",
 }
 
-// noOtherWay fails if a library has another function, or a module, that reaches files.
+// noOtherWay fails if a library's SQLite has a function, or a module of virtual tables, that
+// reaches files outside the database.
 func noOtherWay(x *db) {
 	if err := x.Script(x.ctx, "SELECT load_extension('/nonexistent/x')"); err == nil || !strings.Contains(err.Error(), "not authorized") && !strings.Contains(err.Error(), "no such function") {
 		fatalf("load_extension() is enabled: %v", err)
@@ -128,8 +131,8 @@ func filesAllowed(t test) {
 	})
 }
 
-// Pieces are pieces of scripts that readers of SQL may read differently. FILE stands for a path
-// outside of the database.
+// Pieces are pieces of scripts that two parsers of SQL may interpret differently. FILE stands for
+// a path outside of the database.
 var Pieces = []string{
 	"ATTACH FILE AS y", "ATTACH FILE AS y", "attach database\"FILE\"as y", "VACUUM INTO FILE", "VACUUM main INTO FILE", "VACUUM", "VACUUM", "CREATE TABLE IF NOT EXISTS y.t(a)",
 	"PRAGMA temp_store_directory=FILE", "SELECT load_extension(FILE)", "CREATE VIRTUAL TABLE v USING csv(FILE)", "EXPLAIN", "SELECT 1", "SELECT 1", "SELECT", "SELECT 1,",
@@ -147,7 +150,8 @@ func RandomScript(r *rand.Rand, file string) string {
 	return script.String()
 }
 
-// RandomScripts returns how many random scripts a test tries: TEST_SCRIPTS, or few.
+// RandomScripts returns how many random scripts a test tries: the number in the environment
+// variable TEST_SCRIPTS or, without one, few.
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n
@@ -165,7 +169,7 @@ func randomScripts(t test) {
 		refused = driver.FilesWords
 	}
 	r := rand.New(rand.NewPCG(1, uint64(RandomScripts(1))))
-	const batch = 1000 // scripts for each database
+	const batch = 1000 // scripts that run before the database is opened again
 	for left := RandomScripts(200); left > 0; left -= batch {
 		t.open(nil, "CREATE TABLE IF NOT EXISTS t (a)", func(x *db) {
 			x.conn(func(c runner) {

@@ -21,12 +21,13 @@ func lockChecks() []Check {
 	}
 }
 
-// txlock begins a transaction. The codes that another database gets when it writes and reads
-// show which locks the transaction holds; 0 is no error.
+// txlock returns a check that begins a transaction with txlock set to lock. While the transaction
+// is open, a second DB of the same file writes and reads. Its errors must have the result codes
+// writing and reading, where 0 means no error. They show which locks the transaction holds.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
-		// Both databases are in rollback mode, because some libraries' default is WAL.
+		// Both DBs set a rollback journal, because the default of some libraries is WAL.
 		t.open(rollbackMode.With(driver.Settings{"txlock": lock}), intTable, func(x *db) {
 			t.open(rollbackMode, "", func(other *db) {
 				x.everyWay(func(r runner) {
@@ -49,10 +50,10 @@ func locked(other *db, what, sql string, code int) {
 	}
 }
 
-// besideWriter runs f while another database has a transaction that has written. It ends the
-// transaction unless f does. Without a write-ahead log, a COMMIT waits for readers too. A
-// connection that keeps trying to write is a reader for moments, so the writer must be able to
-// wait long.
+// besideWriter calls f while a second DB of the same file has an open transaction that has
+// written. f may end the transaction with commit; otherwise besideWriter ends it. Without a
+// write-ahead log, a COMMIT also waits for readers. A connection that keeps trying to write is a
+// reader for short moments, so the COMMIT needs a long busy_timeout.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {
@@ -76,8 +77,9 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader runs f while x has written in a transaction, and another database reads in a
-// transaction until f calls stop.
+// besideReader calls f while x has an open transaction that has written, and a second DB of the
+// same file has an open transaction that has read. The reader's transaction ends when f calls
+// stop.
 func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	t.open(rollbackMode.With(over), intTable, func(x *db) {
 		t.open(rollbackMode, "", func(reader *db) {
@@ -89,8 +91,8 @@ func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	})
 }
 
-// commitAtOnce commits while another connection reads. The COMMIT must leave its transaction
-// open, and must succeed after the reader has ended.
+// commitAtOnce commits while another connection reads. The COMMIT must fail and leave its
+// transaction open. A second COMMIT must succeed after the reader's transaction has ended.
 func commitAtOnce(t test) {
 	besideReader(t, nil, func(x *db, stop func()) {
 		finally(func() {
@@ -106,7 +108,8 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait calls f, and a little later release. It expects f to wait until release is called.
+// mustWait calls f, and a little later the function release. It fails unless f returns only after
+// the call of release.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -27,8 +27,8 @@ func poolChecks() []Check {
 // markConn fails if the connection is already marked.
 const markConn = "CREATE TEMP TABLE mark (id INTEGER)"
 
-// keepsConnections marks each connection of the pool and expects the marks, and no
-// others, after the connections were idle.
+// keepsConnections marks each connection of the pool. It checks that the connections still have
+// their marks after they were idle.
 func keepsConnections(x *db) {
 	const n = 4
 	within(fmt.Sprint(n, " connections"), func() { x.onAll(n, func(c runner) { c.script(markConn) }) })
@@ -40,7 +40,8 @@ func keepsConnections(x *db) {
 	})
 }
 
-// closesIdle marks each connection, and later expects only as many marks as pool_idle.
+// closesIdle marks each connection and returns it to the pool. It checks that then only as many
+// marked connections stay open as the setting pool_idle says.
 func closesIdle(t test) {
 	const n = 4
 	for idle := range n + 2 {
@@ -94,7 +95,7 @@ func countsWaits(x *db) {
 	}
 }
 
-// notAtOnce expects that a pool lends no connection while all are taken.
+// notAtOnce checks that a pool lends no connection while all its connections are taken.
 func notAtOnce(x *db) {
 	short, cancel := context.WithTimeout(x.ctx, 50*time.Millisecond)
 	defer cancel()

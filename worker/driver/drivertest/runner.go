@@ -66,8 +66,8 @@ func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
 
-// inEveryWay returns a test that runs the script and f as everyWay does. So the script must
-// begin with dropping its table.
+// inEveryWay returns a test that opens one database, and runs the script and then f on it in each
+// way of [db.everyWay]. So the script must begin by dropping its table.
 func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc {
 	return on(over, "", func(x *db) {
 		x.everyWay(func(r runner) {
@@ -102,7 +102,7 @@ func (t test) open(over driver.Settings, script string, f func(x *db)) {
 	}, func() error {
 		err := opened.Close()
 		if _, limited := t.driver.Info().Limits[closeAfterFailure]; limited {
-			return nil // a separate check covers a failing Close after a failure
+			return nil // a separate check tests Close after a failed BEGIN or COMMIT
 		}
 		return err
 	})
@@ -119,7 +119,7 @@ type db struct {
 // conn takes a connection for f and returns it afterward.
 func (x *db) conn(f func(c runner)) { x.connFor(x.runner, f) }
 
-// connFor is conn with the context and the kind of statements of r.
+// connFor is like conn, but takes the context from r, and makes ad hoc statements if r does.
 func (x *db) connFor(r runner, f func(c runner)) {
 	c, err := x.pool.Conn(r.ctx)
 	if err != nil {
@@ -157,7 +157,7 @@ func (x *db) everyWay(f func(r runner)) {
 type runner struct {
 	driver.Runner
 	ctx   context.Context
-	adHoc bool // the statements that prepare makes are ad hoc
+	adHoc bool // set if the method prepare makes ad hoc statements
 }
 
 func (r runner) script(sql string) { must(r.Script(r.ctx, sql)) }
@@ -169,7 +169,7 @@ func (r runner) prepare(st driver.Statement, f func(s stmt)) {
 	finally(func() { f(stmt{s, r.ctx, st.Columns}) }, s.Close)
 }
 
-// prepared returns r with statements that are not ad hoc.
+// prepared returns a copy of r whose statements are not ad hoc.
 func (r runner) prepared() runner { return runner{r.Runner, r.ctx, false} }
 
 func (r runner) exec(sql string, b *driver.Batch) {
@@ -196,7 +196,7 @@ func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
 	return r.prepared().query(driver.Statement{SQL: sql, Columns: types}, nil, 0)
 }
 
-// wantRows fails unless the query returns these rows.
+// wantRows fails unless the query returns the rows in list.
 func (r runner) wantRows(st driver.Statement, b *driver.Batch, row int, list [][]any) {
 	r.prepare(st, func(s stmt) { s.wantRows(b, row, list) })
 }
@@ -262,7 +262,7 @@ func (s stmt) query(b *driver.Batch, row int) (list [][]any) {
 	return list
 }
 
-// wantRows fails unless the statement returns these rows.
+// wantRows fails unless the statement returns the rows in list.
 func (s stmt) wantRows(b *driver.Batch, row int, list [][]any) { must(diff(s.query(b, row), list)) }
 
 func (s stmt) result(b *driver.Batch, row int) driver.Result {
@@ -274,7 +274,7 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 	return result
 }
 
-// ignore is for queries whose rows do not matter.
+// ignore is the parameter visit of queries whose rows do not matter.
 func ignore(driver.Row) error { return nil }
 
 // wantPrimary fails unless f fails with the primary result code.

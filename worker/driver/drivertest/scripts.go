@@ -23,8 +23,9 @@ func dump(n int) string {
 	return s.String()
 }
 
-// longScript runs scripts of about 60 and 240 KB. Memory must grow in proportion. A library
-// that copies the rest of a script for each statement needs 16 times as much for the second.
+// longScript runs scripts of about 60 and 240 KB. The second script may allocate about four times
+// as much memory as the first. A library that copies the rest of a script for each statement
+// would allocate 16 times as much.
 func longScript(t test) {
 	const n, times = 1000, 4
 	run := func(n int) (allocated uint64) {

@@ -54,7 +54,8 @@ func appliedUnlessLimited(s driver.Settings) testFunc {
 	})
 }
 
-// checkpoints expects SQL to checkpoint a write-ahead log, as the worker does after a phase.
+// checkpoints checks that a PRAGMA can checkpoint a write-ahead log, as the worker does after a
+// phase.
 func checkpoints(x *db) {
 	list := x.rows("PRAGMA wal_checkpoint(TRUNCATE)", columns(driver.Int, driver.Int, driver.Int)...)
 	if len(list) != 1 || list[0][0] != int64(0) {
@@ -67,7 +68,7 @@ func checkpoints(x *db) {
 func applied(t test, s driver.Settings) {
 	over := s.With(driver.Settings{"pool_size": "3"})
 	if s["locking_mode"] == "exclusive" {
-		over["pool_size"] = "1" // the first connection locks out the others
+		over["pool_size"] = "1" // the first connection locks the file, so other connections could not use it
 	}
 	for i, script := range []string{intRow, ""} {
 		within(fmt.Sprint("opening ", i+1), func() {
@@ -107,7 +108,8 @@ func readBack(c runner, s driver.Settings) driver.Settings {
 	return got
 }
 
-// exclusiveWAL expects no -shm file, because locking_mode is set before journal_mode.
+// exclusiveWAL checks that there is no -shm file, which shows that locking_mode was set before
+// journal_mode.
 func exclusiveWAL(x *db) {
 	if _, err := os.Stat(x.test.path() + "-wal"); err != nil {
 		fatalf("no WAL: %w", err)
@@ -117,7 +119,8 @@ func exclusiveWAL(x *db) {
 	}
 }
 
-// mapsFile looks for the database among the mapped files, if the system lists them.
+// mapsFile checks that the database file is mapped into memory, if the operating system lists
+// mapped files.
 func mapsFile(x *db) {
 	x.want("SELECT count(*) FROM t", 1)
 	maps, err := os.ReadFile("/proc/self/maps")
@@ -173,8 +176,9 @@ func inMemory(x *db) {
 	}
 }
 
-// sharing expects that a connection can read uncommitted rows of another one if they share
-// a page cache, and only then.
+// sharing returns a test in which one connection reads while another one has inserted a row
+// without committing it. The reader must see as many rows as the parameter seen: 1 if the two
+// connections share a page cache, otherwise 0.
 func sharing(over driver.Settings, seen int64) testFunc {
 	over = over.With(driver.Settings{"pool_size": "2"})
 	return on(over, intTable, func(x *db) {

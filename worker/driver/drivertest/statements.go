@@ -69,7 +69,7 @@ var (
 	getPair  = driver.Statement{SQL: "SELECT id, n FROM t WHERE id = ? AND n = ?", Params: intPair, Columns: columns(intPair...)}
 )
 
-// pairs returns n rows (i, 10·i).
+// pairs returns n rows (i, 10·i), beginning with i = 0.
 func pairs(n int) [][]any {
 	list := make([][]any, n)
 	for i := range list {
@@ -78,7 +78,7 @@ func pairs(n int) [][]any {
 	return list
 }
 
-// ints makes parameters of one integer, or NULL, per row.
+// ints returns a batch whose rows have one parameter each, an integer or NULL.
 func ints(values ...any) *driver.Batch {
 	rows := make([][]any, len(values))
 	for i := range values {

@@ -33,8 +33,8 @@ func transactionChecks() []Check {
 // rollbackMode has no write-ahead log, so that readers keep writers from committing.
 var rollbackMode = driver.Settings{"journal_mode": "delete"}
 
-// inTransaction inserts and reads two rows in a transaction, in every way. f ends the
-// transaction.
+// inTransaction returns a test that inserts and reads two rows in a transaction, in each way of
+// [db.everyWay]. The function f must end the transaction.
 func inTransaction(f func(x *db, r runner, t driver.Tx)) testFunc {
 	return on(nil, intTable, func(x *db) {
 		x.everyWay(func(r runner) {
@@ -53,8 +53,9 @@ func inTransaction(f func(x *db, r runner, t driver.Tx)) testFunc {
 	})
 }
 
-// onlyWrites expects that rows of a transaction are visible only after COMMIT, and never if a
-// statement of the transaction fails, at once or at COMMIT.
+// onlyWrites checks that the rows of a transaction are visible only after COMMIT, and never if a
+// statement of the transaction fails. A driver may report the failure at the statement or at
+// COMMIT.
 func onlyWrites(r runner) {
 	b := batch(intPair, pairs(4)...)
 	r.prepare(insertPair, func(s stmt) {

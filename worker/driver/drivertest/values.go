@@ -45,8 +45,8 @@ func valueChecks() []Check {
 	}
 }
 
-// roundTrip expects that values are stored as SQLite's type named stored and are read back
-// unchanged, one by one and in one batch.
+// roundTrip returns a check that values have in SQLite the type named stored, and are read back
+// unchanged. They are inserted as one batch, and also passed through a SELECT one by one.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
 	list := make([][]any, len(values))
 	for i, v := range values {
@@ -120,8 +120,8 @@ func reusedCells(x *db) {
 	x.wantRows(selectWide(), nil, 0, list)
 }
 
-// readAny reads a result without declared columns. Each value must have its own type. Unless
-// texts is set, a text may be read as a blob.
+// readAny reads a result without declared columns. Each value must be read with the type that it
+// has in SQLite. Unless texts is set, a text may be read as a blob.
 func readAny(r runner, texts bool) {
 	list := [][]any{
 		{int64(7), 1.5, "text", []byte{0, 255}, nil},
@@ -156,8 +156,8 @@ func readAny(r runner, texts bool) {
 	}
 }
 
-// localTimes expects times in the zone of time.UnixMilli. Otherwise the conversion would be
-// measured with one driver and not with another.
+// localTimes checks that times are in the local time zone, in which time.UnixMilli returns them.
+// Otherwise a conversion to another zone would be measured, but only with some drivers.
 func localTimes(x *db) {
 	for _, nullable := range []bool{false, true} {
 		for _, row := range x.rows("SELECT 1700000000456", driver.ColumnType{Type: driver.Time, Nullable: nullable}) {
@@ -197,7 +197,8 @@ func otherClass(x *db) {
 	must(errors.Join(errs...))
 }
 
-// readOther reads a result. Column 2 of its second row has a value of the given class.
+// readOther reads a result of two rows. Column 2 of the second row has a value whose type in
+// SQLite is class.
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))
@@ -228,8 +229,8 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 	}, check.Close)
 }
 
-// integerAsReal reads integers as reals, because some results are integers, such as the sum of no
-// rows.
+// integerAsReal reads integers from a column declared as Real, because SQLite may return integers
+// in it, for example from coalesce(sum(x), 0).
 func integerAsReal(x *db) {
 	for _, nullable := range []bool{false, true} {
 		x.wantRows(driver.Statement{

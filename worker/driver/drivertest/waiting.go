@@ -19,13 +19,14 @@ func waitingChecks() []Check {
 	}
 }
 
-// unsynced is a rollback journal that does not wait for the disk.
+// unsynced has the settings for a rollback journal without waiting for the disk.
 var unsynced = rollbackMode.With(driver.Settings{"synchronous": "off"})
 
-// waiter is an operation that waits for a lock of another database.
+// waiter is an operation that waits for a lock. A second [driver.DB] of the same file holds the
+// lock.
 type waiter struct {
 	name string
-	hold string // the SQL with which the other database takes the lock
+	hold string // the SQL with which the second DB takes the lock
 	over driver.Settings
 	run  func(r runner)
 }
@@ -63,8 +64,8 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 
 type ending struct{ err error }
 
-// endsWaiting expects that the waiting operation ends when its context ends, while another database
-// still holds the lock.
+// endsWaiting checks that the waiting operation ends soon after its context has ended, although
+// the lock is still held.
 func endsWaiting(got <-chan ending, release func() error) error {
 	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second
@@ -78,7 +79,8 @@ func endsWaiting(got <-chan ending, release func() error) error {
 	return errors.Join(fmt.Errorf("it still waited for the lock %v after its context had ended", soon), err)
 }
 
-// endsAnyhow accepts any end of the operation, even after the lock is free.
+// endsAnyhow waits for the end of the operation. Any end is accepted, even one after the release
+// of the lock.
 func endsAnyhow(got <-chan ending, release func() error) error {
 	select {
 	case <-got:
@@ -90,15 +92,15 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 	return err
 }
 
-// cancelWaiting runs each operation on a pool of one connection and on the connection, while
-// another database holds the lock, and ends the operation's context. check receives the
-// operation's ending and a function that releases the lock. After that, the next borrower of
-// the connection must find it clean.
+// cancelWaiting runs each operation on a pool of one connection and on the connection, while a
+// second DB holds the lock, and ends the operation's context. The function check receives the
+// operation's ending and a function that releases the lock. After that, the next borrower of the
+// connection must be able to use it as usual.
 func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
-				r.want("SELECT count(*) FROM t", 0) // reads the schema too
+				r.want("SELECT count(*) FROM t", 0) // also reads the schema, before the lock is taken
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
@@ -130,13 +132,13 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 	})
 }
 
-// clean empties the table as the next borrower of the connection. It fails within a
-// transaction, or if an interrupt for an earlier borrower arrives.
+// clean takes the connection and empties the table. It fails if the connection is still within a
+// transaction, or if it receives an interrupt that was meant for an earlier borrower.
 func clean(x *db) {
 	within("the next borrower of the connection", func() {
 		x.conn(func(c runner) {
 			c.script("BEGIN; COMMIT") // fails within a transaction
-			const n = 50_000          // enough for an interrupt that comes late
+			const n = 50_000          // enough rows for an interrupt that comes late to arrive during the query
 			c.want("SELECT count(*) FROM ("+numbers(n)+")", n)
 			c.exec("DELETE FROM t", nil)
 		})

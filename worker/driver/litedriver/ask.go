@@ -6,7 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask scans into variables of type any. They get the types that the values have in SQLite.
+// Ask scans each value into a variable of type any, so that the library chooses the Go type by
+// the value's type in SQLite.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, err error) {
 	s, err := compile(c.Conn, q.SQL)
 	if err != nil {

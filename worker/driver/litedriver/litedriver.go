@@ -1,10 +1,11 @@
-// Package litedriver adapts go-sqlite-lite and its forks, whose calls are the same. These
-// libraries have neither a pool nor a cache of statements. So the connections are those of our
-// own pool, and each prepares a statement once. Values are bound by the libraries' Bind and
-// read by their typed Column calls.
+// Package litedriver adapts go-sqlite-lite and its forks, which have the same methods. These
+// libraries have neither a pool nor a cache of statements. So the package uses the pool of
+// package connpool, and each connection prepares a statement once. Values are bound by the
+// libraries' method Bind and read by their typed methods, such as ColumnInt64.
 //
-// The libraries are called through interfaces. Each of their calls goes through cgo, which
-// takes so much longer that drivertest.BenchmarkRead shows no difference.
+// The libraries are called through interfaces. Each of their calls goes through cgo, which takes
+// so much longer than a call of an interface's method that drivertest.BenchmarkRead shows no
+// difference.
 package litedriver
 
 import (
@@ -51,7 +52,8 @@ type Stmt interface {
 	ColumnText(i int) (v string, ok bool, err error)
 }
 
-// New returns a driver. info is its driver.json; open opens a connection by a path or a URI.
+// New returns a driver. info is the content of the driver's driver.json. open opens a connection
+// by a path or a URI.
 func New(info []byte, open func(name string) (Conn, error)) driver.Driver {
 	openName := func(ctx context.Context, name string, s driver.Settings) (driver.DB, error) {
 		return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
@@ -86,7 +88,7 @@ func wrap(err error) error {
 type conn struct {
 	Conn
 	number int
-	cache  map[string]Stmt // pooled statements by their SQL
+	cache  map[string]Stmt // statements prepared for the pool, by their SQL
 }
 
 func (c *conn) Number() int             { return c.number }

@@ -20,7 +20,7 @@ type stmt struct {
 	kinds []driver.Type // see connpool.Kinds
 	blobs [][]byte      // a buffer per column
 
-	checked bool // the columns have been compared with the declared ones
+	checked bool // set if the number of columns has been compared with the declared number
 }
 
 func compile(c Conn, sql string) (Stmt, error) {
@@ -31,8 +31,8 @@ func compile(c Conn, sql string) (Stmt, error) {
 	return q, wrap(err)
 }
 
-// checkColumns compares the number of columns with the declared number. If no columns are
-// declared, it makes room for them.
+// checkColumns compares the number of columns with the declared number. If the statement has
+// AnyColumns, it allocates the buffers for n columns.
 func (s *stmt) checkColumns(n int) error {
 	if err := s.st.CheckColumns(n); err != nil {
 		return err
@@ -62,7 +62,8 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 
 func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
 
-// box returns n rows of b, starting at row r, as interfaces. Bind takes nothing else.
+// box returns the values of n rows of b, starting at row r, as values of type any, because Bind
+// accepts no other type.
 func (s *stmt) box(b *driver.Batch, r, n int) []any {
 	args := s.args[:0]
 	for end := r + n; r < end; r++ {

@@ -7,7 +7,8 @@ import (
 	contract "github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Ask scans into variables of type any. They get the library's own types.
+// Ask scans each value into a variable of type any, which keeps the Go type that the library
+// returns.
 func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) error) (contract.Reply, error) {
 	ctx = c.lib.context(ctx)
 	var r contract.Reply

@@ -22,8 +22,9 @@ func (c *cleanConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return clean, nil
 }
 
-// Interfaces that a library's connection must implement, and interfaces that it may implement. A
-// wrapper must implement the same ones, because database/sql looks for them.
+// The interface preparing has methods that a library's connection must implement, and executing
+// has methods that it may implement. A wrapper must implement the same interfaces as the
+// connection in it, because database/sql looks for them.
 type (
 	preparing interface {
 		driver.Conn
@@ -59,7 +60,7 @@ func wrapConn(c driver.Conn) (driver.Conn, error) {
 	return &clean, nil
 }
 
-// unwrap returns the library's own connection.
+// unwrap returns the library's own connection: the connection within a wrapper, or else c.
 func unwrap(c driver.Conn) driver.Conn {
 	switch c := c.(type) {
 	case *cleanConn:
@@ -87,7 +88,8 @@ func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (_ drive
 	return &c.tx, err
 }
 
-// cleanTx is the transaction of a connection, which has one at a time.
+// cleanTx is the transaction of a cleanConn. A connection has only one transaction at a time, so
+// the cleanTx is reused.
 type cleanTx struct {
 	driver.Tx
 	conn preparing
@@ -101,8 +103,8 @@ func (t *cleanTx) Commit() error {
 	return err
 }
 
-// rollback runs SQL, because the library believes that the transaction has ended. An error
-// means that SQLite has ended the transaction by itself.
+// rollback runs the SQL statement ROLLBACK, because the library believes that the transaction has
+// ended. It ignores errors, because they mean that SQLite has already ended the transaction.
 func (t *cleanTx) rollback() {
 	ctx := context.Background()
 	s, err := t.conn.PrepareContext(ctx, "ROLLBACK")

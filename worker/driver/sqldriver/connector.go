@@ -8,9 +8,9 @@ import (
 )
 
 // Connector returns a connector that opens connections by a data source name and runs the
-// statements of init on each, in order. Use init for settings without an option in the
-// library's data source name, or whose option is applied in the wrong order. With init, the
-// library's connections must implement [driver.ExecerContext].
+// statements of init on each, in order. init is for settings that have no option in the library's
+// data source name, and for settings whose options the library applies in the wrong order. If
+// init is not empty, the library's connections must implement [driver.ExecerContext].
 func Connector(d driver.Driver, dsn string, init []string) driver.Connector {
 	return &connector{d, dsn, init}
 }

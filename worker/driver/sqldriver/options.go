@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Options returns the settings as the options _txlock and _pragma, which several libraries
-// have in a data source name. Values of _pragma are in the order of [driver.Vocabulary].
+// Options returns the settings as the options _txlock and _pragma, which several libraries accept
+// in a data source name. Values of _pragma are in the order of [driver.Vocabulary].
 func Options(s driver.Settings) url.Values {
 	query := url.Values{}
 	if lock, ok := s["txlock"]; ok {

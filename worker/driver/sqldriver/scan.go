@@ -19,7 +19,7 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	case contract.ColumnType{Type: contract.Text}:
 		return &c.Text
 	case contract.ColumnType{Type: contract.Blob}:
-		// The bytes are not copied: they are valid until the next row, like a Row's Blob.
+		// RawBytes are not copied. They are valid until the next row, like a Row's Blob.
 		return (*sql.RawBytes)(&c.Blob)
 	case contract.ColumnType{Type: contract.Bool}:
 		return (*boolCell)(c)
@@ -41,9 +41,9 @@ func destination(c *contract.Cell, t contract.ColumnType) any {
 	return &unknown{t}
 }
 
-// Each scanner is a cell with a method Scan. If a table declares BOOLEAN or TIMESTAMP, a library
-// returns a bool or a time.Time instead of an integer. It may return a []byte instead of a
-// string.
+// Each of these types has a method Scan, which stores the library's value in a cell. If a table
+// declares a column as BOOLEAN or TIMESTAMP, the library may return a bool or a time.Time instead
+// of an integer. A library may also return a []byte instead of a string.
 type (
 	boolCell contract.Cell
 	timeCell contract.Cell
@@ -103,7 +103,7 @@ func (c *nullReal) Scan(v any) error {
 		c.Null = true
 	case float64:
 		c.Null, c.Real = false, v
-	case int64: // SQLite returns an integer, for example as the sum of no rows
+	case int64: // SQLite may return an integer, for example from coalesce(sum(x), 0)
 		c.Null, c.Real = false, float64(v)
 	default:
 		return unexpected(v, contract.Real)
@@ -126,7 +126,7 @@ func (c *nullText) Scan(v any) error {
 }
 
 // Scan copies the bytes into the cell's own memory, because the library may change its bytes
-// after Scan has returned. With RawBytes, database/sql prevents such changes.
+// after Scan has returned. Only with sql.RawBytes does database/sql prevent such changes.
 func (c *nullBlob) Scan(v any) error {
 	switch v := v.(type) {
 	case nil:

@@ -38,23 +38,23 @@ type Library struct {
 	Script func(ctx context.Context, conn driver.Conn, sql string) error
 
 	// LimitAttached sets SQLITE_LIMIT_ATTACHED of a connection of the library and returns the
-	// previous value. It is nil if the library cannot do that, which the driver declares as the
-	// limit [contract.LimitFiles].
+	// previous value. If the library cannot do that, LimitAttached is nil, and the driver
+	// declares the limit [contract.LimitFiles].
 	LimitAttached func(conn driver.Conn, most int) (before int, err error)
 
-	// Prepared converts the context of a prepared statement, for a library that otherwise
-	// assumes that the statement is used once. It may be nil. It also converts the contexts of
-	// executions, because database/sql prepares a pool's statement on each connection when it
-	// first executes there.
+	// Prepared converts the context of a prepared statement, for a library that otherwise assumes
+	// that the statement is used once. It may be nil. It also converts the contexts of
+	// executions, because database/sql prepares a statement of a pool on each connection when the
+	// statement is first executed on that connection.
 	Prepared func(context.Context) context.Context
 
-	// Cancellable converts a context that can end, for a library that ignores the end of other
-	// contexts. It may be nil.
+	// Cancellable converts a context that can end, for a library that ignores the end of contexts
+	// that are not converted. It may be nil.
 	Cancellable func(context.Context) context.Context
 
-	// DirtyCommit is set if a failed Commit leaves the transaction open on a connection that
-	// database/sql considers clean. The adapter then wraps the library's connections, to roll
-	// back after a failed Commit.
+	// DirtyCommit is set if a failed Commit leaves the transaction open, so that database/sql
+	// would reuse the connection within that transaction. The adapter then wraps the library's
+	// connections, to roll back after a failed Commit.
 	DirtyCommit bool
 }
 
@@ -89,7 +89,7 @@ func (l *Library) openDSN(ctx context.Context, dsn string, s contract.Settings) 
 	return l.pool(ctx, db, s)
 }
 
-// pool applies the pool sizes in s to db, and opens its first connection.
+// pool applies the pool sizes in s to db, and opens the first connection of db.
 func (l *Library) pool(ctx context.Context, db *sql.DB, s contract.Settings) (contract.DB, error) {
 	db.SetMaxOpenConns(s.PoolSize())
 	db.SetMaxIdleConns(s.PoolIdle())
@@ -109,9 +109,9 @@ func (l *Library) wrap(err error) error {
 	return err
 }
 
-// wrapIn is wrap for an error after which ctx may have ended. When the context of a
-// transaction ends, database/sql rolls back, and its error only says that the transaction is
-// over or that its statement is closed.
+// wrapIn is like wrap, but adds the error of ctx if ctx has ended and err has no result code.
+// When the context of a transaction ends, database/sql rolls back, and its error only says that
+// the transaction is over or that its statement is closed.
 func (l *Library) wrapIn(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && l.Code(err) == 0 {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
@@ -185,8 +185,8 @@ func (p *pool) Conn(ctx context.Context) (contract.Conn, error) {
 	return &conn{runner{p.lib, c}, c}, nil
 }
 
-// Script takes a connection, because one piece of a script may begin a transaction that
-// another piece ends.
+// Script runs all pieces of a script on one connection, because one piece may begin a transaction
+// that another piece ends.
 func (p *pool) Script(ctx context.Context, sql string) error {
 	c, err := p.Conn(ctx)
 	if err != nil {
@@ -247,10 +247,10 @@ func (c *conn) script(ctx context.Context, sql string) error {
 	return c.c.Raw(func(dc any) error { return c.lib.Script(ctx, unwrap(dc.(driver.Conn)), sql) })
 }
 
-// Begin lets ctx end the wait for a lock, but not the transaction. When a transaction's
-// context ends, database/sql rolls back in another goroutine, which could end a later
-// transaction of the connection's owner. It also closes a connection that cannot be kept, so
-// such a connection begins without a context that ends.
+// Begin lets ctx end the wait for a lock, but not the transaction. When a transaction's context
+// ends, database/sql rolls back in another goroutine, which could end a later transaction of the
+// connection's owner. It also closes the connection, unless kept returns true. Where kept returns
+// false, the transaction therefore begins with a context that cannot end.
 func (c *conn) Begin(ctx context.Context) (contract.Tx, error) {
 	t := &tx{lib: c.lib, on: c}
 	until := ctx

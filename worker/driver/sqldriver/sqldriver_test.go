@@ -19,7 +19,7 @@ import (
 type library struct {
 	conns []*conn
 	wrap  func(*conn) driver.Conn
-	fail  error // of Commit
+	fail  error // the error that Commit returns
 }
 
 func (l *library) Driver() driver.Driver { return nil }
@@ -33,7 +33,8 @@ func (l *library) Connect(context.Context) (driver.Conn, error) {
 	return c, nil
 }
 
-// open opens a database of the library that s describes.
+// open opens a database whose connections are made by l. s has the other properties of the
+// library.
 func (l *library) open(t testing.TB, s sqldriver.Library, size string) contract.DB {
 	t.Helper()
 	s.Connector = func(string, contract.Settings) (driver.Connector, error) { return l, nil }
@@ -51,7 +52,7 @@ func (l *library) open(t testing.TB, s sqldriver.Library, size string) contract.
 }
 
 // conn implements the interfaces that a library must implement. wholeConn also implements the
-// optional ones that sqldriver passes on.
+// optional interfaces that sqldriver passes on.
 type conn struct {
 	lib      *library
 	prepared []string // SQL that was prepared, with the context's mark if it has one
@@ -129,8 +130,8 @@ func marks(ctx context.Context) string {
 
 func visit(contract.Row) error { return nil }
 
-// TestPreparedOnEveryConnection expects a pool's statement to be prepared in the same
-// way on each connection, whatever makes database/sql prepare it there.
+// TestPreparedOnEveryConnection checks that a statement of a pool is prepared in the same way on
+// each connection, whichever call makes database/sql prepare the statement there.
 func TestPreparedOnEveryConnection(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "4")
@@ -157,7 +158,7 @@ func TestPreparedOnEveryConnection(t *testing.T) {
 		if err := use(); err != nil {
 			t.Fatal(err)
 		}
-		c, err := db.Conn(ctx) // takes the connection that was used, so that the next use gets another
+		c, err := db.Conn(ctx) // takes the connection that was used, so that the next use needs another connection
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,8 +174,8 @@ func TestPreparedOnEveryConnection(t *testing.T) {
 	}
 }
 
-// TestAdHocIsNotPersisted expects that ad hoc SQL text is prepared as the library does it for
-// its users.
+// TestAdHocIsNotPersisted checks that the adapter does not pass the context of ad hoc SQL to
+// Library.Prepared, so that the library prepares such SQL as it does by default.
 func TestAdHocIsNotPersisted(t *testing.T) {
 	l := &library{}
 	db := l.open(t, sqldriver.Library{Prepared: withPersist}, "1")
@@ -192,8 +193,8 @@ func TestAdHocIsNotPersisted(t *testing.T) {
 	}
 }
 
-// TestContextIsMadeOnce expects that a context used for many executions is converted for the
-// library only a few times, and that every other context is converted too.
+// TestContextIsMadeOnce checks that a context used for many executions is converted for the
+// library only a few times, and that a new context for each execution is converted each time.
 func TestContextIsMadeOnce(t *testing.T) {
 	var made atomic.Int64
 	lib := sqldriver.Library{Cancellable: func(ctx context.Context) context.Context { made.Add(1); return ctx }}
@@ -212,7 +213,7 @@ func TestContextIsMadeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := made.Load(); got > n/2 { // with the race detector, a sync.Pool forgets some
+	if got := made.Load(); got > n/2 { // with the race detector, a sync.Pool drops some of its values
 		t.Errorf("%d contexts made for %d executions with one", got, n)
 	}
 	made.Store(0)
@@ -228,14 +229,16 @@ func TestContextIsMadeOnce(t *testing.T) {
 	}
 }
 
-// conns are the shapes of connection that a library may have.
+// conns has functions that return a connection with only the methods that a library must have, or
+// with all methods that a library may have.
 var conns = map[string]func(*conn) driver.Conn{
 	"required methods": func(c *conn) driver.Conn { return c },
 	"all methods":      func(c *conn) driver.Conn { return wholeConn{c} },
 }
 
-// TestDirtyCommit expects a failed Commit to be rolled back on the connection where
-// it failed, whether it was begun on the pool or on a connection.
+// TestDirtyCommit checks that with DirtyCommit, and only then, a failed Commit is followed by a
+// ROLLBACK on the same connection, whether the transaction was begun on the pool or on a
+// connection.
 func TestDirtyCommit(t *testing.T) {
 	for shape, wrap := range conns {
 		for _, dirty := range []bool{false, true} {
@@ -277,8 +280,8 @@ func TestDirtyCommit(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitHidesNothing expects database/sql to use the same methods of a
-// wrapped connection as of the library's own.
+// TestDirtyCommitHidesNothing checks that database/sql uses the same methods of a wrapped
+// connection as of the library's own connection.
 func TestDirtyCommitHidesNothing(t *testing.T) {
 	for shape, wrap := range conns {
 		var prepared [2]string
@@ -325,8 +328,8 @@ func TestDirtyCommitRefusesWhatItWouldHide(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitScript expects a library's Script to be given the library's own
-// connection.
+// TestDirtyCommitScript checks that Library.Script receives the library's own connection, not the
+// wrapper.
 func TestDirtyCommitScript(t *testing.T) {
 	for shape, wrap := range conns {
 		l := &library{wrap: wrap}
@@ -345,7 +348,8 @@ func TestDirtyCommitScript(t *testing.T) {
 }
 
 // TestTransactionOfAnEndedContext checks that the driver's error says that the context of a
-// transaction has ended. Then database/sql rolls back, and later calls fail with sql.ErrTxDone.
+// transaction has ended. When that context ends, database/sql rolls back, and later calls fail
+// with sql.ErrTxDone.
 func TestTransactionOfAnEndedContext(t *testing.T) {
 	db := (&library{}).open(t, sqldriver.Library{}, "1")
 	st, err := db.Prepare(t.Context(), contract.Statement{SQL: "INSERT"})
@@ -400,8 +404,8 @@ func TestScriptInPieces(t *testing.T) {
 	}
 }
 
-// TestDirtyCommitAllocatesNothing expects that a transaction of a library with DirtyCommit
-// allocates no more than one of a library without it.
+// TestDirtyCommitAllocatesNothing checks that a transaction allocates no more memory with
+// DirtyCommit than without it.
 func TestDirtyCommitAllocatesNothing(t *testing.T) {
 	var allocs [2]float64
 	for i, dirty := range []bool{false, true} {

@@ -16,8 +16,8 @@ type textRunner interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// stmt is a prepared statement. If the field prepared is nil, it is ad hoc SQL, which the field
-// text runs as it is.
+// stmt is a prepared statement or, if the field prepared is nil, ad hoc SQL. The field text
+// executes ad hoc SQL.
 type stmt struct {
 	lib *Library
 	*shape
@@ -28,7 +28,7 @@ type stmt struct {
 // shape has the fields that all executions of a statement share.
 type shape struct {
 	contract.Statement
-	scratch sync.Pool // has *scratch, because many goroutines use a pool's statement
+	scratch sync.Pool // values of type *scratch, one for each goroutine that executes the statement at the moment
 }
 
 // scratch has the memory that one execution fills.
@@ -41,7 +41,8 @@ type scratch struct {
 	ctx  context.Context // nil before the first execution
 }
 
-// anyColumns makes row and dest fit a result whose columns are not declared.
+// anyColumns makes sc.row and sc.dest as long as the rows of a result whose columns are not
+// declared.
 func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	names, err := rows.Columns()
 	if err != nil || len(names) == len(sc.row) {
@@ -55,8 +56,8 @@ func (sc *scratch) anyColumns(rows *sql.Rows) error {
 	return nil
 }
 
-// context returns the context to pass to the library. It converts a context once for many
-// executions.
+// context returns the context to pass to the library. If many executions have the same context,
+// it is converted only once.
 func (s *stmt) context(ctx context.Context, sc *scratch) context.Context {
 	if s.lib.Cancellable == nil && s.lib.Prepared == nil {
 		return ctx
@@ -98,7 +99,7 @@ func (s *shape) check(b *contract.Batch, per int) error {
 	return nil
 }
 
-// fill boxes the values of rows from row r on, until args is full.
+// fill copies the values of the rows from row r on into args, until args is full.
 func fill(args []any, columns []contract.Column, r int) {
 	for i := 0; i < len(args); r++ {
 		for c := range columns {
@@ -120,8 +121,8 @@ func fill(args []any, columns []contract.Column, r int) {
 	}
 }
 
-// Box boxes all values in the order of binding. It keeps the box of a text that has not moved
-// since the last time.
+// Box stores all values of b in b.Ready, as a []any in the order of binding. To save allocations,
+// it keeps the elements for texts that have not moved since the last call.
 func (s *stmt) Box(b *contract.Batch) {
 	n := 0
 	if len(b.Columns) > 0 {

@@ -16,7 +16,7 @@ type tx struct {
 
 	// cancel ends the transaction's own context. It is nil if that context cannot end.
 	cancel context.CancelFunc
-	over   bool // the transaction's own context has ended
+	over   bool // set if the transaction's own context has ended
 }
 
 // Stmt returns a statement of a Conn unchanged, because database/sql runs it on the Conn,
@@ -35,7 +35,8 @@ func (t *tx) Stmt(ctx context.Context, st contract.Stmt) (contract.Stmt, error) 
 	return &stmt{lib: s.lib, shape: s.shape, prepared: t.tx.StmtContext(t.lib.prepared(ctx), s.prepared)}, nil
 }
 
-// Commit fails if ctx has ended, as database/sql does for a transaction of a pool.
+// Commit fails if ctx has ended, as database/sql's Commit does in a transaction that began on the
+// pool.
 func (t *tx) Commit(ctx context.Context) error {
 	if t.on == nil {
 		return t.lib.wrapIn(ctx, t.tx.Commit())
@@ -76,7 +77,8 @@ func (t *tx) while(ctx context.Context, do func() error) error {
 }
 
 // rolledBack waits until the transaction is over, because database/sql may still be rolling it
-// back in another goroutine. To find out, it tries BEGIN, which fails within a transaction.
+// back in another goroutine. It runs BEGIN until that succeeds, because BEGIN fails within a
+// transaction.
 func (t *tx) rolledBack() error {
 	if err := t.tx.Rollback(); !errors.Is(err, sql.ErrTxDone) {
 		return err

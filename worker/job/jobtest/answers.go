@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// answers checks that a driver reports what its library returns for the statements of every
-// kind of phase.
+// answers checks that a driver reports the values that its library returns for the statements of
+// a schema and of the phases insert, query, mix, script and replay.
 func answers(t *testing.T, b *base) {
 	a := &protocol.Answers{Executions: 2, Rows: 2, Plan: &plan.Plan{
 		Schema: "CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT); CREATE INDEX t_name ON t(name);",
@@ -131,7 +131,7 @@ func told(a *protocol.Answer) string {
 	return s
 }
 
-// notNew checks that a job answers refuses a database with tables.
+// notNew checks that a job of the kind answers refuses a database that already has tables.
 func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
 	b.fails(nil, protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oneMember checks that the database has every acknowledged row, and that each load has its
-// latencies.
+// oneMember checks that a job of the kind cluster reports latencies for each load, and that the
+// database has as many rows as the job reports.
 func oneMember(t *testing.T, b *base) {
 	loads := []protocol.ClusterLoad{{Clients: 1, Batch: 1}, {Clients: 2, Batch: 7}}
 	r := b.must(driver.Settings{"pool_size": "3", "busy_timeout": "60000"}, protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}).Cluster
@@ -25,7 +25,8 @@ func oneMember(t *testing.T, b *base) {
 	b.fails(nil, protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}, protocol.CodeForeign, "has tables already")
 }
 
-// noCluster checks that a job refuses to harm a database that is not a cluster.
+// noCluster checks that a job of the kind cluster refuses to harm a database that is not a
+// cluster.
 func noCluster(_ *testing.T, b *base) {
 	db := b.open(nil)
 	_, several := db.(driver.ClusterDB)

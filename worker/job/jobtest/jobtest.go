@@ -1,4 +1,4 @@
-// Package jobtest tests that a driver does every job.
+// Package jobtest tests that a driver can run every kind of job.
 package jobtest
 
 import (
@@ -37,7 +37,8 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// base is the database that a test works on.
+// base is the driver and the path of the database that a test works on, with the progress that
+// jobs have reported.
 type base struct {
 	t        *testing.T
 	driver   driver.Driver
@@ -114,7 +115,8 @@ func (b *base) script(sql string) {
 	}
 }
 
-// proof returns the part of a worker's proof that jobs use.
+// proof returns SQLite's version and compile options, which are the part of a worker's proof that
+// jobs use.
 func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
 	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
@@ -187,8 +189,8 @@ func rows(n int64, batch int) protocol.Job {
 	return protocol.Job{Generate: &protocol.Generate{Table: "bench", Rows: n, Batch: batch, Prepared: true}}
 }
 
-// generate checks that a job generate inserts the same rows with any batch size, prepared or
-// not.
+// generate checks that a job of the kind generate inserts the same rows with any batch size, and
+// with prepared and ad hoc statements.
 func generate(t *testing.T, b *base) {
 	const schema = "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'bench'"
 	const sums = "SELECT count(*) || ' ' || sum(ID) || ' ' || min(ID) || ' ' || max(ID) || ' ' || min(rand) || ' ' || max(hash) || ' ' || sum(length(rand)) || ' ' || sum(length(hash)) FROM bench"
@@ -245,15 +247,16 @@ func refuses(t *testing.T, b *base) {
 		fmt.Sprintf("at most %d", most), fmt.Sprintf("want %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
-	// A database that sqlite3perf did not create does not get its application ID, even by
-	// force.
+	// A database that sqlite3perf did not create does not get sqlite3perf's application ID, even
+	// if Force is set.
 	b.path += "2"
 	b.script("CREATE TABLE precious(x)")
 	b.must(nil, force)
 	b.want("SELECT application_id FROM pragma_application_id", "0")
 }
 
-// stopped ends a job at its first report of more than 100 rows.
+// stopped stops a job when it first reports more than 100 rows. It checks that the database has
+// exactly the rows that the result reports.
 func stopped(t *testing.T, b *base) {
 	ctx, stop := context.WithCancel(t.Context())
 	j := rows(1<<40, 10)
@@ -387,15 +390,16 @@ func concurrent(t *testing.T, b *base) {
 	if v := b.must(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}).Bench; v.Mismatches != 0 {
 		t.Errorf("what was written: %+v", v)
 	}
-	// The job runs once more after these rows, in explicit transactions. Each client has its
-	// own connection.
+	// A second job appends rows, in explicit transactions. Each of its clients has its own
+	// connection.
 	settings["txlock"], settings["pool_size"] = "immediate", "2"
 	c = &protocol.Concurrent{Table: "bench", Readers: 1, Writers: 1, From: r.LastID + 1, DurationMS: 100, Own: true}
 	more := b.must(settings, protocol.Job{Concurrent: c}).Concurrent
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", fmt.Sprint(r.Writers.Operations+more.Writers.Operations))
 }
 
-// taken checks that the job counts INSERTs whose ID already exists as failed.
+// taken checks that a job of the kind concurrent counts INSERTs of IDs that already exist as
+// failed operations.
 func taken(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(100, 100))
 	c := &protocol.Concurrent{Table: "bench", Writers: 1, DurationMS: 300}
@@ -424,7 +428,7 @@ func taken(t *testing.T, b *base) {
 
 func paginate(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(5000, 400))
-	b.script("DELETE FROM bench WHERE ID % 3 = 0") // makes gaps, so that an ID is not the number of its row
+	b.script("DELETE FROM bench WHERE ID % 3 = 0") // makes gaps, so that IDs differ from the numbers of their rows
 	r := b.must(nil, protocol.Job{Paginate: &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6}}).Paginate
 	var depths []int64
 	for _, g := range r.Depths {

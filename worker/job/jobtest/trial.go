@@ -14,9 +14,10 @@ import (
 )
 
 // checked tests the check of the database after a trial whose connections have used a full-text
-// index. The check must end and find no fault. In a shared cache, SQLite's own check of such an
-// index waits for itself. On a connection that has searched the index before another one wrote
-// to it, SQLite finds the index corrupt.
+// index. The check must end and find no fault, although SQLite's own check of such an index can
+// go wrong in two ways. In a shared cache it waits for itself forever. On a connection that
+// searched the index before another connection wrote to the index, it reports that the index is
+// corrupt.
 func checked(_ *testing.T, b *base) {
 	index := b.fullText()
 	if index == "" {
@@ -28,7 +29,7 @@ func checked(_ *testing.T, b *base) {
 	}}}
 	for _, c := range []struct {
 		name   string
-		limits []string // skip the case if the driver declares one of these limits
+		limits []string // this part of the test is skipped if the driver declares one of these limits
 		s      driver.Settings
 		phase  plan.Phase
 	}{
@@ -52,7 +53,7 @@ func checked(_ *testing.T, b *base) {
 }
 
 // writtenSince returns a replay in which connections 0 and 2 search the index, connection 1
-// writes to it, and then 0 and 2 are used again.
+// writes to it, and then connections 0 and 2 are used again, for another statement.
 func writtenSince(search string) *plan.Replay {
 	r := &plan.Replay{Operations: []string{"other", "search", "write"}, Connections: 3, Speed: 1, Statements: []plan.Replayed{
 		{Operation: 1, SQL: search, Reads: true},

@@ -28,14 +28,16 @@ var (
 	rows  = flag.Int("job-rows", 0, "rows in the benchmarks of jobs (default: as each says)")
 )
 
-// Comparison compares a driver's jobs with the loops of the original program, which use mattn.
-// mattn is registered with database/sql as sqlite3.
+// Comparison compares a driver's jobs with the loops of the original program. The loops use the
+// driver that is registered with database/sql as sqlite3, which must be
+// github.com/mattn/go-sqlite3.
 type Comparison struct{ Driver driver.Driver }
 
 // cores are settings with one pooled connection for each core.
 var cores = driver.Settings{"pool_size": strconv.Itoa(runtime.NumCPU())}
 
-// settings are the same settings as in options.
+// settings are the settings of the jobs' databases. The constant options has the same settings
+// for the loops' databases.
 var settings = driver.Settings{"journal_mode": "wal", "synchronous": "off"}
 
 const options = "?_journal=wal&_sync=0"
@@ -127,8 +129,9 @@ func check(tb testing.TB, err error) {
 	}
 }
 
-// pairing has the figures and CPU times of the original loop and the job, one of each per pair.
-// CPU times include opening and closing the database.
+// pairing has the results of all pairs: for each pair, one figure and one CPU time of the
+// original loop, and one figure and one CPU time of the job. CPU times include opening and
+// closing the database.
 type pairing struct{ original, job, originalCPU, jobCPU []float64 }
 
 // run runs the original loop and the job one after the other, each with a new path. For even i
@@ -174,8 +177,9 @@ func (p *pairing) report(b *testing.B, unit string) {
 // Its value is the number of rows.
 const inChild = "SQLITE3PERF_GENERATE_ROWS"
 
-// Child fills the table, prints its peak memory and exits, if peak has started this process.
-// Otherwise it does nothing. A TestMain calls Child before anything else.
+// Child fills the table, prints the peak memory of the process and exits, if the function peak
+// has started this process. Otherwise it does nothing. A TestMain calls Child before anything
+// else.
 func (c Comparison) Child() {
 	n, err := strconv.Atoi(os.Getenv(inChild))
 	if err != nil {

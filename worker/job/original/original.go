@@ -1,5 +1,6 @@
 // Package original has the loops of the program that sqlite3perf grew out of, rewritten for
-// database/sql. It compares the jobs with these loops, in benchmarks of the drivers' modules.
+// database/sql. Its type [Comparison] compares the jobs generate and bench with these loops, in
+// benchmarks of the drivers' modules.
 package original
 
 import (
@@ -49,8 +50,9 @@ func Generate(db *sql.DB, rows, batch int) (took time.Duration, err error) {
 	return time.Since(begin), nil
 }
 
-// Verify reads every row, hashes its value and compares the result with its hash, in one
-// goroutine. It returns the number of rows and the time since the query began.
+// Verify reads every row, hashes the bytes that the column rand encodes, and compares the result
+// with the column hash, in one goroutine. It returns the number of rows and the time since the
+// query began.
 func Verify(db *sql.DB) (n int64, took time.Duration, err error) {
 	begin := time.Now()
 	rows, err := db.Query("SELECT * FROM bench")

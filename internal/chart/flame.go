@@ -45,9 +45,9 @@ type Flame struct {
 	// Format formats a weight; nil: as a plain number.
 	Format func(float64) string
 
-	// First and Second are the names of the sides. If Second is not "", the graph shows the
-	// difference. Then a box is as wide as the weights of both sides together. It is redder
-	// the more the second side weighs, and bluer the less.
+	// First and Second are the names of the compared sides, such as two drivers. If Second is not
+	// "", the graph shows the difference. Then a box is as wide as the weights of both sides
+	// together. It is redder the more the second side weighs, and bluer the less.
 	First, Second string
 }
 

@@ -26,7 +26,7 @@ type Tail struct {
 // Series is a line of [Lines].
 type Series struct {
 	Name   string
-	Look   Look // the zero Look is the default look of the series' place
+	Look   Look // the zero Look means the default look for the series' index
 	Points []Point
 
 	// Fit is a curve that was fitted to the points, in ascending order of X. It is drawn
@@ -50,7 +50,7 @@ type Point struct {
 	Link string
 }
 
-// CurvePoints is the number of points from which on they are joined by a line.
+// CurvePoints is the least number of points of a series that are joined by a line.
 const CurvePoints = 3
 
 type panel struct {

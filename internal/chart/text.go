@@ -152,9 +152,10 @@ func (c *canvas) name(x, y float64, r role, name string, most float64) {
 
 const longest = 400
 
-// clean returns a text without invisible characters and those that change the direction of the
-// following text. It cuts very long texts. It puts a space after two number signs, because
-// they may begin a command to a CI service that shows the picture's source.
+// clean returns a text with a replacement character for each invisible character and for each
+// character that changes the direction of the following text. It cuts very long texts. It puts a
+// space after two number signs, because they may begin a command to a CI service that shows the
+// picture's source.
 func clean(s string) string {
 	var b strings.Builder
 	letters, signs := 0, 0

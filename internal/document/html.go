@@ -19,7 +19,8 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Assets has page.css and page.js. A page that is written with [Options.Assets] loads them.
+// Assets has page.css, marks.js and page.js. A page that is written with [Options.Assets] loads
+// them.
 var Assets = func() fs.FS {
 	sub, err := fs.Sub(pageFiles, "page")
 	if err != nil {

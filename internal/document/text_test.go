@@ -74,8 +74,8 @@ func TestShortForms(t *testing.T) {
 	}
 }
 
-// TestListIsNotCutInAnItem checks that on a screen that ends within a list, the last item shows its
-// short form, or that it is cut.
+// TestListIsNotCutInAnItem checks that if a screen ends within a list, the last item that is shown
+// ends with its short form or with an ellipsis.
 func TestListIsNotCutInAnItem(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
 	var l List

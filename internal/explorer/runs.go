@@ -66,7 +66,7 @@ type Listed struct {
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
 	Profiled  string                `json:"profiled,omitempty"` // the profiled phase, if the run has profiles instead of trials
-	Question  string                `json:"question,omitempty"` // the question that the run answers, such as tune
+	Question  string                `json:"question,omitempty"` // the question that the run answers, such as "tune"
 	Scale     string                `json:"scale"`
 	Host      string                `json:"host"`
 	Version   string                `json:"version"`
@@ -153,8 +153,8 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	return l, nil
 }
 
-// has reports whether a list contains all wanted names. Wanted names are compared with clipped
-// elements, because pages only know those.
+// has reports whether a list contains all wanted names. It compares the wanted names with clipped
+// elements, because pages know only the clipped names.
 func has(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool {
 		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })

@@ -147,7 +147,7 @@ func TestDefects(t *testing.T) {
 	for i := range run.Trials {
 		p := run.Trials[i].Proof
 		switch run.Cases[run.Trials[i].Case-1].Driver {
-		case "native", "mattn": // the floor is nobody's choice
+		case "native", "mattn": // native is plain C, which is not a driver to choose, so its defects are not listed
 			p.SQLiteVersion = "3.51.2"
 		case "modernc":
 			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.2"
@@ -416,7 +416,7 @@ func TestKindsOfP99(t *testing.T) {
 	if table.Of != "the slowest kind (put)" || len(c.Kinds) != 2 || c.Kinds[0] != (Kind{"get", 5e-6}) || c.Kinds[1] != (Kind{"put", 90e-6}) || *c.Median != 90e-6 {
 		t.Errorf("%+v\n%+v", table, c)
 	}
-	// Each kind can be chosen by itself.
+	// The 99th percentile of each kind of operations is a metric, too.
 	var tails []string
 	for _, m := range get[*Run](t, server, "/api/v1/runs/1").Metrics {
 		if strings.HasPrefix(m.Name, tailLatency) {
@@ -519,10 +519,10 @@ func TestRatios(t *testing.T) {
 // warnings, and says why each run ended.
 func TestListCounts(t *testing.T) {
 	bad, warned := aRun(2, 1), aRun(3, 1)
-	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
+	for _, i := range []int{0, 3, 5} { // trials of the cases 1, 1 and 3
 		bad.Trials[i].Status, bad.Trials[i].Samples, bad.Trials[i].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
 	}
-	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // case 3 as well
+	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // another trial of case 3
 	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}, {Code: "virtual", Message: "again"}}
 	warned.Stopped = result.StoppedTime
 	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")

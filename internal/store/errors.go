@@ -19,8 +19,8 @@ var (
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error that is caused by this file. With another file, the same operation
-// may succeed.
+// UnusableError is an error that is caused by the store's file. With another file, the same
+// operation may succeed.
 type UnusableError struct {
 	Remedy bool  // the error's text also says what the user can do about this file
 	Why    error // if the file was refused, the error without the file's name; otherwise nil

@@ -303,12 +303,13 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent says how much of a run is stored. It changes whenever the stored run changes.
+// Extent says how much of a run is stored. It changes when a trial or an answer is added, and when
+// the run ends.
 type Extent struct {
 	Trials int64     // greatest number of the stored trials
 	Last   time.Time // when the last trial started; zero if there is none
 	Ended  bool
-	Answer bool // the run has an answer
+	Answer bool // whether the run has an answer
 }
 
 // Extent returns how much of a run is stored. If there is no run with that ID, the error is

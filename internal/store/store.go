@@ -197,7 +197,7 @@ func ours(id, version int64, newest int) error {
 }
 
 // connect opens the file at path with SQLite. query has the parameters of the file's URI. Errors
-// call the file by the parameter name.
+// contain name instead of path.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -8,7 +8,7 @@
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
 // If a command ends with "| head -20", the document shows the first 20 lines of its output.
-// Another word instead of output selects a part of the output: see parts.
+// Other words than "output" select a part of the output: see the variable parts.
 // Tables in Markdown are between "<!-- tables of: go run … -->" and "<!-- end -->".
 //
 // With arguments, only outputs whose command contains one of the arguments are regenerated.

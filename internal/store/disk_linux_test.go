@@ -44,7 +44,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// mount mounts a file system in memory on a directory of the current one.
+// mount mounts a file system in memory, with the given maximum size, on the new directory "disk" in
+// the current directory.
 func mount(size string) (dir string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("mount namespace: %w", err)

@@ -91,7 +91,7 @@ func TestTimeGoesToClaims(t *testing.T) {
 		for _, c := range evaluate(t, run).Claims {
 			most, times := 0, false
 			for _, x := range c.Comparisons {
-				if x.Summary == nil || x.Unit != "" && x.Interval == nil { // a count
+				if x.Summary == nil || x.Unit != "" && x.Interval == nil { // the figure is a count
 					continue
 				}
 				if most, times = max(most, x.N), true; x.N < study.Look {
@@ -123,7 +123,8 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 }
 
 // TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and
-// figures, with an interval of 99%, and that the others have intervals of 97 %.
+// figures, with an interval of 99 %, and that the comparisons that were decided at the end have
+// intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {

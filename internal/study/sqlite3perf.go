@@ -165,7 +165,8 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// The published tables, as indexes of the ascending numbers of rows.
+// Each of these constants is the index of a published table's number of rows, among the ascending
+// numbers of rows of the workload sqlite3perf-generate.
 const (
 	insertBatchRows = iota
 	insertPreparedRows

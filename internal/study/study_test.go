@@ -466,7 +466,7 @@ func TestNoClearWinner(t *testing.T) {
 	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
-	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // certainly alike
+	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // all drivers are equally fast
 	if x := c.Comparisons[0]; c.Verdict != holds || x.Median != 0 {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}

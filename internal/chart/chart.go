@@ -1,5 +1,5 @@
-// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It does not
-// depend on the rest of sqlite3perf.
+// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It knows
+// nothing about drivers and benchmarks.
 //
 // A chart is a struct with the data to show, such as [Bars] or [Lines]. [WriteSVG],
 // [WriteInline] and [WritePNG] draw it, and [Table] returns the figures behind it.

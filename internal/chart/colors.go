@@ -12,7 +12,7 @@ const (
 	background role = iota
 	ink             // text
 	faint           // less important text
-	rule            // axes, and lines for values that others are compared with
+	rule            // axes, and lines at values with which other values are compared
 	grid
 	less // in heat maps: ratios below 1
 	more

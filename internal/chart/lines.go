@@ -16,8 +16,8 @@ type Lines struct {
 	Tail   *Tail  // optional smaller plot below with the same X, such as latency below throughput
 }
 
-// Tail is the second plot of [Lines]. Its series look like those with the same names in the
-// first plot.
+// Tail is the second plot of [Lines]. A series in it looks like the series with the same name in
+// the first plot.
 type Tail struct {
 	Y      Axis
 	Series []Series

@@ -41,7 +41,7 @@ type Paragraph struct {
 
 // Section is a part of an answer with shorter forms for a screen.
 type Section struct {
-	Forms []Form // forms, each shorter than the one before; formats other than a screen use the first
+	Forms []Form // forms, each shorter than the one before; only a screen uses forms other than the first
 	Rank  int    // the section with the highest rank is shortened first
 }
 
@@ -64,7 +64,7 @@ func (d Document) Whole() (out Document) {
 	return out
 }
 
-// Reference is a link to further reading.
+// Reference is a link to a document that says more.
 type Reference struct{ Title, Address string }
 
 // Methodology returns a reference to a section of docs/methodology.md.
@@ -79,8 +79,8 @@ type Item struct {
 	Label, Text string
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all
-	Brief       bool // a page cuts the text to one line, because the whole text follows elsewhere
-	Warning     bool // a warning; a screen counts those that it leaves out
+	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
+	Warning     bool // whether the item is a warning; a screen counts the warnings that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out
 
 	// Short has up to two shorter versions of Text, the longer version first; "" means that there is none.
@@ -306,7 +306,7 @@ const (
 	KindMemory   Kind = "memory"
 	KindTradeoff Kind = "tradeoff" // time of the drivers over all tables, against their memory
 	KindProfile  Kind = "profile"  // where the time goes
-	KindStudy    Kind = "study"    // published figures beside measured ones
+	KindStudy    Kind = "study"    // published and measured figures, side by side
 )
 
 func (d Document) Pictures() (list []Picture) {
@@ -362,8 +362,8 @@ type Options struct {
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
-	Compare   string // the command that compares the sides of this run
-	Further   string // the command that measures the further rounds that a comparison, or an uncertain figure, needs; "" if there is none
+	Compare   string // the command that compares the two sides of this run
+	Further   string // the command that measures the additional rounds that a comparison or an uncertain figure needs; "" if there is none
 	Full      string // the command that prints the whole report
 	FullFlag  string // the flag with which the command Full prints the whole report
 	Resume    string // the command that continues this run; "" if the run cannot be continued

@@ -144,8 +144,8 @@ func wrap(s string, width int) []string {
 	return wrapWords(s, width, width, func(string) bool { return false })
 }
 
-// wrapWords is [wrapText] with a function that says which of the words that are wider than width
-// stay whole.
+// wrapWords is [wrapText] with the function whole, which reports whether a word that is wider than
+// width is kept in one piece.
 func wrapWords(s string, width, full int, whole func(word string) bool) (lines []string) {
 	line := ""
 	end := func() {
@@ -164,7 +164,7 @@ func wrapWords(s string, width, full int, whole func(word string) bool) (lines [
 		case whole(word):
 			end()
 			if lines == nil && full > width {
-				lines = append(lines, "") // the word does not fit beside a label
+				lines = append(lines, "") // the word does not fit next to a label
 			}
 			lines = append(lines, word)
 		default:

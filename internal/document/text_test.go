@@ -50,8 +50,8 @@ func TestLongWords(t *testing.T) {
 	}
 }
 
-// TestShortForms checks that an item without room for its text shows the longest short form for which
-// there is room, and that the text is cut only if there is none.
+// TestShortForms checks that an item without room for its text shows the longest short form that
+// fits, and that the text is cut only if no short form fits.
 func TestShortForms(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
 	short := [2]string{"a text that has about sixty-two characters, which fit into a line", "a few words"}

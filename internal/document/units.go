@@ -132,8 +132,8 @@ func Percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// PercentOK formats the share of operations that succeeded. It returns 100% only if no operation
-// failed, and 0% only if all failed.
+// PercentOK formats the share of operations that succeeded. It returns "100%" only if no operation
+// failed, and "0%" only if all operations failed.
 func PercentOK(failed, operations int64) string {
 	switch {
 	case failed == 0:
@@ -197,7 +197,7 @@ func SlowerThan(s stats.Summary, what string) string {
 	return Than(SlowerBy(s), what) + SlowerWithin(s)
 }
 
-// SlowerWithin is the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
+// SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
 func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
 
 // MoreWithin is [SlowerWithin] for the words of [MoreBy].
@@ -397,7 +397,7 @@ func WithSpreads(figures, spreads []string) []string {
 	return joined
 }
 
-// Interval formats the ends of a ratio's interval. It does not round an end to 1, because that
+// Interval formats the ends of a ratio's interval. An end near 1 has up to six digits, because "1"
 // would say that both sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
@@ -419,7 +419,7 @@ func Interval(i *stats.Interval) string {
 // Share formats a fraction as a percentage with up to six significant digits.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// States has a word for each bad status of a side of a comparison.
+// States has the word for each status with which a side of a comparison has no figures.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",

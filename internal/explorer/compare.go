@@ -30,8 +30,8 @@ type Comparison struct {
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 }
 
-// usualMargin is the default of a request's margin: the share by which the times of two sides may
-// differ and still count as the same.
+// usualMargin is the default of a request's margin: the fraction by which the times of two sides
+// may differ and still count as the same.
 const usualMargin = 0.02
 
 // compare answers with the comparison of two runs, or of the two sides of one run that was made to
@@ -108,7 +108,8 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 	return a, err
 }
 
-// share returns the value of a parameter that is a share above 0 and below 1. usual is the default.
+// share returns the value of a parameter that is a fraction above 0 and below 1. usual is the
+// default.
 func (q *query) share(name string, usual float64) float64 {
 	text := q.text(name)
 	if text == "" {

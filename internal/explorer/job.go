@@ -41,7 +41,7 @@ type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // whether it is measured if the user chooses nothing
+	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses others
 
 	Known      []string    `json:"known_versions,omitempty"` // some versions of the driver
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload

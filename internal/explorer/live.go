@@ -31,7 +31,7 @@ type Progress struct {
 	Last    time.Time        `json:"last_trial,omitzero"` // when the last trial ended
 	Elapsed int64            `json:"elapsed_ns"`          // time from the start until the last trial
 	Left    int64            `json:"left_ns,omitempty"`   // estimated remaining time; 0: not known yet. A run without a fixed number of rounds may end earlier, once all figures are precise enough
-	Precise float64          `json:"precision,omitempty"` // requested precision, as a share of a figure
+	Precise float64          `json:"precision,omitempty"` // requested precision, as a fraction of each figure, such as 0.02
 	Settled int              `json:"settled"`             // number of figures that have the requested precision
 	Figures []Figure         `json:"figures"`             // at most [maxFigures] figures
 	More    int              `json:"more,omitempty"`      // number of figures that are left out
@@ -48,7 +48,7 @@ type Figure struct {
 	Base     string        `json:"base,omitempty"` // driver that the ratio is relative to
 	Median   float64       `json:"median"`         // the ratio, or seconds
 	Summary  stats.Summary `json:"summary"`
-	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a share of it; absent if there are too few samples
+	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a fraction of the median; absent if there are too few samples
 	Settled  bool          `json:"settled"`
 }
 

@@ -322,8 +322,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestChoices checks that only a client with the token learns that it can start runs. The versions
-// on offer are those that the tool knows and those in the store.
+// TestChoices checks that only a client with the token learns that it can start runs. The answer
+// must offer the versions that the launcher knows and the versions in the store.
 func TestChoices(t *testing.T) {
 	site, server := launching(t)
 	st, err := store.Open(t.Context(), site.options.Store)

@@ -76,7 +76,7 @@ type Workload struct {
 type Case struct {
 	ID         int               `json:"id"`
 	Workload   string            `json:"workload"`
-	Variant    string            `json:"variant,omitempty"` // settings and parameters that distinguish the case from others of its workload
+	Variant    string            `json:"variant,omitempty"` // settings and parameters that distinguish the case from other cases of its workload
 	Driver     string            `json:"driver"`
 	Kind       driver.Kind       `json:"kind,omitempty"`      // how the driver's library reaches SQLite
 	Interface  driver.Interface  `json:"interface,omitempty"` // interface through which the library is used

@@ -489,8 +489,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestRatios checks the ratios of metrics other than time. A figure has a ratio if it and the
-// figure of the base are known. The answer says whether less or more is better.
+// TestRatios checks the ratios of metrics other than time. A driver has a ratio if its own figure
+// and that of the base are known. The answer says whether less or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{

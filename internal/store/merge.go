@@ -16,7 +16,7 @@ import (
 const (
 	MergedNew       = "new"       // the run was added
 	MergedThere     = "there"     // this store already had the run
-	MergedContinued = "continued" // an earlier merge had added a part of the run, and this merge added the rest
+	MergedContinued = "continued" // an earlier merge had added a part of the run, and this merge added the missing parts
 	MergedLeftOut   = "left-out"
 )
 

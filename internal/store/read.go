@@ -30,8 +30,8 @@ func newRun(id int64) *result.Run {
 	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
 }
 
-// load reads a run's record into r, whose ID says which run. Then it calls parts to read the
-// run's other rows.
+// load reads a run's record into r, whose ID says which run. Then it calls the function parts,
+// which reads the rows of the run in other tables.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString

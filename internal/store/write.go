@@ -290,7 +290,7 @@ func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 				return err
 			}
 		}
-		for i := range r.Cases { // a case that had no worker may have one now
+		for i := range r.Cases { // the record of a case changes if the case had no worker and has one now
 			record, err := encode(&r.Cases[i])
 			if err == nil {
 				_, err = c.ExecContext(ctx, `UPDATE cases SET json = ?1 WHERE run_id = ?2 AND case_id = ?3 AND json <> ?1`, record, r.ID, r.Cases[i].ID)

@@ -180,8 +180,8 @@ func newCells(a *stats.Analysis, share float64) *cells {
 }
 
 // driversOf returns the drivers on which the workload was to be measured. The drivers in the
-// parameter first come first, under the names that the run uses for them. The others follow in
-// the order of the run.
+// parameter first come first, under the names that the run uses for them. The other drivers follow
+// in the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {

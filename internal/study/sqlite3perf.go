@@ -212,7 +212,7 @@ func insertPaged(phase string) key {
 	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
 }
 
-// The phases of the command bench. The last one includes the others.
+// The phases of the command `sqlite3perf bench`. The last phase includes the first two.
 var insertAfterQuery, insertFirstRow, insertWholeBench = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
 
 func insertVerified(driver, phase string) key {

@@ -406,8 +406,9 @@ func groups2(c *result.Case, phase string, round int) int64 {
 	return groups(&d, phase, round)
 }
 
-// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are none,
-// that must prove nothing if the phase was shorter than the time that SQLite waits for a lock.
+// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are no lock
+// errors, the claims must stay undecided if the phase was shorter than the time that SQLite waits
+// for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]report.Verdict) {
@@ -445,7 +446,8 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the phases are counted that the most frequent winner wins.
+// TestNoClearWinner checks how the phases are counted in which the driver that wins most phases is
+// the fastest.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))

@@ -1,4 +1,4 @@
-// Interactive pictures, drawn by uPlot. Each has a table beside it with its figures.
+// Interactive pictures, drawn by uPlot. Each picture is shown with a table of its figures.
 
 import { h } from "./dom.js";
 import { figure } from "./format.js";

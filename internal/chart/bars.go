@@ -29,7 +29,7 @@ type Bar struct {
 
 	Text string // text right of the bar, such as the value with its ±; if it is "", the value is written
 
-	// Reason says why the row has no rank or no value; "" if it has both. Otherwise the row is
+	// Reason says why the row has no rank or no value; "" if it has both. A row with a reason is
 	// faded. If Value is also 0 or NaN, only the reason is written.
 	Reason string
 

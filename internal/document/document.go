@@ -115,7 +115,7 @@ type Details struct {
 	Title string
 	Body  Document
 	ID    string // identifier for links in a page; "" if no link needs one
-	Nest  bool   // details within these details are closed, too
+	Nest  bool   // whether details within these details are also closed at first
 }
 
 // PictureBlock is a picture in a document. Only pages show it.
@@ -297,10 +297,10 @@ type Kind string
 const (
 	KindSummary  Kind = "summary"  // time of the drivers over all tables
 	KindRatios   Kind = "ratios"   // ratio of each driver in each table
-	KindRanking  Kind = "ranking"  // the rows of a table
+	KindRanking  Kind = "ranking"  // ranking of the drivers in a table
 	KindLatency  Kind = "latency"  // latency by percentile
 	KindScaling  Kind = "scaling"  // throughput by a number, such as the number of clients
-	KindSettings Kind = "settings" // crossed settings as a map
+	KindSettings Kind = "settings" // combinations of settings, as a heat map
 	KindErrors   Kind = "errors"   // errors of operations, and the time lost by them
 	KindSamples  Kind = "samples"  // samples in the order in which they were measured
 	KindMemory   Kind = "memory"

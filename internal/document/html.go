@@ -24,7 +24,7 @@ var pageFiles embed.FS
 var Assets = func() fs.FS {
 	sub, err := fs.Sub(pageFiles, "page")
 	if err != nil {
-		panic(err) // the directory is embedded
+		panic(err) // cannot happen: the directory is embedded
 	}
 	return sub
 }()
@@ -32,7 +32,7 @@ var Assets = func() fs.FS {
 func asset(name string) string {
 	data, err := fs.ReadFile(Assets, name)
 	if err != nil {
-		panic(err) // the file is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	return string(data)
 }

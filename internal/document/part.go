@@ -183,8 +183,9 @@ func (l List) begun(most int, opts Options) List {
 	return l
 }
 
-// cut returns a list that takes more than half of left lines with each item limited to [itemLines]
-// lines. Items that already have a limit keep it. A shorter list is returned unchanged.
+// cut limits the items of a long list. If the list takes more than half of left lines, each item is
+// limited to [itemLines] lines, unless it already has a limit. Otherwise the list is returned
+// unchanged.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {
 		return l

@@ -58,7 +58,7 @@ func TestShortForms(t *testing.T) {
 	for _, tc := range []struct {
 		most, width int
 		short       [2]string
-		want        string // begins the text
+		want        string // beginning of the text that is shown
 	}{
 		{0, 80, short, "eight ch"}, {3, 80, short, "eight ch"}, {1, 240, short, "eight ch"},
 		{1, 80, short, short[0] + "\n"}, {2, 80, short, short[0] + "\n"}, {1, 60, short, short[1] + "\n"},

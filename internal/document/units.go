@@ -191,8 +191,8 @@ func Times(v float64) string {
 // counts times: "2.1 times as slow (1.9 to 2.3)".
 func Slower(s stats.Summary) string { return SlowerBy(s) + SlowerWithin(s) }
 
-// SlowerThan is [Slower] with the name of what the time is compared with: "33% slower than mattn
-// (30% to 36%)".
+// SlowerThan is [Slower] with the name of the thing compared with: "33% slower than mattn (30% to
+// 36%)".
 func SlowerThan(s stats.Summary, what string) string {
 	return Than(SlowerBy(s), what) + SlowerWithin(s)
 }
@@ -243,8 +243,8 @@ func rangeOf(i *stats.Interval, w paceWords) string {
 	return newPace(middle, w).ends(*i, true)
 }
 
-// Than adds the name of what is compared with to words of [SlowerBy] or [MoreBy]: "33% slower than
-// mattn", "2.1 times as slow as mattn".
+// Than adds to words of [SlowerBy] or [MoreBy] the name of the thing compared with: "33% slower
+// than mattn", "2.1 times as slow as mattn".
 func Than(words, what string) string {
 	switch {
 	case words == "equally fast":
@@ -263,14 +263,14 @@ var (
 	ofAmount = paceWords{"more", "less", "times as much", ""}
 )
 
-// pace says how the figures of one ratio of times are written, so that they can be compared.
+// pace says how a ratio and the ends of its interval are written, so that these can be compared.
 type pace struct {
 	paceWords
-	times  bool // count times, not percent
+	times  bool // whether figures are numbers of times, not percentages
 	places int  // decimals
 }
 
-// paceOf returns how a ratio is written whose interval has the given width.
+// paceOf returns how to write a ratio that has an interval of the given width.
 func paceOf(ratio, width float64, w paceWords) pace {
 	p := pace{paceWords: w, times: ratio >= 1.995 || ratio <= 0.5 && w.timesBelow != ""}
 	if p.times || math.Abs(ratio-1) < 0.0995 && width < 0.02 {
@@ -286,7 +286,7 @@ func newPace(s stats.Summary, w paceWords) pace {
 	low, high := s.Interval.Low, s.Interval.High
 	p := paceOf(s.Median, high-low, w)
 	finer := p
-	for ; finer.places <= 3; finer.places++ { // as many decimals as tell the ends apart, if that is possible
+	for ; finer.places <= 3; finer.places++ { // as many decimals as distinguish the ends, if three are enough
 		if finer.figure(low) != finer.figure(high) {
 			return finer
 		}

@@ -43,7 +43,7 @@ type Choice struct {
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
 	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses others
 
-	Known      []string    `json:"known_versions,omitempty"` // some versions of the driver
+	Known      []string    `json:"known_versions,omitempty"` // versions of the driver to suggest
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload
 }
 
@@ -159,7 +159,7 @@ const maxMessages = 50
 type job struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
-	after int64         // largest run number before the job; the job's run has a greater one
+	after int64         // largest run number before the job; the job's run has a greater number
 
 	mu sync.Mutex
 	Job

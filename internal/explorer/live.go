@@ -116,7 +116,7 @@ func (j *job) adopt(entries []store.Entry) {
 
 // A store says when a run's last trial ended, but not whether another trial has begun. So a run
 // counts as killed if no trial ended for five times the duration of its longest trial, but at least
-// leastSilence and at most mostSilence. Before its first trial a run has mostSilence.
+// leastSilence and at most mostSilence. A run without trials counts as killed after mostSilence.
 const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Migrations are the existing migrations.
+// Migrations are the migrations of this version of sqlite3perf.
 var Migrations = migrations
 
 // The queries of [Store.List].

@@ -43,7 +43,8 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   const place = h("div", { class: "drawn" });
   const behind = h("details", {}, h("summary", {}, "Figures"));
   const save = (kind) => h("a", { href: `/api/v1/${address}.${kind}?${filters}`, download: `${c.name}.${kind}`, "aria-label": `Save as ${kind.toUpperCase()}: ${c.title}` }, kind.toUpperCase());
-  // The picture with its links is one stop of the Tab key; the arrow keys move within it: marks.js.
+  // The picture with its links is one stop of the Tab key. The arrow keys move within it: see
+  // marks.js.
   const saves = [save("svg"), save("png")];
   const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) },
     h("div", { "data-keys": "" }, place, h("p", { class: "tools" }, "Save as", saves)),

@@ -30,7 +30,8 @@ export function folded(title, make) {
   return fold;
 }
 
-// set sets custom CSS properties of an element. The page's policy allows that, but no inline style.
+// set sets custom CSS properties of an element. The page's policy allows this, but no style
+// attributes.
 export function set(e, properties) {
   for (const [name, value] of Object.entries(properties)) e.style.setProperty(name, value);
   return e;

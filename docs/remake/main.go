@@ -187,11 +187,11 @@ func run(tool, command, store string) (string, error) {
 	dir := ""
 	switch args[0] {
 	case "cluster", "drivers", "doctor", "diff":
-	case "dsn": // the argument of dsn is quoted for a shell
+	case "dsn": // the argument of the command dsn is quoted for a shell
 		for i := range args {
 			args[i] = strings.Trim(args[i], "'")
 		}
-	case "profile": // profile writes files
+	case "profile": // the command profile writes files, so it runs in a temporary directory
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {
 			return "", err

@@ -46,7 +46,7 @@ type Start struct {
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
-	each := func(f func(key)) { // calls f for each run, the newest first
+	each := func(f func(key)) { // calls f for each workload and driver of each run, the newest run first
 		for _, e := range slices.Backward(entries) {
 			if e.Stopped == "" || e.Damaged != "" || !e.Sampled() {
 				continue

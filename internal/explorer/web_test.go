@@ -62,7 +62,7 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns does what serveRuns does, after change has changed the options.
+// servingRuns is serveRuns with options that the function change has changed.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -386,8 +386,8 @@ func TestOwnCost(t *testing.T) {
 	}
 }
 
-// TestFirstOrTied checks that rows that do not differ significantly from the first row are marked
-// like it.
+// TestFirstOrTied checks that the fastest row, and the rows that do not differ significantly from
+// it, are marked as first or tied.
 func TestFirstOrTied(t *testing.T) {
 	r := aRun(1, 1)
 	for i := range r.Trials {
@@ -625,7 +625,7 @@ func TestHostileRequests(t *testing.T) {
 		{"GET", "/api/v1/runs", []string{"Origin", "null"}, 403, "may not ask"},
 		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
 		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "same-origin"}, 200, ""},
-		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link
+		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link on a page of another site leads here
 		{"POST", "/api/v1/runs", nil, 403, "token"},
 		{"POST", "/api/v1/runs", []string{tokenHeader, "guess"}, 403, "token"},
 		{"GET", "/api/v1/runs/../../etc/passwd", nil, 307, ""},

@@ -477,7 +477,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
-	phases := map[string]int{} // numbers in order of appearance; each driver is first in every third phase
+	phases := map[string]int{} // the number of each phase, in order of appearance; each driver is the fastest in every third phase
 	c = claim(func(c *result.Case, phase string, round int) int64 {
 		id := fmt.Sprint(c.Workload, phase, c.Parameters)
 		if _, ok := phases[id]; !ok {

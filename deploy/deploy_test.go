@@ -71,7 +71,7 @@ func TestManifests(t *testing.T) {
 	}
 	for _, j := range jobs {
 		spec := j.Spec.Template.Spec
-		if spec.RestartPolicy != corev1.RestartPolicyNever { // a policy of failures demands it
+		if spec.RestartPolicy != corev1.RestartPolicyNever { // a podFailurePolicy requires it
 			t.Errorf("%s: restartPolicy is %q", j.Name, spec.RestartPolicy)
 		}
 		var volumes []string

@@ -1,4 +1,4 @@
-// Pages makes the report pages and the screenshots in the documents from runs in stores:
+// Pages makes the report pages and the screenshots in the documents from stored runs:
 //
 //	go run ./docs/pages -tool bin/sqlite3perf -screenshots results.db:3 default=results.db:3 writers=results.db:4
 //

@@ -8,7 +8,7 @@
 //	<!-- output of: sqlite3perf reproduce writers -->
 //
 // If a command ends with "| head -20", the document shows the first 20 lines of its output.
-// Another word instead of output selects a part of the output: see parts.
+// Other words than "output" select a part of the output: see the variable parts.
 // Tables in Markdown are between "<!-- tables of: go run … -->" and "<!-- end -->".
 //
 // With arguments, only outputs whose command contains one of the arguments are regenerated.
@@ -187,11 +187,11 @@ func run(tool, command, store string) (string, error) {
 	dir := ""
 	switch args[0] {
 	case "cluster", "drivers", "doctor", "diff":
-	case "dsn": // the argument of dsn is quoted for a shell
+	case "dsn": // the argument of the command dsn is quoted for a shell
 		for i := range args {
 			args[i] = strings.Trim(args[i], "'")
 		}
-	case "profile": // profile writes files
+	case "profile": // the command profile writes files, so it runs in a temporary directory
 		scratch, err := os.MkdirTemp("", "remake-")
 		if err != nil {
 			return "", err

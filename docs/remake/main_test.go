@@ -124,8 +124,8 @@ func count(claims, verdict string) int {
 	return n
 }
 
-// TestStudies checks that no study's output is empty, and that the table of claims counts
-// those of the outputs.
+// TestStudies checks that no study's output is empty, and that the numbers in the table of claims
+// agree with the outputs.
 func TestStudies(t *testing.T) {
 	studies := []string{"sqlite3perf", "writers", "driver-comparison", "cgo-or-not", "http-server"}
 	text, err := os.ReadFile("../studies.md")

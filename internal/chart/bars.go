@@ -13,7 +13,7 @@ type Bars struct {
 	Width int // width of the picture in pixels; 0 means Page
 	Axis  Axis
 	Rows  []Bar
-	Lines []Mark // values that rows are compared with, such as that of the floor
+	Lines []Mark // values that rows are compared with, such as the time of plain C
 }
 
 // Bar is a row of [Bars].
@@ -29,7 +29,7 @@ type Bar struct {
 
 	Text string // text right of the bar, such as the value with its ±; if it is "", the value is written
 
-	// Reason says why the row has no rank or no value; "" if it has both. Otherwise the row is
+	// Reason says why the row has no rank or no value; "" if it has both. A row with a reason is
 	// faded. If Value is also 0 or NaN, only the reason is written.
 	Reason string
 
@@ -307,7 +307,7 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 		c.name(from, middle, r, w.name, room)
 		text := measure(clean(w.text), small, false)
 		c.text(from, y-14, atStart, small, r, w.text, room)
-		if measure(clean(w.tied), small, false) < room-text-8 { // half of a tie would say nothing
+		if measure(clean(w.tied), small, false) < room-text-8 { // a cut text would be useless
 			c.text(from+text+8, y-14, atStart, small, faint, w.tied, 0)
 		}
 	case l.narrow:

@@ -185,7 +185,8 @@ func (c *canvas) target(y, high float64) {
 	c.rect(padding, y, c.width-2*padding, high, paint{background, 0.01})
 }
 
-// words returns the color of a row's text: faint if there is a reason for it, otherwise ink.
+// words returns the color of a row's text. reason is the row's Reason field: if there is one, the
+// text is faint, otherwise it has the color ink.
 func words(reason string) role {
 	if reason != "" {
 		return faint

@@ -1,5 +1,5 @@
-// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It does not
-// depend on the rest of sqlite3perf.
+// Package chart draws plain series as pictures: SVG for a file or a page, and PNG. It knows
+// nothing about drivers and benchmarks.
 //
 // A chart is a struct with the data to show, such as [Bars] or [Lines]. [WriteSVG],
 // [WriteInline] and [WritePNG] draw it, and [Table] returns the figures behind it.
@@ -42,11 +42,11 @@ func WriteSVG(w io.Writer, c Chart) error {
 // much wider than Arial, labels may overlap. The element contains neither style nor script, so
 // that a page may forbid both.
 //
-// Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the first
-// mark; the page's script must move the focus to the others. A mark has the attributes
-// aria-label and data-tip. data-tip has lines separated by newlines; it is "" if these are the
-// same as the parts of the label, which are separated by a comma and a space. The element has
-// the role img, or group if it has marks, since nothing in an image can be focused.
+// Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the
+// first mark; the page's script must move the focus to the others. A mark has the attributes
+// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. It is "" if it
+// would only repeat aria-label, which has the lines separated by a comma and a space. The element
+// has the role img, or group if it has marks, since nothing in an image can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	if c == nil {
 		return errNoChart

@@ -12,7 +12,7 @@ const (
 	background role = iota
 	ink             // text
 	faint           // less important text
-	rule            // axes, and lines for values that others are compared with
+	rule            // axes, and lines at values with which other values are compared
 	grid
 	less // in heat maps: ratios below 1
 	more
@@ -89,7 +89,8 @@ type Look struct {
 	Mark  int // number of the marker and dashes, from 1; 0: the default of the color
 }
 
-// or returns the look or, if it is not set, the default look of the series at a place, from 0.
+// or returns the look, with each field that is not set replaced by the default for the series at
+// index place, from 0.
 func (l Look) or(place int) Look {
 	if l.Color < 1 {
 		l.Color = place + 1

@@ -14,7 +14,7 @@ import (
 type Stack struct {
 	Frames []Frame // the outermost function first
 	First  float64
-	Second float64 // weight on the second side; 0 if the graph has only one side
+	Second float64 // weight on the second side if the graph compares two sides; otherwise 0
 }
 
 // Frame is a function.
@@ -45,9 +45,9 @@ type Flame struct {
 	// Format formats a weight; nil: as a plain number.
 	Format func(float64) string
 
-	// First and Second are the names of the sides. If Second is not "", the graph shows the
-	// difference. Then a box is as wide as the weights of both sides together. It is redder
-	// the more the second side weighs, and bluer the less.
+	// First and Second are the names of the compared sides, such as two drivers. If Second is not
+	// "", the graph shows the difference. Then a box is as wide as the weights of both sides
+	// together. It is redder the more the second side weighs, and bluer the less.
 	First, Second string
 }
 
@@ -248,8 +248,8 @@ func (p *flamePainter) legend(y float64) float64 {
 	})
 }
 
-// table lists the functions with two weights for each side: with the functions that they call,
-// and without.
+// table lists the functions. For each side it has the weight of a function together with the
+// functions that it calls, and the weight of the function alone.
 func (f *Flame) table() (columns []string, rows [][]string) {
 	columns = []string{"function", "group"}
 	sides := []string{"with callees", "itself"}

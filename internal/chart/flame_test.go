@@ -27,7 +27,8 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// TestFlameMost checks that the narrowest boxes are left out if there are more than Most.
+// TestFlameMost checks that the narrowest boxes are left out if there would be more boxes than
+// Most.
 func TestFlameMost(t *testing.T) {
 	f := &Flame{Stacks: []Stack{
 		{Frames: []Frame{{Name: "main"}, {Name: "wide"}}, First: 60},

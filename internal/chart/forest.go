@@ -115,7 +115,7 @@ func (f *Forest) draw() *canvas {
 				f.ratio(c, b, s, y+middle, r.Kind)
 			}
 			free := s
-			free.to = c.width - padding // the row has no value, so the reason may use its place
+			free.to = c.width - padding // the row has no value, so the reason may use its space
 			c.reason(b, free, y+middle)
 		})
 	}

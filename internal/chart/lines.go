@@ -16,8 +16,8 @@ type Lines struct {
 	Tail   *Tail  // optional smaller plot below with the same X, such as latency below throughput
 }
 
-// Tail is the second plot of [Lines]. Its series look like those with the same names in the
-// first plot.
+// Tail is the second plot of [Lines]. A series in it looks like the series with the same name in
+// the first plot.
 type Tail struct {
 	Y      Axis
 	Series []Series
@@ -26,7 +26,7 @@ type Tail struct {
 // Series is a line of [Lines].
 type Series struct {
 	Name   string
-	Look   Look // the zero Look is the default look of the series' place
+	Look   Look // the zero Look means the default look for the series' index
 	Points []Point
 
 	// Fit is a curve that was fitted to the points, in ascending order of X. It is drawn
@@ -50,7 +50,7 @@ type Point struct {
 	Link string
 }
 
-// CurvePoints is the number of points from which on they are joined by a line.
+// CurvePoints is the least number of points of a series that are joined by a line.
 const CurvePoints = 3
 
 type panel struct {

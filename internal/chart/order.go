@@ -21,13 +21,13 @@ type Order struct {
 // Samples is a series of [Order].
 type Samples struct {
 	Name   string
-	Look   Look // the zero Look is the default look of the series' place
+	Look   Look // the zero Look means the default look for the series' index
 	Points []Sample
 }
 
 // Sample is a point of [Samples].
 type Sample struct {
-	X    float64 // place of the sample in the order
+	X    float64 // position of the sample in the order of measurement
 	Y    float64
 	Tip  string
 	Link string
@@ -92,7 +92,9 @@ func (o *Order) draw() *canvas {
 	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
 }
 
-// log reports whether Y is logarithmic. A few outliers alone do not make it so.
+// log reports whether the axis Y is logarithmic. If its scale is Auto, it is logarithmic if the
+// medians of the series differ as much as [Auto] requires, or if the greatest value is at least 100
+// times the least. So smaller outliers alone do not make it logarithmic.
 func (o *Order) log(all extent) bool {
 	if o.Y.Scale != Auto || all.any && all.least <= 0 {
 		return o.Y.Scale == Log
@@ -155,8 +157,8 @@ func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Lo
 	return len(dots)
 }
 
-// median draws the running median of a series, at most once in two pixels. Each median is that
-// of a fifteenth of the samples, but of at least 5 and at most 501.
+// median draws the running median of a series. Its points are at least two pixels apart. Each point
+// is the median of a fifteenth of the samples, but of at least 5 and at most 501.
 func (c *canvas) median(area plot, name string, points []Sample, l Look) {
 	half := min(max(len(points)/15, 5), 501) / 2
 	var line []point

@@ -19,7 +19,7 @@ type Percentiles struct {
 // Distribution is a line of [Percentiles].
 type Distribution struct {
 	Name   string
-	Look   Look // the zero Look is the default look of the distribution's place
+	Look   Look // the zero Look means the default look for the distribution's index
 	Points []Percentile
 	Link   string
 }

@@ -102,8 +102,8 @@ func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, l
 	r.fill.Draw(r.image, area, image.NewUniform(c), image.Point{})
 }
 
-// stroke fills the area of a line: a rectangle for each piece, and a circle where pieces meet.
-// All these are drawn in the same direction of rotation, because otherwise the rasterizer
+// stroke fills the area of a line: a rectangle for each piece, and a circle where pieces meet. All
+// these shapes are drawn in the same direction of rotation, because otherwise the rasterizer
 // subtracts them from each other.
 func (r *raster) stroke(s pathShape) {
 	half := s.stroke.width / 2

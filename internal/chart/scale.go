@@ -36,9 +36,9 @@ func (e *extent) log(kind Scale) bool {
 	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
 
-// logSteps reports whether the axis of a varied quantity is logarithmic. If kind is Auto, it
-// is if the values are spaced more evenly on a logarithmic axis, as 1, 2, 4, 8 are. The values
-// must be sorted and distinct.
+// logSteps reports whether the axis of a varied quantity is logarithmic. If kind is Auto, the axis
+// is logarithmic if this spaces the values more evenly, as for 1, 2, 4, 8. The values must be
+// sorted and distinct.
 func logSteps(kind Scale, values []float64) bool {
 	if kind != Auto || len(values) < 3 || !usable(values[0], true) {
 		return kind == Log
@@ -54,8 +54,8 @@ func logSteps(kind Scale, values []float64) bool {
 	return unevenness(math.Log) < unevenness(func(v float64) float64 { return v })
 }
 
-// scale returns a scale that includes all values. It reports false if there are none. If zero
-// is true, a linear scale also includes 0.
+// scale returns a scale that includes all values. It reports false if there are no values that can
+// be drawn. If zero is true, a linear scale also includes 0.
 func (e *extent) scale(log, zero bool) (scale, bool) {
 	s := scale{log: log, min: e.least, max: e.most}
 	if !e.any {
@@ -106,7 +106,8 @@ func (s *scale) pad(part float64) {
 	s.min, s.max = s.min-d, s.max+d
 }
 
-// roundUp extends the scale to the next tick above its maximum, if that is not too far away.
+// roundUp extends a linear scale to the next tick at or above its maximum, if a value there can be
+// drawn. n is the approximate number of ticks.
 func (s *scale) roundUp(n int, binary bool) {
 	if s.log {
 		return

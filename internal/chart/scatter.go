@@ -18,7 +18,7 @@ type Scatter struct {
 // ItemKind is a kind of items in a [Scatter]. Items of a kind look alike.
 type ItemKind struct {
 	Name string // name in the legend
-	Look Look   // the zero Look is the default look of the kind's place
+	Look Look   // the zero Look means the default look for the kind's index
 }
 
 // Item is a point of a [Scatter].
@@ -99,8 +99,8 @@ func (b nameBox) overlap(other nameBox) float64 {
 	return max(w, 0) * max(h, 0)
 }
 
-// placeNames returns the places of the items' names. Each is beside its point, where it covers the
-// least of other names and points.
+// placeNames returns the boxes of the items' names. Each name is beside its point, where it
+// overlaps other names, points and the plot's edge the least.
 func placeNames(area plot, items []Item) []nameBox {
 	const high, gap = 12, itemRadius + 3
 	places := make([]nameBox, len(items))

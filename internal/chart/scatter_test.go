@@ -54,7 +54,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestFewPointsAreNoCurve checks that two points are not joined.
+// TestFewPointsAreNoCurve checks that a line joins three points of a series, but not two.
 func TestFewPointsAreNoCurve(t *testing.T) {
 	dashed := chart.Look{Color: 1, Mark: 2} // a line with dashes, which no marker has
 	points := []chart.Point{{X: 1, Y: 1}, {X: 2, Y: 3}, {X: 3, Y: 4}}

@@ -14,14 +14,14 @@ type Stacks struct {
 type Sum struct {
 	Name   string
 	Look   Look      // drawn before the name; the zero Look is not drawn
-	Values []float64 // one for each of Stacks.Parts, in the same order; none may be negative
+	Values []float64 // a value for each of Stacks.Parts, in the same order; no value may be negative
 	Text   string    // text right of the bar; if it is "", the sum is written
 	Reason string    // why the row has no values; "" if it has
 	Tip    string
 	Link   string
 }
 
-// total returns the sum of those of a row's values that can be drawn.
+// total returns the sum of a row's values, without values that cannot be drawn.
 func (r *Sum) total(parts int) float64 {
 	sum := 0.0
 	for i, v := range r.Values {

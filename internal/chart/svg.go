@@ -18,8 +18,8 @@ type svg struct {
 	stops  bool              // only inline: whether a mark was written that the Tab key reaches
 }
 
-// fonts are the fonts of text in SVG files. Their letters are about as wide as those of the
-// fonts that [typeface] measures.
+// fonts are the fonts of text in SVG files. Their letters are about as wide as the letters of the
+// Go fonts, which [typeface] measures.
 const fonts = `Go, Arial, Helvetica, 'Liberation Sans', 'DejaVu Sans Condensed', sans-serif`
 
 func writeSVG(w io.Writer, c *canvas) error {

@@ -80,8 +80,8 @@ func measure(s string, size float64, heavy bool) float64 {
 	return ems * size
 }
 
-// shorten returns a text that is at most most pixels wide: the whole text, or its beginning
-// and an ellipsis.
+// shorten returns s or, if s is wider than most pixels, its beginning and an ellipsis. It returns
+// "" if not even one letter fits.
 func shorten(s string, size float64, heavy bool, most float64) string {
 	if measure(s, size, heavy) <= most {
 		return s
@@ -152,9 +152,10 @@ func (c *canvas) name(x, y float64, r role, name string, most float64) {
 
 const longest = 400
 
-// clean returns a text without invisible characters and those that change the direction of the
-// following text. It cuts very long texts. It puts a space after two number signs, because
-// they may begin a command to a CI service that shows the picture's source.
+// clean returns a text with a replacement character for each invisible character and for each
+// character that changes the direction of the following text. It cuts very long texts. It puts a
+// space after two number signs, because they may begin a command to a CI service that shows the
+// picture's source.
 func clean(s string) string {
 	var b strings.Builder
 	letters, signs := 0, 0

@@ -41,7 +41,7 @@ type Paragraph struct {
 
 // Section is a part of an answer with shorter forms for a screen.
 type Section struct {
-	Forms []Form // forms, each shorter than the one before; formats other than a screen use the first
+	Forms []Form // forms, each shorter than the one before; only a screen uses forms other than the first
 	Rank  int    // the section with the highest rank is shortened first
 }
 
@@ -49,7 +49,7 @@ type Section struct {
 type Form struct {
 	Body    Document
 	Missing string // names what this form does not show
-	Rank    int    // added to the section's rank while this form is the next shorter one
+	Rank    int    // added to Section.Rank when choosing which section gets its next shorter form
 }
 
 // Whole returns the document with every section in its longest form.
@@ -64,7 +64,7 @@ func (d Document) Whole() (out Document) {
 	return out
 }
 
-// Reference is a link to further reading.
+// Reference is a link to a document that says more.
 type Reference struct{ Title, Address string }
 
 // Methodology returns a reference to a section of docs/methodology.md.
@@ -79,12 +79,12 @@ type Item struct {
 	Label, Text string
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all
-	Brief       bool // a page cuts the text to one line, because the whole text follows elsewhere
-	Warning     bool // a warning; a screen counts those that it leaves out
+	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
+	Warning     bool // whether the item is a warning; a screen counts the warnings that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out
 
-	// Short has forms of Text, each shorter than the one before; "" is none. On a screen that has room for at
-	// most two lines of Text, the first form that fits replaces a longer Text.
+	// Short has up to two shorter versions of Text, the longer version first; "" means that there is none.
+	// If Most is 1 or 2, and Text needs more lines than that, the first version that fits is shown instead.
 	Short [2]string
 
 	More Reference // further reading, which only pages link to
@@ -97,7 +97,8 @@ func (l *List) Note(i Item) {
 	}
 }
 
-// Brief returns the list with a line for each item, except for items that are never cut.
+// Brief returns a copy of the list in which each item is limited to one line. Items with a negative
+// Most are never cut, and stay unchanged.
 func (l List) Brief() List {
 	l = slices.Clone(l)
 	for i := range l {
@@ -114,16 +115,16 @@ type Details struct {
 	Title string
 	Body  Document
 	ID    string // identifier for links in a page; "" if no link needs one
-	Nest  bool   // details within these details are closed, too
+	Nest  bool   // whether details within these details are also closed at first
 }
 
 // PictureBlock is a picture in a document. Only pages show it.
 type PictureBlock struct {
 	Picture
-	Behind Document // the figures behind the picture, and more; nil: the figures that the chart draws
+	Behind Document // blocks in closed details below the picture, such as its figures; nil: a table of the chart's figures
 	Fold   string   // title of the closed details that hold Behind; "" means "Figures"
 	Headed bool     // the heading above the picture serves as its title
-	Aside  bool     // the picture has no version for phones; the reader scrolls it there
+	Aside  bool     // the picture has no narrow version for phones; there the reader scrolls it
 }
 
 // Glossary explains columns of the tables before it. Columns that are not shown are not explained.
@@ -171,7 +172,7 @@ type Grid struct {
 	Stacks  bool     // on a phone, a page shows the cells of a row below each other
 }
 
-// Add adds a column to the grid. words has its text for each row.
+// Add adds a column to the grid. words has the text of the column's cell in each row.
 func (g *Grid) Add(c Column, words []string) {
 	g.Columns = append(g.Columns, c)
 	if g.Rows == nil {
@@ -217,12 +218,14 @@ type Column struct {
 }
 
 func (d Document) cleaned() Document {
-	// Cells keep their spaces, which align figures within a column. So Line is not used for cells.
+	// The spaces in cells align the figures of a column. [Line] would remove these spaces, so it is
+	// not used for cells.
 	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
 }
 
-// each returns the document with the function line applied to its text, and the function cell to
-// the cells of grids. It leaves out empty lists.
+// each returns the document after applying the function line to its texts and titles, and the
+// function cell to its labels and to the cells of its grids. It leaves out empty lists and empty
+// details. It overwrites the lists and grids of d.
 func (d Document) each(line, cell func(string) string) Document {
 	var out Document
 	for _, b := range d {
@@ -294,16 +297,16 @@ type Kind string
 const (
 	KindSummary  Kind = "summary"  // time of the drivers over all tables
 	KindRatios   Kind = "ratios"   // ratio of each driver in each table
-	KindRanking  Kind = "ranking"  // the rows of a table
+	KindRanking  Kind = "ranking"  // ranking of the drivers in a table
 	KindLatency  Kind = "latency"  // latency by percentile
 	KindScaling  Kind = "scaling"  // throughput by a number, such as the number of clients
-	KindSettings Kind = "settings" // crossed settings as a map
+	KindSettings Kind = "settings" // combinations of settings, as a heat map
 	KindErrors   Kind = "errors"   // errors of operations, and the time lost by them
 	KindSamples  Kind = "samples"  // samples in the order in which they were measured
 	KindMemory   Kind = "memory"
 	KindTradeoff Kind = "tradeoff" // time of the drivers over all tables, against their memory
 	KindProfile  Kind = "profile"  // where the time goes
-	KindStudy    Kind = "study"    // published figures beside measured ones
+	KindStudy    Kind = "study"    // published and measured figures, side by side
 )
 
 func (d Document) Pictures() (list []Picture) {
@@ -343,14 +346,14 @@ type Hint struct{ Shows, Command string }
 
 // Options determine how a document is written.
 type Options struct {
-	Color bool // for table: use ANSI colors
-	Width int  // for table: columns of the terminal, at least 40; 0 means 120
-	Lines int  // for table: if above 0, write a short form of at most this many lines, at least 16
-	ASCII bool // for table: write ASCII only
+	Color bool // for the format "table": use ANSI colors
+	Width int  // for the format "table": columns of the terminal, at least 40; 0 means 120
+	Lines int  // for the format "table": if above 0, write a short form of at most this many lines, at least 16
+	ASCII bool // for the format "table": write ASCII only
 	Hints Hints
 
-	// Assets, for html, is the URL of the directory with the files of the variable Assets. It ends
-	// with a slash. If it is "", each page contains the files.
+	// Assets, for the format "html", is the URL of the directory with the files of the variable
+	// Assets. It ends with a slash. If it is "", each page contains the files.
 	Assets string
 }
 
@@ -359,10 +362,10 @@ type Options struct {
 type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
-	Compare   string // the command that compares the sides of this run
-	Further   string // the command that measures the further rounds that a comparison, or an uncertain figure, needs; "" if there is none
+	Compare   string // the command that compares the two sides of this run
+	Further   string // the command that measures the additional rounds that a comparison or an uncertain figure needs; "" if there is none
 	Full      string // the command that prints the whole report
-	FullFlag  string // the flag of that command which makes it whole
+	FullFlag  string // the flag with which the command Full prints the whole report
 	Resume    string // the command that continues this run; "" if the run cannot be continued
 	Directory string // the flag that names the directory for databases
 	Scale     string // the flag that makes workloads larger
@@ -387,8 +390,8 @@ func Blocks(pictures []PictureBlock) (d Document) {
 	return d
 }
 
-// UniqueNames renames pictures of a document so that each has a unique name. taken has the names
-// that are already used; new names are added to it.
+// UniqueNames renames pictures of d so that each has a unique name, and returns d. The map taken
+// has the names that are already used; UniqueNames adds the new names to it.
 func UniqueNames(d Document, taken map[string]bool) Document {
 	return d.eachPicture(func(p *Picture) {
 		base := p.Name
@@ -399,12 +402,13 @@ func UniqueNames(d Document, taken map[string]bool) Document {
 	})
 }
 
-// WithSource sets the source of all pictures of a document.
+// WithSource sets the source of all pictures of d, and returns d.
 func WithSource(d Document, source string) Document {
 	return d.eachPicture(func(p *Picture) { p.Source = source })
 }
 
-// eachPicture changes the pictures of a document with f, in their order.
+// eachPicture calls f for each picture of d, in order, so that f can change the picture. It changes
+// d itself, and returns d.
 func (d Document) eachPicture(f func(*Picture)) Document {
 	for i, b := range d {
 		switch b := b.(type) {

@@ -25,7 +25,8 @@ func (list FormatsOf[T, O]) Names() []string {
 	return Map(list.List, func(f Format[T, O]) string { return f.Name })
 }
 
-// Check returns an error if the list has no such format. The error suggests the nearest name.
+// Check returns an error if the list has no format with the given name. The error suggests the
+// nearest name.
 func (list FormatsOf[T, O]) Check(format string) error {
 	if names := list.Names(); !slices.Contains(names, format) {
 		return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, names))

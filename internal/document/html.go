@@ -19,11 +19,12 @@ import (
 //go:embed page
 var pageFiles embed.FS
 
-// Assets has page.css and page.js. A page that is written with [Options.Assets] loads them.
+// Assets has page.css, marks.js and page.js. A page that is written with [Options.Assets] loads
+// them.
 var Assets = func() fs.FS {
 	sub, err := fs.Sub(pageFiles, "page")
 	if err != nil {
-		panic(err) // the directory is embedded
+		panic(err) // cannot happen: the directory is embedded
 	}
 	return sub
 }()
@@ -31,7 +32,7 @@ var Assets = func() fs.FS {
 func asset(name string) string {
 	data, err := fs.ReadFile(Assets, name)
 	if err != nil {
-		panic(err) // the file is embedded
+		panic(err) // cannot happen: the file is embedded
 	}
 	return string(data)
 }

@@ -16,9 +16,10 @@ const (
 	roomy        = 30
 )
 
-// RenderPart writes the document d if it has at most as many lines as opts allows. Otherwise it
-// writes short, with sections as short as necessary, and the commands that show the rest. If d
-// is nil, it always writes short. If short is nil, it shortens d instead.
+// RenderPart writes the document d if it fits into opts.Lines lines, or if opts.Lines is 0.
+// Otherwise it writes the document short, with its sections shortened as far as necessary, and the
+// commands that show more. If d is nil, RenderPart always writes short. If short is nil, it
+// shortens d instead.
 func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	room := max(opts.Lines, LeastLines)
 	if d != nil {
@@ -69,10 +70,10 @@ func rendered(d Document, opts Options) (string, int) {
 	return b.String(), strings.Count(b.String(), "\n")
 }
 
-// fitted returns the document with its sections shortened until it has at most room lines.
-// missing names what is no longer shown. The section with the highest rank is shortened first.
-// Of several sections with the same rank, the last is shortened first, and none disappears while
-// another has a shorter form.
+// fitted returns the document with its sections shortened until it has at most room lines. missing
+// names what is no longer shown. The section with the highest rank is shortened first. Of sections
+// with the same rank, those whose next form is not empty are shortened first, beginning with the
+// last of them.
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))
@@ -116,8 +117,8 @@ func (d Document) fitted(room int, opts Options) (out Document, missing string) 
 	return out, strings.Join(names, "; ")
 }
 
-// first returns as text the first blocks of a document that fit into room lines. rest names the
-// other blocks.
+// first returns the beginning of a document as text of at most room lines. The text ends between
+// two blocks, or within a list or a grid. rest names the blocks that are missing or incomplete.
 func (d Document) first(room int, opts Options) (text, rest string) {
 	d = d.plain(opts)
 	r := newTextRenderer(opts)
@@ -167,8 +168,8 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns the first items of a list, which take at most most lines. The last one is cut to
-// the lines that are left, so that its short form is shown if it has one.
+// begun returns the first items of a list, as many as fit into most lines. The last item is limited
+// to the lines that are left, so that its short form is shown if it has one.
 func (l List) begun(most int, opts Options) List {
 	l = l.cut(most, opts)
 	for i := range l {
@@ -182,7 +183,9 @@ func (l List) begun(most int, opts Options) List {
 	return l
 }
 
-// cut limits the lines of each item in a list, if the list takes more than half of the lines left.
+// cut limits the items of a long list. If the list takes more than half of left lines, each item is
+// limited to [itemLines] lines, unless it already has a limit. Otherwise the list is returned
+// unchanged.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {
 		return l
@@ -194,7 +197,7 @@ func (l List) cut(left int, opts Options) List {
 	return l
 }
 
-// Names returns the number of warnings and the headings in a document, from block number from on.
+// Names describes the blocks d[from:] by the number of warnings in them and by their headings.
 func (d Document) Names(from int) string {
 	var words []string
 	warnings := 0

@@ -31,9 +31,9 @@ func oneLine(s string) string {
 	return harmless(strings.Join(strings.Fields(s), " "))
 }
 
-// commands matches text that CI services take for a command. GitHub's ::error counts at the
-// beginning of a line; a wrapped text may put it there. Azure's ##[error] and ##vso[…], and
-// ##teamcity[…], count anywhere.
+// commands matches text that CI services take for a command. GitHub recognizes ::error only at the
+// beginning of a line, but wrapping may move the text there. Azure's ##[error] and ##vso[…], and
+// ##teamcity[…], are recognized anywhere.
 var commands = regexp.MustCompile(`::[A-Za-z-]+(::|[ ,])|##[^# ]`)
 
 func harmless(s string) string {

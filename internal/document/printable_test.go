@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
-// TestPrintableTogether lets two goroutines write lines to one writer, as a command and its
-// handler of signals do. The race detector reports data that they share without a lock.
+// TestPrintableTogether lets two goroutines write lines to one writer, as a command and its signal
+// handler do. The race detector reports data that they share without a lock.
 func TestPrintableTogether(t *testing.T) {
 	var b bytes.Buffer
 	w := document.Printable(&b)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Question says how answers of type T to one question are written, in the formats that most
-// questions share.
+// Question describes how answers to one question, such as a comparison, are written as text,
+// Markdown, HTML and JSON. T is the type of the answers.
 type Question[T any] struct {
 	Name     string                    // name of an answer in error messages
 	Document func(T, Options) Document // the answer for terminals and Markdown
@@ -17,7 +17,7 @@ type Question[T any] struct {
 	JSON     func(T) any               // the value to encode as JSON; nil if there is no JSON format
 }
 
-// Formats returns the formats of a question, followed by further ones.
+// Formats returns the formats of a question, followed by the formats in further.
 func (q Question[T]) Formats(further ...Format[T, Options]) FormatsOf[T, Options] {
 	list := []Format[T, Options]{
 		{"table", func(w io.Writer, v T, o Options) error {

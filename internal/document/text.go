@@ -109,7 +109,8 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	}
 }
 
-// lines writes s, wrapped, in at most most lines; 0 means all. It indents lines after the first.
+// lines writes s, wrapped into lines. If most is above 0, it writes at most that many lines, and
+// dots where it cuts the text. Lines after the first begin with indent.
 func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	width := max(r.width-len(indent), leastText)
 	lines := wrapText(s, width, r.width)
@@ -117,7 +118,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 		last := lines[most-1] + " " + lines[most]
 		part := text.Trim(last, width-text.StringWidth(r.dots))
 		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
-			part = part[:at] // cut before the number, because a part of it would be a wrong number
+			part = part[:at] // cut before the last word: a part of a number would be a wrong number
 		}
 		lines = append(lines[:most-1], strings.TrimRight(part, " ,;:")+r.dots)
 	}
@@ -143,8 +144,8 @@ func wrap(s string, width int) []string {
 	return wrapWords(s, width, width, func(string) bool { return false })
 }
 
-// wrapWords is [wrapText] with a function that says which of the words that are wider than width
-// stay whole.
+// wrapWords is [wrapText] with the function whole, which reports whether a word that is wider than
+// width is kept in one piece.
 func wrapWords(s string, width, full int, whole func(word string) bool) (lines []string) {
 	line := ""
 	end := func() {
@@ -163,7 +164,7 @@ func wrapWords(s string, width, full int, whole func(word string) bool) (lines [
 		case whole(word):
 			end()
 			if lines == nil && full > width {
-				lines = append(lines, "") // the word does not fit beside a label
+				lines = append(lines, "") // the word does not fit next to a label
 			}
 			lines = append(lines, word)
 		default:
@@ -217,11 +218,11 @@ func (r *textRenderer) list(l List) {
 	}
 }
 
-// briefest is the number of lines up to which the short form of an item replaces a longer text.
+// If an item may have at most briefest lines, its short form replaces a text that needs more lines.
 const briefest = 2
 
-// short returns the text of an item or, if there is no room for it, the longest short form for which
-// there is. indent is the number of columns before the text.
+// short returns the text of an item or, if the text does not fit, the longest short form that fits.
+// If none fits, it returns the shortest. indent is the number of columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text
@@ -249,8 +250,9 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides the columns of a grid that is too wide. Each part begins with the columns that
-// name the rows, or with the first of them if not all fit.
+// parts divides the columns of a grid, of which keep has the indexes, into parts that fit the
+// width. Each part begins with the columns that name the rows, or with the first of these if not
+// all fit.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {
@@ -329,7 +331,8 @@ func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
 	return g.broken(widths)
 }
 
-// broken breaks the text of columns into further rows. widths has the width by column.
+// broken breaks the text of cells that are too wide, and continues it in additional rows. widths
+// maps the index of a column to the column's width.
 func (g *Grid) broken(widths map[int]int) Grid {
 	out := Grid{Columns: g.Columns}
 	for i, row := range g.Rows {

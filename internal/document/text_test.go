@@ -50,15 +50,15 @@ func TestLongWords(t *testing.T) {
 	}
 }
 
-// TestShortForms checks that an item without room for its text shows the longest short form for which
-// there is room, and that the text is cut only if there is none.
+// TestShortForms checks that an item without room for its text shows the longest short form that
+// fits, and that the text is cut only if no short form fits.
 func TestShortForms(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
 	short := [2]string{"a text that has about sixty-two characters, which fit into a line", "a few words"}
 	for _, tc := range []struct {
 		most, width int
 		short       [2]string
-		want        string // begins the text
+		want        string // beginning of the text that is shown
 	}{
 		{0, 80, short, "eight ch"}, {3, 80, short, "eight ch"}, {1, 240, short, "eight ch"},
 		{1, 80, short, short[0] + "\n"}, {2, 80, short, short[0] + "\n"}, {1, 60, short, short[1] + "\n"},
@@ -74,8 +74,8 @@ func TestShortForms(t *testing.T) {
 	}
 }
 
-// TestListIsNotCutInAnItem checks that on a screen that ends within a list, the last item shows its
-// short form, or that it is cut.
+// TestListIsNotCutInAnItem checks that if a screen ends within a list, the last item that is shown
+// ends with its short form or with an ellipsis.
 func TestListIsNotCutInAnItem(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
 	var l List

@@ -89,7 +89,7 @@ func HumanTo(digits int, v float64) string {
 	return words[0] + prefix
 }
 
-// Each formats a number per operation. Numbers near zero become "<0.01".
+// Each formats an average number per operation. Numbers near zero become "<0.01".
 func Each(digits int, v float64) string {
 	switch {
 	case v == 0:
@@ -115,7 +115,8 @@ func Thousands(n int64) string {
 	return sign + s
 }
 
-// Percent formats a share: 0.0123 as 1.2%. It rounds to 100% only from 1, so 726 of 727 are 99.8%.
+// Percent formats a fraction as a percentage: 0.0123 as "1.2%". Fractions below 1 are never rounded
+// to 100%, so 726/727 is "99.8%".
 func Percent(v float64) string {
 	p := 100 * v
 	switch {
@@ -131,8 +132,8 @@ func Percent(v float64) string {
 	return strconv.FormatFloat(p, 'f', 0, 64) + "%"
 }
 
-// PercentOK formats the share of operations that succeeded. It returns 100% only if no operation
-// failed, and 0% only if all failed.
+// PercentOK formats the share of operations that succeeded. It returns "100%" only if no operation
+// failed, and "0%" only if all operations failed.
 func PercentOK(failed, operations int64) string {
 	switch {
 	case failed == 0:
@@ -147,7 +148,8 @@ func PercentOK(failed, operations int64) string {
 	return fmt.Sprintf("%d.%d%%", permille/10, permille%10)
 }
 
-// Spread formats the interval of a summary as a spread around the median, such as ±3%.
+// Spread formats the interval of a summary as a spread around the median, such as "±3%". If there
+// are too few samples for an interval, it returns how many are needed, such as "n<6".
 func Spread(s stats.Summary) string {
 	if s.Interval == nil {
 		return fmt.Sprintf("n<%d", stats.MinSamples)
@@ -189,12 +191,13 @@ func Times(v float64) string {
 // counts times: "2.1 times as slow (1.9 to 2.3)".
 func Slower(s stats.Summary) string { return SlowerBy(s) + SlowerWithin(s) }
 
-// SlowerThan is [Slower] with what is compared with: "33% slower than mattn (30% to 36%)".
+// SlowerThan is [Slower] with the name of the thing compared with: "33% slower than mattn (30% to
+// 36%)".
 func SlowerThan(s stats.Summary, what string) string {
 	return Than(SlowerBy(s), what) + SlowerWithin(s)
 }
 
-// SlowerWithin is the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
+// SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
 func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
 
 // MoreWithin is [SlowerWithin] for the words of [MoreBy].
@@ -240,8 +243,8 @@ func rangeOf(i *stats.Interval, w paceWords) string {
 	return newPace(middle, w).ends(*i, true)
 }
 
-// Than adds to words of [SlowerBy] or [MoreBy] what is compared with: "33% slower than mattn",
-// "2.1 times as slow as mattn".
+// Than adds to words of [SlowerBy] or [MoreBy] the name of the thing compared with: "33% slower
+// than mattn", "2.1 times as slow as mattn".
 func Than(words, what string) string {
 	switch {
 	case words == "equally fast":
@@ -260,14 +263,14 @@ var (
 	ofAmount = paceWords{"more", "less", "times as much", ""}
 )
 
-// pace says how the figures of one ratio of times are written, so that they can be compared.
+// pace says how a ratio and the ends of its interval are written, so that these can be compared.
 type pace struct {
 	paceWords
-	times  bool // count times, not percent
+	times  bool // whether figures are numbers of times, not percentages
 	places int  // decimals
 }
 
-// paceOf returns how a ratio is written whose interval has the given width.
+// paceOf returns how to write a ratio that has an interval of the given width.
 func paceOf(ratio, width float64, w paceWords) pace {
 	p := pace{paceWords: w, times: ratio >= 1.995 || ratio <= 0.5 && w.timesBelow != ""}
 	if p.times || math.Abs(ratio-1) < 0.0995 && width < 0.02 {
@@ -283,7 +286,7 @@ func newPace(s stats.Summary, w paceWords) pace {
 	low, high := s.Interval.Low, s.Interval.High
 	p := paceOf(s.Median, high-low, w)
 	finer := p
-	for ; finer.places <= 3; finer.places++ { // as many decimals as tell the ends apart, if that is possible
+	for ; finer.places <= 3; finer.places++ { // as many decimals as distinguish the ends, if three are enough
 		if finer.figure(low) != finer.figure(high) {
 			return finer
 		}
@@ -291,8 +294,8 @@ func newPace(s stats.Summary, w paceWords) pace {
 	return p
 }
 
-// figure formats a ratio as a positive number. It looks like 1 time, 0% or 100% only if it is
-// exactly that.
+// figure formats a ratio as a positive number: as a number of times if p.times is set, otherwise as
+// a percentage. It adds decimals so that a figure is not rounded to 1 time, 0% or 100%.
 func (p pace) figure(ratio float64) string {
 	v, unit := 100*math.Abs(ratio-1), "%"
 	exact := []float64{0}
@@ -320,7 +323,7 @@ func (p pace) figure(ratio float64) string {
 	}
 }
 
-// end formats a ratio; with named it says in which direction.
+// end formats a ratio. If named is true, it adds the direction, such as "slower".
 func (p pace) end(ratio float64, named bool) string {
 	word := p.above
 	switch {
@@ -337,8 +340,8 @@ func (p pace) end(ratio float64, named bool) string {
 	return p.figure(ratio) + " " + word
 }
 
-// ends formats an interval, the smaller figure first. An interval on both sides of 1 is always
-// named: "5% faster to 12% slower".
+// ends formats an interval, the smaller figure first. If named is true, it adds the direction. An
+// interval on both sides of 1 always has the direction of each end: "5% faster to 12% slower".
 func (p pace) ends(i stats.Interval, named bool) string {
 	if i.Low < 1 && i.High > 1 {
 		width := i.High - i.Low
@@ -394,7 +397,7 @@ func WithSpreads(figures, spreads []string) []string {
 	return joined
 }
 
-// Interval formats the ends of a ratio's interval. It does not round an end to 1, because that
+// Interval formats the ends of a ratio's interval. An end near 1 has up to six digits, because "1"
 // would say that both sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
@@ -413,10 +416,10 @@ func Interval(i *stats.Interval) string {
 	return "[" + end(i.Low) + ", " + end(i.High) + "]"
 }
 
-// Share formats a share as a percentage with all its digits, up to six.
+// Share formats a fraction as a percentage with up to six significant digits.
 func Share(v float64) string { return strconv.FormatFloat(100*v, 'g', 6, 64) + "%" }
 
-// States has a word for each bad status of a side of a comparison.
+// States has the word for each status with which a side of a comparison has no figures.
 var States = map[result.Status]string{
 	result.Wrong: "wrong", result.Refused: "refused", result.Failed: "failing", result.Unavailable: "unavailable",
 	stats.NotMeasured: "not measured",
@@ -461,8 +464,8 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// Ticks returns a function that formats the ticks of an axis like format, but without trailing
-// zeros.
+// Ticks returns a function that formats the ticks of an axis as the function format does, but
+// without trailing zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {
@@ -481,7 +484,7 @@ func Ticks(format func(float64) string) func(float64) string {
 	}
 }
 
-// Tips joins the lines of a tip and leaves out empty ones.
+// Tips joins the lines of a tooltip and leaves out empty lines.
 func Tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }

@@ -14,8 +14,8 @@ func Map[T, U any](list []T, f func(T) U) (out []U) {
 	return out
 }
 
-// AndOthers joins up to three names by commas and "and". Of more names it joins two and counts the
-// rest.
+// AndOthers joins up to three names by commas and "and". If there are more names, it joins the
+// first two and counts the others.
 func AndOthers(names []string) string {
 	const most = 3
 	if len(names) > most {
@@ -38,10 +38,12 @@ func joined(words []string, last string) string {
 	return strings.Join(words[:n], ", ") + last + words[n]
 }
 
-// SomeOf joins the first words by semicolons, at most most of them, and counts the rest.
+// SomeOf joins at most the given number of words by semicolons, and counts the words that it leaves
+// out.
 func SomeOf(words []string, most int) string { return FirstOf(words, most, "; ") }
 
-// FirstOf joins the first words by a separator, at most most of them, and counts the rest.
+// FirstOf joins at most the given number of words by a separator, and counts the words that it
+// leaves out.
 func FirstOf(words []string, most int, separator string) string {
 	if len(words) > most {
 		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
@@ -52,8 +54,8 @@ func FirstOf(words []string, most int, separator string) string {
 // Upper capitalizes the first letter of a sentence.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
-// JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. After
-// [maxInts] parts it adds an ellipsis.
+// JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. If there are
+// more than [maxInts] numbers and sequences, an ellipsis replaces the others.
 func JoinInts(n []int) string {
 	var words []string
 	for i := 0; i < len(n); {

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Cells is the answer to /api/v1/runs/{id}/cells: the figures of all cells in one metric.
+// Cells is the answer to /api/v1/runs/{id}/cells: the figures of a run's drivers in one metric, in
+// a table for each phase of a workload with its settings and parameters.
 type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
@@ -24,9 +25,9 @@ type Table struct {
 	Variant  string `json:"variant,omitempty"`
 	Phase    string `json:"phase"`
 	Unit     string `json:"unit"`
-	Of       string `json:"of,omitempty"`       // only of the metric p99: the kind of operations, such as "write", or "the slowest kind (write)"
+	Of       string `json:"of,omitempty"`       // only for the metric p99: the kind of operations, such as "write", or "the slowest kind (write)"
 	Base     string `json:"base,omitempty"`     // driver that ratios are relative to
-	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor; otherwise Base is the fastest driver
+	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor, which is plain C; otherwise Base is the fastest driver
 	Cells    []Cell `json:"cells"`              // the best cell first; cells without a figure last
 	Pair     *Pair  `json:"pair,omitempty"`     // comparison of times, if the request names exactly two drivers and both have figures
 }
@@ -78,17 +79,17 @@ type Cell struct {
 	Low    *float64 `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
 	High   *float64 `json:"high,omitempty"`
 
-	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by Base's figure, round by round; absent if not known
+	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver Base of the table, round by round; absent if not known
 
 	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
 	Kinds []Kind `json:"kinds,omitempty" most:"20"`
 
 	// The remaining fields are set only if the metric is time, because drivers are ranked by time.
-	Rank     int    `json:"rank,omitempty"`          // place in the table, from 1; the floor has no rank
-	First    bool   `json:"first_or_tied,omitempty"` // whether this driver comes first, or is tied with the first
+	Rank     int    `json:"rank,omitempty"`          // rank in the table, from 1; absent if the driver has none
+	First    bool   `json:"first_or_tied,omitempty"` // whether this driver is the fastest, or is tied with the fastest
 	Tied     []int  `json:"tied_with,omitempty"`     // ids of the cases that this case is tied with
 	Unranked string `json:"unranked,omitempty"`      // why the driver has no rank
-	Floor    bool   `json:"floor,omitempty"`         // whether this driver is the floor, which is only for comparison
+	Floor    bool   `json:"floor,omitempty"`         // whether this driver is plain C, which is only for comparison
 
 	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
 	// own overhead could explain that difference.
@@ -230,8 +231,8 @@ func b2i(b bool) int {
 	return 0
 }
 
-// summary returns the median of a metric over a cell's samples. If the metric is not known of any
-// sample, the summary's N is 0.
+// summary returns the median of a metric over a cell's samples. If no sample has a figure in that
+// metric, the summary's N is 0.
 func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 	var values []float64
 	known := false

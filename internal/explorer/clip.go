@@ -20,8 +20,9 @@ func marshal(v any) ([]byte, error) {
 	return json.Marshal(clipped(reflect.ValueOf(v), maxText, 0).Interface())
 }
 
-// clipped returns a copy of a value in which texts have at most chars characters. Unless most is 0,
-// a list has at most most elements.
+// clipped returns a copy of a value in which texts have at most chars characters. If most is above
+// 0, a list has at most that many elements. If most is 0, only lists of texts and of numbers are
+// cut, to maxNames elements.
 func clipped(v reflect.Value, chars, most int) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {

@@ -19,22 +19,23 @@ import (
 // Comparison is the answer to /api/v1/compare: a comparison in JSON, with warnings.
 type Comparison struct {
 	compare.JSONSides `clip:"-"`
-	SameBuilds        bool                     `json:"same_builds"`   // workers proved the same library, SQLite, Go and flags on both sides of all cells
+	SameBuilds        bool                     `json:"same_builds"`   // whether in all cells the workers of both sides proved the same library, SQLite, Go and flags
 	FirstDrivers      []string                 `json:"first_drivers"` // drivers of the first side, with the proven versions of library and SQLite
 	SecondDrivers     []string                 `json:"second_drivers"`
 	Differences       []compare.SideDifference `json:"differences" most:"200"`               // differences between the sides, as the workers proved them
-	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what may explain the ratios besides the sides
+	Beware            string                   `json:"beware,omitempty"`                     // a sentence that says what else may explain the ratios
 	FirstCaveats      []conditions.Caveat      `json:"first_caveats" clip:"1000" most:"100"` // warnings of the first side's run, the worst first
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
-	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // the same warnings as they are shown
+	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
 }
 
-// usualMargin is the default of a request's margin: the share by which the times of two sides may
-// differ and still count as the same.
+// usualMargin is the default of a request's margin: the fraction by which the times of two sides
+// may differ and still count as the same.
 const usualMargin = 0.02
 
-// compare answers with the comparison of two runs, or of the two sides of one comparing run.
+// compare answers with the comparison of two runs, or of the two sides of one run that was made to
+// compare them.
 func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	first, second, margin := q.text("first"), q.text("second"), q.share("margin", usualMargin)
 	if first == "" {
@@ -107,7 +108,8 @@ func (s *Server) side(r *http.Request, ref string) (*stats.Analysis, error) {
 	return a, err
 }
 
-// share returns the value of a parameter that is a share above 0 and below 1. usual is the default.
+// share returns the value of a parameter that is a fraction above 0 and below 1. usual is the
+// default.
 func (q *query) share(name string, usual float64) float64 {
 	text := q.text(name)
 	if text == "" {

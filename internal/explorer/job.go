@@ -25,7 +25,7 @@ import (
 )
 
 // Launcher starts runs for the page. Each run is a separate process, so it is measured as if it had
-// been started in a terminal. It ends when the server ends, because no one else could stop it.
+// been started in a terminal. The run ends when the server ends, because nobody else could stop it.
 type Launcher struct {
 	Drivers   []Choice // drivers that may be measured
 	Workloads []Choice
@@ -41,9 +41,9 @@ type Choice struct {
 	Name     string `json:"name"`
 	About    string `json:"about,omitempty"`
 	Versions bool   `json:"versions,omitempty"` // whether other versions of the driver can be measured: NAME@v1.2.3
-	Usual    bool   `json:"usual,omitempty"`    // whether it is measured if the user chooses nothing
+	Usual    bool   `json:"usual,omitempty"`    // whether the driver or workload is measured unless the user chooses others
 
-	Known      []string    `json:"known_versions,omitempty"` // some versions of the driver
+	Known      []string    `json:"known_versions,omitempty"` // versions of the driver to suggest
 	Parameters []Parameter `json:"parameters,omitempty"`     // parameters of a workload
 }
 
@@ -61,7 +61,7 @@ type Wanted struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty"`
 	Scale      string              `json:"scale,omitempty"`        // quick, full, or a factor of full
-	Rounds     int                 `json:"rounds,omitempty"`       // exact number of rounds; 0: until all figures are settled or the time is over
+	Rounds     int                 `json:"rounds,omitempty"`       // exact number of rounds; 0: until all figures are precise enough or the time is over
 	Time       int                 `json:"time_seconds,omitempty"` // most seconds that the run may take
 }
 
@@ -136,7 +136,7 @@ func isName(s string) bool {
 
 // The states of a run that the page started.
 const (
-	jobPreparing = "preparing" // workers are built; there is no run in the store yet
+	jobPreparing = "preparing" // workers are being built; there is no run in the store yet
 	jobMeasuring = "measuring"
 	jobStopping  = "stopping" // the run ends after the current trials
 	jobEnded     = "ended"
@@ -159,7 +159,7 @@ const maxMessages = 50
 type job struct {
 	cmd   *exec.Cmd
 	ended chan struct{} // closed when the process has ended
-	after int64         // largest run number before the job; the job's run has a greater one
+	after int64         // largest run number before the job; the job's run has a greater number
 
 	mu sync.Mutex
 	Job
@@ -184,7 +184,8 @@ func start(cmd *exec.Cmd, w Wanted, after int64) (*job, error) {
 	return j, nil
 }
 
-// follow stores the messages that the process writes to said, until the process ends.
+// follow reads the messages of the process from said, and keeps the last ones. When the process has
+// ended, follow sets the exit status and closes j.ended.
 func (j *job) follow(said io.Reader) {
 	lines := bufio.NewReaderSize(said, maxBody)
 	for {

@@ -80,7 +80,7 @@ func BenchmarkLargeStore(b *testing.B) {
 		name  string
 		paths []string
 	}{
-		{"start", nil}, // of the server
+		{"start", nil}, // the start of the server
 		{"runs", []string{"/", "/api/v1/runs", "/api/v1/current"}},
 		{"run", []string{"/runs/500", "/api/v1/runs/500", "/api/v1/runs/500/cells", "/api/v1/runs/500/charts"}},
 		{"samples", []string{"/runs/500", "/api/v1/runs/500", "/api/v1/runs/500/cells", "/api/v1/runs/500/samples?case=1&phase=mix"}},
@@ -100,7 +100,7 @@ func BenchmarkLargeStore(b *testing.B) {
 				size := 0
 				begin := func() {
 					site = New(Options{Store: path, Floor: "native"})
-					if err := site.Open(b.Context()); err != nil { // as serve does before it says where it is
+					if err := site.Open(b.Context()); err != nil { // as the command serve does before it prints its address
 						b.Fatal(err)
 					}
 					handler = site.Handler()

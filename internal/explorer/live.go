@@ -30,10 +30,10 @@ type Progress struct {
 	Trials  int              `json:"trials"`
 	Last    time.Time        `json:"last_trial,omitzero"` // when the last trial ended
 	Elapsed int64            `json:"elapsed_ns"`          // time from the start until the last trial
-	Left    int64            `json:"left_ns,omitempty"`   // estimated remaining time; 0: not known yet. A run without a fixed number of rounds may end earlier, once everything is settled
-	Precise float64          `json:"precision,omitempty"` // requested precision, as a share of a figure
-	Settled int              `json:"settled"`             // number of figures that are as precise as Precision
-	Figures []Figure         `json:"figures"`             // figures; if there are many, only the first
+	Left    int64            `json:"left_ns,omitempty"`   // estimated remaining time; 0: not known yet. A run without a fixed number of rounds may end earlier, once all figures are precise enough
+	Precise float64          `json:"precision,omitempty"` // requested precision, as a fraction of each figure, such as 0.02
+	Settled int              `json:"settled"`             // number of figures that have the requested precision
+	Figures []Figure         `json:"figures"`             // at most [maxFigures] figures
 	More    int              `json:"more,omitempty"`      // number of figures that are left out
 	Bad     []Case           `json:"bad"`                 // cases that were refused, wrong or failed
 }
@@ -48,7 +48,7 @@ type Figure struct {
 	Base     string        `json:"base,omitempty"` // driver that the ratio is relative to
 	Median   float64       `json:"median"`         // the ratio, or seconds
 	Summary  stats.Summary `json:"summary"`
-	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a share of it; absent if there are too few samples
+	Spread   *float64      `json:"spread,omitempty"` // distance of the interval's farther end from the median, as a fraction of the median; absent if there are too few samples
 	Settled  bool          `json:"settled"`
 }
 
@@ -116,15 +116,16 @@ func (j *job) adopt(entries []store.Entry) {
 
 // A store says when a run's last trial ended, but not whether another trial has begun. So a run
 // counts as killed if no trial ended for five times the duration of its longest trial, but at least
-// leastSilence and at most mostSilence. Before its first trial a run has mostSilence.
+// leastSilence and at most mostSilence. A run without trials counts as killed after mostSilence.
 const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now: the run here, which
-// this server started, and in each directory as many of the most recent runs as processes measure
-// there. For runs on other machines it can only guess.
+// living returns the IDs of the unfinished runs that are being measured now. These are the run with
+// the ID here, which this server started, and in each directory as many of the newest runs as there
+// are processes that measure there. If the number of processes is not known, as for other machines,
+// living guesses by the last trial of each run.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -282,7 +283,8 @@ type stream struct {
 	end   chan struct{} // closed when a new stream replaces this one
 }
 
-// add returns a new stream, or nil if there are too many. The caller must remove the stream later.
+// add returns a new stream, which the caller must remove later. If [maxStreams] are open, it ends
+// the oldest stream, or returns nil if the oldest is younger than [keepStream].
 func (s *streams) add(now time.Time) *stream {
 	s.mu.Lock()
 	defer s.mu.Unlock()

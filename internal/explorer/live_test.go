@@ -43,7 +43,7 @@ func TestProgress(t *testing.T) {
 	if err := st.Begin(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	for i := range all { // one trial in 2 s
+	for i := range all { // each trial takes 2 s
 		all[i].Started = r.Started.Add(time.Duration(i) * 2 * time.Second)
 		all[i].TookNS = 2e9
 	}
@@ -191,8 +191,8 @@ func post(t *testing.T, site *Server, server *httptest.Server, method, body stri
 	return status, text
 }
 
-// until waits until is reports true for the job. The parameter what describes that for the error
-// message.
+// until waits until the function is reports true for the job. what describes that state in the
+// error message.
 func until(t *testing.T, server *httptest.Server, what string, is func(*Job) bool) *Job {
 	t.Helper()
 	for range 1000 {
@@ -322,8 +322,8 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestChoices checks that only a client with the token learns that it can start runs. The versions
-// on offer are those that the tool knows and those in the store.
+// TestChoices checks that only a client with the token learns that it can start runs. The answer
+// must offer the versions that the launcher knows and the versions in the store.
 func TestChoices(t *testing.T) {
 	site, server := launching(t)
 	st, err := store.Open(t.Context(), site.options.Store)
@@ -401,8 +401,8 @@ func TestEvents(t *testing.T) {
 	if status, _, _ := open(); status != http.StatusServiceUnavailable {
 		t.Errorf("one more: status %d", status)
 	}
-	// A new stream replaces one that has been open for a while, so that no client can occupy all
-	// of them.
+	// A new stream replaces a stream that has been open for [keepStream], so that no client can
+	// occupy all streams.
 	site.streams.mu.Lock()
 	for _, x := range site.streams.open {
 		x.began = x.began.Add(-keepStream)
@@ -411,6 +411,6 @@ func TestEvents(t *testing.T) {
 	if status, _, _ := open(); status != http.StatusOK {
 		t.Errorf("when others have lasted for a while: status %d", status)
 	}
-	for lines.Scan() { // the first one ends
+	for lines.Scan() { // the stream that was replaced ends
 	}
 }

@@ -27,7 +27,8 @@ const (
 	more better = "more"
 )
 
-// judgedBy is the metric by which phases are judged: the time or, at a fixed rate, the latency.
+// judgedBy is the metric by which drivers are ranked in a phase: the time or, if the phase has a
+// fixed rate of operations, the latency.
 const judgedBy = "time"
 
 // tailLatency is the 99th percentile of the latency of the slowest kind of operations.
@@ -89,8 +90,8 @@ func tailOf(kind string) metric {
 	}}
 }
 
-// metricsOf returns the metrics that a run can show. If the run has several kinds of operations, the
-// 99th percentile of each is one of them.
+// metricsOf returns the metrics that a run can show. If the run has several kinds of operations,
+// these include the 99th percentile of each kind.
 func metricsOf(a *stats.Analysis) []metric {
 	var kinds []metric
 	known := map[string]bool{}

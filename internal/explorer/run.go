@@ -41,14 +41,14 @@ type Run struct {
 	Study     *result.Study       `json:"study,omitempty"`
 	Compares  *result.Compares    `json:"compares,omitempty"`
 	Profiled  string              `json:"profiled,omitempty"`  // the profiled phase, if the run has profiles instead of trials; only the report shows profiles
-	Question  string              `json:"question,omitempty"`  // the question that the run answers, such as tune
+	Question  string              `json:"question,omitempty"`  // the question that the run answers, such as "tune"
 	Unsampled string              `json:"unsampled,omitempty"` // what the run has instead of samples, such as "profiles"; "" if it was made to have samples
 	LeftOut   []result.LeftOut    `json:"left_out,omitempty" most:"200"`
 	Workloads []Workload          `json:"workloads"`
 	Cases     []Case              `json:"cases"`
 	Defects   []Defect            `json:"defects"`                        // known defects of the versions that the cases have proven
 	Sure      string              `json:"how_sure" clip:"2000"`           // how certain the answer is
-	Beware    []Beware            `json:"beware" clip:"1000" most:"100"`  // the caveats as every format shows them: all noise of the machine is one warning
+	Beware    []Beware            `json:"beware" clip:"1000" most:"100"`  // Caveats as all formats show them, with all noise of the machine in one warning
 	Caveats   []conditions.Caveat `json:"caveats" clip:"1000" most:"100"` // the warnings that the report shows first, the worst first
 	Warnings  []result.Warning    `json:"warnings" most:"100"`            // warnings as recorded, one for each occurrence
 	Metrics   []metric            `json:"metrics"`                        // metrics that views can show
@@ -71,11 +71,12 @@ type Workload struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-// Case is a case of a run, and how it ended.
+// Case is a case of a run, which is a driver with its workload, settings and parameters. It also
+// says how its trials ended.
 type Case struct {
 	ID         int               `json:"id"`
 	Workload   string            `json:"workload"`
-	Variant    string            `json:"variant,omitempty"` // settings and parameters that distinguish the case from others of its workload
+	Variant    string            `json:"variant,omitempty"` // settings and parameters that distinguish the case from other cases of its workload
 	Driver     string            `json:"driver"`
 	Kind       driver.Kind       `json:"kind,omitempty"`      // how the driver's library reaches SQLite
 	Interface  driver.Interface  `json:"interface,omitempty"` // interface through which the library is used
@@ -177,8 +178,8 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	return c
 }
 
-// written returns a handler that answers with the output of write for a run. The format is json or
-// html.
+// written returns a handler that answers with the output of write for a run. The format is "json"
+// or "html".
 func (s *Server) written(format string, write func(context.Context, io.Writer, *stats.Analysis) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var b bytes.Buffer
@@ -203,8 +204,8 @@ func (s *Server) report(format string) http.Handler {
 	})
 }
 
-// storedAnswer returns a handler that answers with a run's stored answer, if the run was made for
-// a question such as tune.
+// storedAnswer returns a handler that answers with a run's stored answer. Only runs that were made
+// for a question, such as "tune", have one.
 func (s *Server) storedAnswer(format string) http.Handler {
 	return s.written(format, func(ctx context.Context, w io.Writer, a *stats.Analysis) error {
 		if a.Run.Answer == nil || s.options.Answer == nil {

@@ -61,12 +61,12 @@ type Listed struct {
 	Cases     int                   `json:"cases"`
 	Bad       map[result.Status]int `json:"bad"`      // number of cases with a trial that is not ok, by the worst status of the case
 	Warnings  int                   `json:"warnings"` // number of kinds of warnings about the run, its cases and its trials
-	Warned    []string              `json:"warned"`   // names of these kinds, without those that nearly every run has
+	Warned    []string              `json:"warned"`   // names of these kinds, without the kinds that nearly every run has
 	Drivers   []string              `json:"drivers"`
 	Workloads []string              `json:"workloads"`
 	Asked     *result.Asked         `json:"asked,omitempty"`
 	Profiled  string                `json:"profiled,omitempty"` // the profiled phase, if the run has profiles instead of trials
-	Question  string                `json:"question,omitempty"` // the question that the run answers, such as tune
+	Question  string                `json:"question,omitempty"` // the question that the run answers, such as "tune"
 	Scale     string                `json:"scale"`
 	Host      string                `json:"host"`
 	Version   string                `json:"version"`
@@ -153,8 +153,8 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	return l, nil
 }
 
-// has reports whether a list contains all wanted names. Wanted names are compared with clipped
-// elements, because pages only know those.
+// has reports whether a list contains all wanted names. It compares the wanted names with clipped
+// elements, because pages know only the clipped names.
 func has(list, wanted []string) bool {
 	return !slices.ContainsFunc(wanted, func(w string) bool {
 		return !slices.ContainsFunc(list, func(name string) bool { return clip(name) == w })

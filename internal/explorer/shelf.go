@@ -29,7 +29,7 @@ type shelf struct {
 }
 
 // maxKept limits the samples of all kept analyses together. A sample takes about a kilobyte. The
-// last analysis is always kept.
+// analysis that was used last is always kept.
 const maxKept = 200_000
 
 type judged struct {
@@ -178,7 +178,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 	if p != nil && p.extent == extent {
 		return p.Analysis, nil
 	}
-	if len(s.live) > maxLatest { // drop previews of runs that have ended since
+	if len(s.live) > maxLatest { // drop previews, because some are of runs that have ended since
 		clear(s.live)
 		p = nil
 	}

@@ -40,13 +40,13 @@ type Start struct {
 	Driver   string `json:"driver"`
 }
 
-// startOf returns the workload and driver that most runs share, with the same machine, text of the
-// workload and scale. If several are shared equally often, it returns those of the newest run. It
-// returns nil if no run has ended.
+// startOf returns the workload and driver that were measured most often in the same way: on the
+// same machine, with the same text of the workload and scale. If several were measured equally
+// often, it returns those of the newest run. It returns nil if no run has ended.
 func startOf(entries []store.Entry) *Start {
 	type key struct{ workload, driver, hash, scale, host string }
 	count := map[key]int{}
-	each := func(f func(key)) { // calls f for each run, the newest first
+	each := func(f func(key)) { // calls f for each workload and driver of each run, the newest run first
 		for _, e := range slices.Backward(entries) {
 			if e.Stopped == "" || e.Damaged != "" || !e.Sampled() {
 				continue
@@ -83,7 +83,7 @@ type Trend struct {
 	Parameters map[string]int64 `json:"parameters,omitempty"`
 	Host       string           `json:"host"`
 	Unit       string           `json:"unit"`
-	Of         string           `json:"of,omitempty"` // only of the metric p99: the kind of operations, as [Table.Of]
+	Of         string           `json:"of,omitempty"` // only for the metric p99: the kind of operations, as in [Table.Of]
 	Points     []Point          `json:"points"`       // points, the oldest first
 	Changes    []Shift          `json:"changes"`      // changes of the series' level
 	Marks      []Mark           `json:"marks"`        // points where something else changed, such as the driver's version

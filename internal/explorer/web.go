@@ -31,7 +31,7 @@ import (
 // Options say what the explorer serves, and under which names.
 type Options struct {
 	Store string // path of the store's file
-	Floor string // name of the floor, the driver that ratios are relative to
+	Floor string // name of the driver that is plain C, with which other drivers are compared
 
 	// Hosts are the host names, without a port, that requests may use for this server. IP
 	// addresses and localhost are always allowed, because no foreign site can use them as
@@ -172,8 +172,8 @@ func (s *Server) check(r *http.Request) error {
 	return nil
 }
 
-// noToken tells the user what to do about a missing or wrong token. It returns "" if the token is
-// right.
+// noToken returns a message that says what to do about a missing or wrong token, or "" if the token
+// is right.
 func (s *Server) noToken(r *http.Request) string {
 	const open = "open the address that the server printed when it started, with all that follows the #"
 	switch given := r.Header.Get(tokenHeader); {

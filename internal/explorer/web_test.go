@@ -62,7 +62,7 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns does what serveRuns does, after change has changed the options.
+// servingRuns is serveRuns with options that the function change has changed.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -147,7 +147,7 @@ func TestDefects(t *testing.T) {
 	for i := range run.Trials {
 		p := run.Trials[i].Proof
 		switch run.Cases[run.Trials[i].Case-1].Driver {
-		case "native", "mattn": // the floor is nobody's choice
+		case "native", "mattn": // native is plain C, which is not a driver to choose, so its defects are not listed
 			p.SQLiteVersion = "3.51.2"
 		case "modernc":
 			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.2"
@@ -386,8 +386,8 @@ func TestOwnCost(t *testing.T) {
 	}
 }
 
-// TestFirstOrTied checks that rows that do not differ significantly from the first row are marked
-// like it.
+// TestFirstOrTied checks that the fastest row, and the rows that do not differ significantly from
+// it, are marked as first or tied.
 func TestFirstOrTied(t *testing.T) {
 	r := aRun(1, 1)
 	for i := range r.Trials {
@@ -416,7 +416,7 @@ func TestKindsOfP99(t *testing.T) {
 	if table.Of != "the slowest kind (put)" || len(c.Kinds) != 2 || c.Kinds[0] != (Kind{"get", 5e-6}) || c.Kinds[1] != (Kind{"put", 90e-6}) || *c.Median != 90e-6 {
 		t.Errorf("%+v\n%+v", table, c)
 	}
-	// Each kind can be chosen by itself.
+	// The 99th percentile of each kind of operations is a metric, too.
 	var tails []string
 	for _, m := range get[*Run](t, server, "/api/v1/runs/1").Metrics {
 		if strings.HasPrefix(m.Name, tailLatency) {
@@ -489,8 +489,8 @@ func TestCharts(t *testing.T) {
 	}
 }
 
-// TestRatios checks the ratios of metrics other than time. A figure has a ratio if it and the
-// figure of the base are known. The answer says whether less or more is better.
+// TestRatios checks the ratios of metrics other than time. A driver has a ratio if its own figure
+// and that of the base are known. The answer says whether less or more is better.
 func TestRatios(t *testing.T) {
 	server := serveRuns(t, aRun(1, 2))
 	for query, want := range map[string]string{
@@ -519,10 +519,10 @@ func TestRatios(t *testing.T) {
 // warnings, and says why each run ended.
 func TestListCounts(t *testing.T) {
 	bad, warned := aRun(2, 1), aRun(3, 1)
-	for _, i := range []int{0, 3, 5} { // of cases 1, 1 and 3
+	for _, i := range []int{0, 3, 5} { // trials of the cases 1, 1 and 3
 		bad.Trials[i].Status, bad.Trials[i].Samples, bad.Trials[i].Reason = result.Refused, nil, &protocol.Reason{Code: "settings", Message: "no"}
 	}
-	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // case 3 as well
+	bad.Trials[8].Status, bad.Trials[8].Samples = result.Wrong, nil // another trial of case 3
 	warned.Warnings = []result.Warning{{Code: "load", Message: "busy"}, {Code: "virtual", Message: "virtual"}, {Code: "virtual", Message: "again"}}
 	warned.Stopped = result.StoppedTime
 	l := get[*List](t, serveRuns(t, aRun(1, 1), bad, warned), "/api/v1/runs?order=asc")
@@ -625,7 +625,7 @@ func TestHostileRequests(t *testing.T) {
 		{"GET", "/api/v1/runs", []string{"Origin", "null"}, 403, "may not ask"},
 		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "cross-site"}, 403, "another site"},
 		{"GET", "/api/v1/runs", []string{"Sec-Fetch-Site", "same-origin"}, 200, ""},
-		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link
+		{"GET", "/runs/1", []string{"Sec-Fetch-Site", "cross-site"}, 200, ""}, // a link on a page of another site leads here
 		{"POST", "/api/v1/runs", nil, 403, "token"},
 		{"POST", "/api/v1/runs", []string{tokenHeader, "guess"}, 403, "token"},
 		{"GET", "/api/v1/runs/../../etc/passwd", nil, 307, ""},

@@ -47,7 +47,7 @@ func tellingStore(t *testing.T) (path string) {
 	return path
 }
 
-// hurt changes a store as a user with a shell could.
+// hurt changes a store as a user could with SQLite's shell.
 func hurt(t *testing.T, path, query string) {
 	t.Helper()
 	db := plain(t, path)

@@ -18,8 +18,8 @@ func init() {
 	children["read-only"] = func([]string) error { return readOnlyDisk() }
 }
 
-// TestDisk runs a child in its own mount namespace, where it can mount a small disk and
-// a read-only one without changing the machine's.
+// TestDisk runs a child process in its own mount namespace. There the child can mount a small disk
+// and a read-only disk without changing the machine's mounts.
 func TestDisk(t *testing.T) {
 	for _, name := range []string{"small disk", "read-only"} {
 		t.Run(name, func(t *testing.T) {
@@ -44,7 +44,8 @@ func TestDisk(t *testing.T) {
 	}
 }
 
-// mount mounts a file system in memory on a directory of the current one.
+// mount mounts a file system in memory, with the given maximum size, on the new directory "disk" in
+// the current directory.
 func mount(size string) (dir string, err error) {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return "", fmt.Errorf("mount namespace: %w", err)

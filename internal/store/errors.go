@@ -19,8 +19,8 @@ var (
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error that is caused by this file. With another file, the same operation
-// may succeed.
+// UnusableError is an error that is caused by the store's file. With another file, the same
+// operation may succeed.
 type UnusableError struct {
 	Remedy bool  // the error's text also says what the user can do about this file
 	Why    error // if the file was refused, the error without the file's name; otherwise nil
@@ -39,7 +39,7 @@ func refuse(path string, err error) error {
 }
 
 // explain adds three things to an error of SQLite: the file's name, what the error means for a
-// store, and a remedy. It returns other errors unchanged.
+// store, and a remedy. It returns errors that do not come from SQLite unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

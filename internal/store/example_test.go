@@ -34,7 +34,7 @@ func Example() {
 	}
 	trial := &result.Trial{Case: 1, Round: 1, Order: 1, Status: result.OK,
 		Samples: []result.Sample{{Phase: "insert", Metric: "time", WallNS: 1e9, Operations: 1000, Rows: 1000}}}
-	if err := st.AddTrial(ctx, run.ID, trial); err != nil { // from here on the trial is safe
+	if err := st.AddTrial(ctx, run.ID, trial); err != nil { // from here on, the trial is on disk
 		fmt.Println(err)
 		return
 	}

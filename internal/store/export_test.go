@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Migrations are the existing migrations.
+// Migrations are the migrations of this version of sqlite3perf.
 var Migrations = migrations
 
 // The queries of [Store.List].
@@ -22,7 +22,7 @@ var (
 	DataDir = dataDir
 )
 
-// OpenWith opens a store with other migrations and patience.
+// OpenWith opens a store with the given migrations and the given busy timeout.
 func OpenWith(path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
 	return open(context.Background(), path, readOnly, migrations, busy)
 }

@@ -13,12 +13,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. Errors call the file by name,
-// which is the name that the user knows. The copy must not change while it is open, and must
+// OpenForeign opens a copy of somebody else's store for reading. Errors contain name, under which
+// the user knows the file, instead of path. The copy must not change while it is open, and must
 // have no journal or write-ahead log.
 //
-// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades nor writes
-// the file.
+// SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades the file nor
+// writes to it.
 func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	info, err := os.Stat(path)
 	if err == nil && info.Size() == 0 {

@@ -16,7 +16,7 @@ import (
 const (
 	MergedNew       = "new"       // the run was added
 	MergedThere     = "there"     // this store already had the run
-	MergedContinued = "continued" // an earlier merge had added a part of the run, and this merge added the rest
+	MergedContinued = "continued" // an earlier merge had added a part of the run, and this merge added the missing parts
 	MergedLeftOut   = "left-out"
 )
 
@@ -48,10 +48,11 @@ type merge struct {
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. Unless told is nil, Merge calls it before each run
-// with the number of runs that are done. A run that s already has is not added again, and a run
-// that cannot be read is left out. A run is added completely or not at all. If there is an error
-// or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the rest.
+// Merge adds the runs of another store to s. If told is not nil, Merge calls it before each run,
+// with the number of runs that are done and the number of all runs. Of a run that s already has,
+// only parts that s lacks are added. A run that cannot be read is left out. A run is added
+// completely or not at all. If there is an error or ctx ends, Merge also returns the outcomes so
+// far, and a later Merge adds the remaining runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -75,7 +76,7 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 }
 
 // Mergeable reports whether the store has any run that can be read, and so can be merged into
-// another store. If it has none, leftOut gives the reason for each run.
+// another store. If no run can be read, leftOut has the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}

@@ -257,8 +257,8 @@ func TestMergeOlder(t *testing.T) {
 	}
 }
 
-// TestMergeContinued checks a run that continues after it was merged: a later merge adds the
-// rest. A run that was measured into the store must not be changed by a merge.
+// TestMergeContinued checks a run that continues after it was merged: a later merge adds the new
+// parts. A run that was measured into the store must not be changed by a merge.
 func TestMergeContinued(t *testing.T) {
 	ctx, a, to := t.Context(), newPath(t), newPath(t)
 	s := mustOpen(t, a)

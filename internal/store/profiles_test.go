@@ -126,7 +126,8 @@ func TestOrphanProfiles(t *testing.T) {
 	}
 }
 
-// TestBeforeProfiles checks that a store from before profiles is upgraded, and keeps its runs.
+// TestBeforeProfiles checks that a store from before profiles were stored is upgraded, and keeps
+// its runs.
 func TestBeforeProfiles(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:5], time.Second)

@@ -30,8 +30,8 @@ func newRun(id int64) *result.Run {
 	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
 }
 
-// load reads a run's record into r, whose ID says which run. Then it calls parts to read the
-// run's other rows.
+// load reads a run's record into r, whose ID says which run. Then it calls the function parts,
+// which reads the rows of the run in other tables.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var seed, record sql.NullString
@@ -303,12 +303,13 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent says how much of a run is stored. It changes whenever the stored run changes.
+// Extent says how much of a run is stored. It changes when a trial or an answer is added, and when
+// the run ends.
 type Extent struct {
 	Trials int64     // greatest number of the stored trials
 	Last   time.Time // when the last trial started; zero if there is none
 	Ended  bool
-	Answer bool // the run has an answer
+	Answer bool // whether the run has an answer
 }
 
 // Extent returns how much of a run is stored. If there is no run with that ID, the error is

@@ -234,7 +234,7 @@ func TestFull(t *testing.T) {
 	if err := s.Begin(ctx, r); err != nil {
 		t.Fatal(err)
 	}
-	// SQLite reports a database that may not grow as a full disk.
+	// If a database may not grow, SQLite reports that the disk is full.
 	if _, err := s.DB().Exec(`PRAGMA max_page_count = 1`); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func TestFull(t *testing.T) {
 	checkIntact(t, path)
 }
 
-// fill adds large trials until the store is full, and returns how many it took.
+// fill adds large trials until the store is full, and returns how many trials were stored.
 func fill(t *testing.T, s *store.Store, path string, runID int64) int {
 	t.Helper()
 	for n := range 1000 {

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// TestResultsView checks that the view computes the same as result.Sample.Value.
+// TestResultsView checks that the view "results" computes the same figures as result.Sample.Value.
 func TestResultsView(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

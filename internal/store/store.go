@@ -197,7 +197,7 @@ func ours(id, version int64, newest int) error {
 }
 
 // connect opens the file at path with SQLite. query has the parameters of the file's URI. Errors
-// call the file by the parameter name.
+// contain name instead of path.
 func connect(path, name string, query url.Values) (*Store, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
@@ -358,8 +358,8 @@ func (s *Store) transaction(ctx context.Context, begin string, do work) error {
 	}
 	if err != nil {
 		if _, e := c.ExecContext(whole, "ROLLBACK"); e != nil {
-			// SQLite has already rolled back, or cannot. In both cases the connection is
-			// discarded, and a new one starts clean.
+			// SQLite has already rolled back, or cannot roll back. In both cases the connection is
+			// discarded, and a new connection starts clean.
 			_ = c.Raw(func(any) error { return driver.ErrBadConn })
 		}
 	}

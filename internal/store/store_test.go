@@ -378,7 +378,7 @@ func TestMisuse(t *testing.T) {
 	stray.Case = 5
 	wantError(t, s.AddTrial(ctx, r.ID, stray), path, "no such case", "trial 2 of run 1")
 	wantError(t, s.AddTrial(ctx, r.ID, trial(0)), path, "trial 0 of run 1")
-	// The failed write has left nothing behind and blocks nothing.
+	// The failed write has stored nothing, and does not block the next write.
 	if err := s.AddTrial(ctx, r.ID, trial(2)); err != nil {
 		t.Fatal(err)
 	}

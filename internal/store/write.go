@@ -165,8 +165,8 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 }
 
 // kept returns an error unless the run is in the file that now has the store's name. That may be
-// another file than the one that was opened. If ctx has ended, kept hardly waits, and does not
-// return an error if the file cannot be read.
+// another file than the one that was opened. If ctx has ended, kept waits only a [moment], and
+// returns no error if it cannot read the file in that time.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()
@@ -266,8 +266,9 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run is resumed. The parameter again has the numbers of trials that no
-// longer count. If another process has resumed the run or added trials after the run was loaded,
+// Resume records that a run is resumed: it marks the trials whose numbers are in again as repeated,
+// so that they no longer count, and replaces the record of the run and the records of cases that
+// have changed. If another process has resumed the run or added trials after the run was loaded,
 // Resume returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -289,7 +290,7 @@ func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 				return err
 			}
 		}
-		for i := range r.Cases { // a case that had no worker may have one now
+		for i := range r.Cases { // the record of a case changes if the case had no worker and has one now
 			record, err := encode(&r.Cases[i])
 			if err == nil {
 				_, err = c.ExecContext(ctx, `UPDATE cases SET json = ?1 WHERE run_id = ?2 AND case_id = ?3 AND json <> ?1`, record, r.ID, r.Cases[i].ID)

@@ -31,8 +31,9 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events are counted. If the run was to have a
-// case with a single long trial, that is its cell. Otherwise it is k itself.
+// counted returns the key of the cell in which rare events, such as lock errors, are counted. If
+// the run has a case like that of k, but with a single long trial, it is the key of that case's
+// cell. Otherwise it is k.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)
@@ -150,7 +151,7 @@ type cell struct {
 
 type cells struct {
 	run         *result.Run
-	share       float64 // share of the level that this look at the samples has
+	share       float64 // share of the significance level that this evaluation of the claims may use
 	list        []cell
 	asPublished bool
 	drivers     []string // in the order of the run
@@ -179,8 +180,8 @@ func newCells(a *stats.Analysis, share float64) *cells {
 }
 
 // driversOf returns the drivers on which the workload was to be measured. The drivers in the
-// parameter first come first, under the names that the run uses for them. The others follow in
-// the order of the run.
+// parameter first come first, under the names that the run uses for them. The other drivers follow
+// in the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {

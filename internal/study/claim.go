@@ -27,9 +27,9 @@ type comparison struct {
 	atMost  float64 // 0 means no bound
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is not computed from samples of cells but is in value. The field
-	// why says why there is no figure, or why the figure cannot be judged. In the latter case,
-	// needs says which further rounds may decide the comparison.
+	// If x is nil, the figure is not computed from samples of cells but is in the field value. The
+	// field why says why there is no figure, or why the figure cannot be judged. In the latter
+	// case, the field needs says which further rounds may decide the comparison.
 	value *float64
 	why   string
 	needs need
@@ -38,14 +38,14 @@ type comparison struct {
 // operand has one figure for each round, which is the geometric mean of its quotients.
 type operand []quotient
 
-// quotient has one figure for each round. It is the figure of the cell over, divided by that of
-// the cell under. If under is nil, it is not divided.
+// quotient has one figure for each round: the figure of the cell with the key over, divided by that
+// of the cell with the key under. If under is nil, the figure is not divided.
 type quotient struct {
 	over  key
 	under *key
 }
 
-// each calls the function of for each of the values, and returns the resulting comparisons.
+// each returns the results of the function of for all values.
 func each[T any](values []T, of func(T) comparison) (list []comparison) {
 	for _, v := range values {
 		list = append(list, of(v))
@@ -72,7 +72,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If there are none, why is the reason.
+// points returns the operand's figures by round. If it has no figures, why is the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -109,8 +109,8 @@ func (o operand) points(c *cells, m measure) (points []stats.Point, why string) 
 	return points, ""
 }
 
-// measure computes the figures of a comparison. Its verdict follows later, because it depends
-// on the p-values of all comparisons.
+// measure computes the figures of a comparison. [decide] sets the verdict later, because the
+// verdict depends on the p-values of all comparisons.
 func (c *comparison) measure(in *cells) report.Comparison {
 	out := report.Comparison{What: c.what, Verdict: report.CannotBeTold}
 	if c.y == nil {
@@ -210,11 +210,13 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide sets the verdict of a comparison. The comparison holds if the interval is within the
-// range. If 1 is not inside the range, the two sides must also differ significantly. It does not
-// hold if the interval is outside the range. If the bound on that side is 1, the two sides must
-// also differ significantly. It also does not hold if a bound is 1 and the two sides are [alike]
-// without a significant difference. In all other cases it is undecided.
+// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison of a
+// count (if count is true) holds if the count is within the range, and otherwise does not hold. Any
+// other comparison holds if its interval is within the range. If 1 is not inside the range, the two
+// sides must also differ significantly. The comparison does not hold if its interval is outside the
+// range. If the bound on that side is 1, the two sides must also differ significantly. It also does
+// not hold if a bound is 1 and the two sides are [alike] without a significant difference. In all
+// other cases it is undecided.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return

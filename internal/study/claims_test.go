@@ -17,7 +17,7 @@ import (
 type world func(c *result.Case, phase string) (ms float64, locked bool)
 
 // claimed has, for each study, a function that returns a world. If its argument is true, every
-// claim is true in that world. Otherwise, no claim is.
+// claim is true in that world. Otherwise, every claim is false in that world.
 var claimed = map[string]func(is bool) world{
 	"cgo-or-not": func(is bool) world {
 		return func(c *result.Case, phase string) (float64, bool) {
@@ -164,8 +164,8 @@ func TestEveryClaimBothWays(t *testing.T) {
 	}
 }
 
-// TestClaimsOfWhatFailed checks that a report says so if the compared cells differ in their
-// failures.
+// TestClaimsOfWhatFailed checks that a report says so if the compared cells differ in their shares
+// of failed operations.
 func TestClaimsOfWhatFailed(t *testing.T) {
 	of := made(t, "http-server", "quick", false, refs("crawshaw", "mattn", "modernc"), 8, func(c *result.Case, _ string, round int) int64 {
 		return int64(1e6 * (1 + float64(round)/10_000))

@@ -204,9 +204,11 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie finds which further rounds may decide a phase in which a set is tied with others. If the
-// likely verdict is Holds, the set will probably become the fastest. ok is false if the phase
-// has no winner, because the set and another one are [alike].
+// tie finds which further rounds may decide a phase in which a driver is tied with others. The
+// driver has the index first in sets, which has the samples of each driver, and in ids, which has
+// the cases. tied has the indexes of the other drivers. If the likely verdict is Holds, the first
+// driver will probably become the fastest. ok is false if the phase has no winner, because the
+// first driver and one of the others are [alike].
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -220,7 +222,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 		pair.cases = map[int]bool{ids[first]: true, ids[j]: true}
 		switch {
 		case pair.likely == report.DoesNotHold && (n.likely == report.Holds || pair.rounds < n.rounds):
-			n = pair // one set that is not slower is enough
+			n = pair // one driver that is not slower is enough
 		case pair.likely == report.Holds && n.likely == report.Holds:
 			n.rounds = max(n.rounds, pair.rounds)
 			n.cases[ids[j]] = true

@@ -97,7 +97,8 @@ var httpServer = &Study{
 	},
 }
 
-// httpQuick has every published size of the pool, but few requests.
+// httpQuick has every published size of the pool, but few requests and rows. If that takes too
+// long, drivers without published figures get only the sizes of httpFewer.
 var (
 	httpQuick = map[string][]int64{"pool": httpPools, "requests": {10_000}, "rows": {10_000}}
 	httpFewer = map[string][]int64{"pool": {4, 50}}
@@ -161,7 +162,8 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	return t
 }
 
-// Columns with the figures of a server: latencies first, then the rest.
+// httpLatencyColumns are the columns for the latencies of a server. httpServerColumns are the
+// columns for its errors, CPU time and memory.
 var (
 	httpLatencyColumns = []report.StudyColumn{
 		{Title: "p50", Unit: "ms", Statistic: "median alone"},

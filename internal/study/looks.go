@@ -15,10 +15,10 @@ import (
 
 // A run with a limited time spends it on the claims. First, each case is measured for
 // [lab.MinRounds] rounds. Then only cases on which claims depend are measured. After the first
-// look, only cases of claims that are still open and will probably be decided in the remaining
-// time are measured. The claims are evaluated at two looks and at the end. These three
-// evaluations share the level, so that the probability that a comparison errs is at most the
-// level (Bonferroni). A look gets only a fifth of the level, because most comparisons are far
+// look, only cases of claims that are still open and will probably be decided in the remaining time
+// are measured. The claims are evaluated at two looks and at the end. These three evaluations share
+// the significance level, so that the probability that a comparison is decided wrongly is at most
+// that level (Bonferroni). A look gets only a fifth of the level, because most comparisons are far
 // from their bounds.
 const (
 	// Look is the number of rounds before the first look. At its level, fewer than 8 rounds

@@ -91,7 +91,7 @@ func TestTimeGoesToClaims(t *testing.T) {
 		for _, c := range evaluate(t, run).Claims {
 			most, times := 0, false
 			for _, x := range c.Comparisons {
-				if x.Summary == nil || x.Unit != "" && x.Interval == nil { // a count
+				if x.Summary == nil || x.Unit != "" && x.Interval == nil { // the figure is a count
 					continue
 				}
 				if most, times = max(most, x.N), true; x.N < study.Look {
@@ -123,7 +123,8 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 }
 
 // TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and
-// figures, with an interval of 99%, and that the others have intervals of 97 %.
+// figures, with an interval of 99 %, and that the comparisons that were decided at the end have
+// intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {
@@ -185,7 +186,7 @@ func TestQuickLeavesOut(t *testing.T) {
 }
 
 // TestTimeGoesToWhatItDecides checks which of two open claims are measured after a look. With
-// little time, that is only the claim that needs few rounds. With more time, it is both.
+// little time, only the claim that needs few rounds is measured. With more time, both claims are.
 func TestTimeGoesToWhatItDecides(t *testing.T) {
 	near := func(c *result.Case, phase string, round int) int64 {
 		noise := math.Exp(0.1 * rand.New(rand.NewPCG(uint64(c.ID), uint64(round))).NormFloat64())
@@ -213,9 +214,9 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToTies checks which phases are measured further if a tied driver might still win
-// most phases. There must be as many as needed, and they must be those that can be decided
-// soonest.
+// TestTimeGoesToTies checks which phases are measured further if a tied driver might still win most
+// phases. As many phases as needed must be measured, and they must be the phases that can be
+// decided soonest.
 func TestTimeGoesToTies(t *testing.T) {
 	won := []string{"simple query", "many query 10", "many query 100", "many query 1000", "concurrent query 2", "concurrent query 4"}
 	tied := map[string]struct {

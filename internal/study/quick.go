@@ -17,8 +17,8 @@ const duration = "time"
 const Time = 285 * time.Second
 
 // budget is the planned time for the first rounds of the quick form, in which every case is
-// measured. They take longer if the machine is not idle. The rest of [Time] is spent on the
-// claims.
+// measured. These rounds take longer if the machine is not idle. The remaining part of [Time] is
+// spent on the claims.
 const budget = 100 * time.Second
 
 // The time that a trial takes in addition to its work, measured on two cores in 2026. trialTakes

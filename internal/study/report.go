@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// Evaluate describes a run of a study in the study's terms. It returns nil if the run is not
-// of a study, or if this version does not know the study. full is the command that measures
-// the published sizes.
+// Evaluate returns the tables, claims and notes of a study for a run of the study. It returns nil
+// if the run is not of a study, or if this version does not know the study. full is the command
+// that measures the published sizes.
 func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {
 		return nil
@@ -47,8 +47,8 @@ func median(m measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
 }
 
-// justMedian returns the median without its interval. It is used for a figure that only explains
-// another one.
+// justMedian returns the median without its interval. It is used for figures that only explain
+// other figures.
 func justMedian(m measure, p []stats.Point) report.StudyFigure {
 	f := median(m, p)
 	f.Interval = nil

@@ -165,7 +165,8 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// The published tables, as indexes of the ascending numbers of rows.
+// Each of these constants is the index of a published table's number of rows, among the ascending
+// numbers of rows of the workload sqlite3perf-generate.
 const (
 	insertBatchRows = iota
 	insertPreparedRows
@@ -211,7 +212,7 @@ func insertPaged(phase string) key {
 	return key{workload: "sqlite3perf-paginate", phase: phase, driver: "mattn"}
 }
 
-// The phases of the command bench. The last one includes the others.
+// The phases of the command `sqlite3perf bench`. The last phase includes the first two.
 var insertAfterQuery, insertFirstRow, insertWholeBench = lab.BenchPhases[0], lab.BenchPhases[1], lab.BenchPhases[2]
 
 func insertVerified(driver, phase string) key {

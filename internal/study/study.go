@@ -64,8 +64,8 @@ type leg struct {
 	settings   map[string]string
 
 	// fewer has values that replace those of quick if the quick form would take too long. They
-	// apply only to drivers for which the study has no figures. If a parameter has no values
-	// here, these drivers are not measured in the leg.
+	// apply only to drivers for which the study has no figures. If the list of a parameter is
+	// empty, these drivers are not measured in the leg.
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command bench does; "" for none

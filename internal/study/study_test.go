@@ -406,8 +406,9 @@ func groups2(c *result.Case, phase string, round int) int64 {
 	return groups(&d, phase, round)
 }
 
-// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are none,
-// that must prove nothing if the phase was shorter than the time that SQLite waits for a lock.
+// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are no lock
+// errors, the claims must stay undecided if the phase was shorter than the time that SQLite waits
+// for a lock.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]report.Verdict) {
@@ -445,7 +446,8 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the phases are counted that the most frequent winner wins.
+// TestNoClearWinner checks how the phases are counted in which the driver that wins most phases is
+// the fastest.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))
@@ -466,7 +468,7 @@ func TestNoClearWinner(t *testing.T) {
 	if x := c.Comparisons[0]; c.Verdict != fails || x.Median != 15 || *x.AtMost != 7 || !strings.Contains(x.What, "zombiezen") {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
-	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // certainly alike
+	c = claim(func(*result.Case, string, int) int64 { return 1e6 }) // all drivers are equally fast
 	if x := c.Comparisons[0]; c.Verdict != holds || x.Median != 0 {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
@@ -475,7 +477,7 @@ func TestNoClearWinner(t *testing.T) {
 		t.Errorf("%s: %+v", c.Verdict, x)
 	}
 	drivers := []string{"mattn", "modernc", "zombiezen"}
-	phases := map[string]int{} // numbers in order of appearance; each driver is first in every third phase
+	phases := map[string]int{} // the number of each phase, in order of appearance; each driver is the fastest in every third phase
 	c = claim(func(c *result.Case, phase string, round int) int64 {
 		id := fmt.Sprint(c.Workload, phase, c.Parameters)
 		if _, ok := phases[id]; !ok {

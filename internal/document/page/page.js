@@ -149,7 +149,7 @@
 	});
 	open();
 
-	// Paper shows the content of details. Style does that too, but not in every browser.
+	// Paper shows the content of details. The style sheet does that too, but not in every browser.
 	const opened = [];
 	addEventListener("beforeprint", () => {
 		for (const d of document.querySelectorAll("main details:not([open], .nest)")) {

@@ -1,5 +1,5 @@
 // The explorer. Each page has a view, which fills the page from the JSON API. The address has all
-// parameters of a view, so that a link shows the same again.
+// parameters of a view, so that a link shows the same view again.
 
 import { h } from "./dom.js";
 import { runs } from "./runs.js";

@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { h, table } from "./dom.js";
 import { count } from "./format.js";
 
-const none = "none"; // value of the parameter picture for: no pictures
+const none = "none"; // value of the parameter "picture" that means no pictures
 
 // usual reports whether a kind of pictures is shown unless the reader chooses others.
 const usual = (kind, metric) => Boolean(kind.usual) || kind.name === "tradeoff" && metric === "memory";
@@ -22,7 +22,7 @@ export function kinds(list, chosen) {
 }
 
 // picturesOf returns the parameters of an address for the kinds of pictures chosen in a form. It
-// returns none if the usual kinds of the metric are chosen.
+// returns an empty list if the usual kinds of the metric are chosen.
 export function picturesOf(list, form, metric) {
   const chosen = form.getAll("picture");
   if (list.kinds.every((k) => chosen.includes(k.name) === usual(k, metric))) return [];
@@ -43,7 +43,8 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   const place = h("div", { class: "drawn" });
   const behind = h("details", {}, h("summary", {}, "Figures"));
   const save = (kind) => h("a", { href: `/api/v1/${address}.${kind}?${filters}`, download: `${c.name}.${kind}`, "aria-label": `Save as ${kind.toUpperCase()}: ${c.title}` }, kind.toUpperCase());
-  // The picture with its links is one stop of the Tab key; the arrow keys move within it: marks.js.
+  // The picture with its links is one stop of the Tab key. The arrow keys move within it: see
+  // marks.js.
   const saves = [save("svg"), save("png")];
   const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) },
     h("div", { "data-keys": "" }, place, h("p", { class: "tools" }, "Save as", saves)),

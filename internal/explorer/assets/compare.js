@@ -9,7 +9,8 @@ import { some } from "./runs.js";
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
 const words = { unclear: "not known yet", same: "no difference", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
-// said is the verdict on a cell in words. An interval without 1 makes an unclear one probable.
+// said returns the verdict on a cell in words. It says "probably" if the verdict is unclear but the
+// interval of the ratio does not contain 1.
 function said(x) {
   const i = x.verdict === "unclear" && x.ratio && x.ratio.interval;
   if (i && i.low > 1) return "probably slower";

@@ -30,7 +30,8 @@ export function folded(title, make) {
   return fold;
 }
 
-// set sets custom CSS properties of an element. The page's policy allows that, but no inline style.
+// set sets custom CSS properties of an element. The page's policy allows this, but no style
+// attributes.
 export function set(e, properties) {
   for (const [name, value] of Object.entries(properties)) e.style.setProperty(name, value);
   return e;
@@ -42,7 +43,8 @@ export function facts(list) {
     .map(([k, v]) => [h("dt", {}, k), h("dd", {}, v)]));
 }
 
-// caveats makes a list of warnings. It shows the first few, and the rest in closed details.
+// caveats makes a list of warnings. It shows the first few warnings, and the others in closed
+// details.
 export function caveats(list, most = 4) {
   const items = (l) => h("ul", { class: "caveats" }, l.map((c) => h("li", { class: c.mild ? "quiet" : "warn" }, h("b", {}, c.name), ": ", c.text)));
   if (list.length <= most + 1) return list.length ? items(list) : null;

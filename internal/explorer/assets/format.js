@@ -31,7 +31,7 @@ export function figure(v, unit) {
   return scaled(v, 1, si, unit || "");
 }
 
-// percent formats a share.
+// percent formats a fraction as a percentage.
 export function percent(v) {
   const p = 100 * v;
   if (p === 0) return "0%";
@@ -50,7 +50,8 @@ export function spread(median, low, high) {
 
 export const times = (v) => (v < 0.0995 ? String(Number(v.toPrecision(2))) : v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)) + "x";
 
-// probability formats a p-value. A p-value below a level of a verdict is never rounded up to it.
+// probability formats a p-value. A value below a level of significance is never rounded up to that
+// level.
 export function probability(p) {
   const rounded = p.toFixed(3);
   for (const level of [0.001, 0.01, 0.05]) if (p < level && (level === 0.001 || rounded === level.toFixed(3))) return "<" + level.toFixed(3);

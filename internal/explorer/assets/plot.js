@@ -1,18 +1,18 @@
-// Interactive pictures, drawn by uPlot. Each has a table beside it with its figures.
+// Interactive pictures, drawn by uPlot. Each picture is shown with a table of its figures.
 
 import { h } from "./dom.js";
 import { figure } from "./format.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-// The colors of Okabe and Ito for light pages, and lighter ones for dark pages.
+// The colors of Okabe and Ito for light pages, and lighter colors for dark pages.
 const light = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#9a7d0a", "#56b4e9", "#555555"];
 const night = ["#56b4e9", "#ff9d66", "#4cc9a4", "#e6a3c8", "#e8bd5a", "#9ecbf0", "#bbbbbb"];
 export const color = (i) => (dark.matches ? night : light)[i % light.length];
 
 const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
-// joined returns the options of a series with n points. Fewer than three are not joined by a line,
-// because a line would look like a curve.
+// joined returns the options of a series with n points. Fewer than three points are not joined by a
+// line, because the line would look like a curve.
 export const joined = (n) => n < 3 ? { paths: () => null } : {};
 
 // picture makes a picture as wide as the element around it. It is drawn when it becomes visible.

@@ -53,7 +53,7 @@ export async function run({ query, path, signal, go }) {
     (cases) => go([...keep(cases.length ? ["case"] : ["case", "of"]), ...cases.map((c) => ["case", c])]));
   const cases = new Map(r.cases.map((c) => [c.id, c]));
   const shown = chosenKinds(list, query, metric);
-  if (metric === "memory") list.charts.sort((a, b) => (b.kind === "tradeoff") - (a.kind === "tradeoff")); // first what was asked for
+  if (metric === "memory") list.charts.sort((a, b) => (b.kind === "tradeoff") - (a.kind === "tradeoff")); // the picture of this metric comes first
   const pictures = placed(list, shown, cells.tables, (c, n) => chart(c, {
     address: `runs/${r.id}/charts/${encodeURIComponent(c.name)}`, filters: only, fresh: r.trials, n, signal,
     follow: open,
@@ -160,7 +160,8 @@ const library = (c) => [
   [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
 ].filter(Boolean);
 
-// beside makes the note about known defects of a case's versions that stands next to its driver.
+// beside makes the note about known defects of a case's versions, which is shown next to the
+// driver's name.
 function beside(c, defects) {
   const known = (c.defects || []).map((id) => defects.find((d) => d.id === id));
   if (known.length === 0) return null;

@@ -38,7 +38,7 @@ export async function trends({ query, signal, go }) {
   ];
 }
 
-// ends formats the ends of an interval, after its figure.
+// ends formats the ends of an interval, to be written after the figure.
 const ends = (low, high, unit) => low === null || high === null ? ", too few samples for an interval" : ` (${figure(low, unit)} to ${figure(high, unit)})`;
 
 // group draws the series of several drivers in one picture.

@@ -8,10 +8,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Cluster writes rows to a new database. It measures the time until a write is acknowledged,
-// and until every member of the cluster has its rows. A database that is not a cluster counts
-// as one member. If Harm is set, the job then harms the cluster under load and counts the lost
-// rows.
+// Cluster is a job that writes rows to a new database. It measures the time until a write is
+// acknowledged, and the time until every member of the cluster has the rows of that write. A
+// database that is not a cluster counts as one member. If Harm is set, the job then kills members
+// of the cluster or cuts their connections under load, and counts the lost rows.
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
@@ -94,11 +94,11 @@ const (
 	HarmCut  = "cut"
 )
 
-// Missing counts the rows that a member's own copy lacks at the end.
+// Missing counts the rows that one member's own copy of the database lacks at the end.
 type Missing struct {
 	Member string `json:"member"`
-	Rows   int64  `json:"rows"` // rows that were found but are not in its copy
-	Lost   int64  `json:"lost"` // acknowledged rows that are not in its copy
+	Rows   int64  `json:"rows"` // rows that were read at the end with the strongest level, but are not in the member's copy
+	Lost   int64  `json:"lost"` // acknowledged rows that are not in the member's copy
 }
 
 // LevelReads counts reads with a level of consistency. A read is stale if it does not return a

@@ -1,5 +1,5 @@
-// Package protocol defines the messages between lab and worker. Each is a JSON object
-// on one line, described in docs/worker-protocol.md and, for each field, in [Schema].
+// Package protocol defines the messages between lab and worker. Each message is a JSON object on
+// one line. Messages are described in docs/worker-protocol.md, and their fields in [Schema].
 package protocol
 
 import (
@@ -222,7 +222,8 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Wait is how often and how long the clients of a mix or a replay waited for one thing.
+// Wait says how often, and how long in total, the clients of a mix or a replay waited for a
+// connection, for a mutex, or before a retry.
 type Wait struct {
 	For    string `json:"for" jsonschema:"constants=Wait"`
 	Count  int64  `json:"count"`   // number of waits
@@ -240,8 +241,8 @@ const (
 // WaitsFor lists the things that clients wait for.
 func WaitsFor() []string { return []string{WaitConnection, WaitMutex, WaitRetry} }
 
-// Inserted describes the rows that a phase has added to a table. In the response loaded it has
-// the number of all rows of the table.
+// Inserted describes the rows that a phase has added to a table. In a response of type loaded, Rows
+// is the number of all rows of the table.
 type Inserted struct {
 	Table    string `json:"table"`
 	Rows     int64  `json:"rows" jsonschema:"signed"`

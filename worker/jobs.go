@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// serveJob runs a job and sends its answers. It returns an error only if an answer cannot be
+// serveJob runs a job and sends the responses. It returns an error only if a response cannot be
 // written.
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
@@ -242,8 +242,8 @@ func header(path string) ([]byte, error) {
 }
 
 // withinLimits returns an error if the driver declares that it cannot apply a setting that no
-// PRAGMA reports. A job cannot observe such settings like a trial, because others may be using
-// the database.
+// PRAGMA reports. Unlike a trial, a job cannot observe such settings, because other processes may
+// be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]
@@ -257,9 +257,9 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles returns an error if SQL may reach other files and the library cannot make SQLite
-// refuse that. It looks only for words such as ATTACH, so it also returns an error if a string
-// literal contains such a word.
+// withinFiles returns an error if SQL may reach other files, unless that is allowed or the library
+// can make SQLite refuse it. It looks only for words such as ATTACH, so it also returns an error if
+// a string literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

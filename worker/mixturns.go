@@ -20,8 +20,8 @@ type mixTurns struct {
 	err     error
 }
 
-// newMixTurns returns the division of a mix among the given number of clients, or nil if the mix is
-// measured in one piece.
+// newMixTurns returns the mixTurns for the given number of clients, or nil if the mix is measured
+// in one piece.
 func newMixTurns(s slicing, clients int) *mixTurns {
 	if s.size == 0 {
 		return nil
@@ -41,7 +41,8 @@ func (t *mixTurns) count() {
 	}
 }
 
-// park makes a client wait for the next turn. It returns how long that took, in nanoseconds.
+// park makes a client wait for the next turn of this process. It returns how long that took, in
+// nanoseconds.
 func (t *mixTurns) park(ctx context.Context) (int64, error) {
 	began := now()
 	t.mu.Lock()
@@ -57,7 +58,7 @@ func (t *mixTurns) park(ctx context.Context) (int64, error) {
 	return now() - began, t.err
 }
 
-// leave records that a client has ended.
+// leave records that a client has ended. If all remaining clients have parked, it calls turn.
 func (t *mixTurns) leave(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +68,8 @@ func (t *mixTurns) leave(ctx context.Context) {
 	}
 }
 
-// turn waits for the next turn when all clients have parked, and resumes them. The caller holds
-// t.mu.
+// turn waits for the next turn of this process, and then resumes all clients. All running clients
+// must have parked. The caller holds t.mu.
 func (t *mixTurns) turn(ctx context.Context) {
 	t.asked.Store(false)
 	if err := t.pause(ctx); t.err == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oursLimit is how long one of the worker's own checks may take. For each MiB of the database,
-// ours adds a second.
+// oursLimit is how long one of the worker's own checks may take, without the second that the method
+// ours adds for each MiB of the database.
 var oursLimit = 30 * time.Second
 
-// ours runs one of the worker's own checks, while no statement of the workload runs. If the
-// check exceeds its time limit, the error says so, because it must not look like a waiting
-// statement.
+// ours runs one of the worker's own checks, while no statement of the workload runs. If the check
+// exceeds its time limit, the error says that sqlite3perf's own check hung, and not a statement of
+// the workload.
 func (t *trial) ours(ctx context.Context, what string, check func(context.Context) error) error {
 	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
 	done := make(chan error, 1)

@@ -81,7 +81,7 @@ func knows(p *plan.Phase, users int64) bool {
 
 func sameSQL(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
 
-// Perform does a phase with the program's own loops.
+// Perform runs a phase with the program's own loops.
 func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *worker.Stopwatch) error {
 	d, brief := db.(*database).Database, slices.Contains(req.Brief, p.Name)
 	switch {
@@ -103,7 +103,7 @@ func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *pla
 	return mix(k, gen, p, brief, s, w)
 }
 
-// query runs the query with the clock. Unless brief is set, it runs the query once more for the
+// query runs the query and times it. Unless brief is set, it runs the query once more for the
 // checksum.
 func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.Stopwatch) (err error) {
 	run := func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return d.Users(w, hashUsers(h)) }
@@ -188,8 +188,8 @@ func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sa
 	return nil
 }
 
-// rows makes the rows of data sets. The texts of a column share memory, as in the engine, so
-// that the garbage collector does the same work for both.
+// rows generates the rows of data sets. The texts of a column share memory, as in the engine, so
+// that the garbage collector does the same work for the program as for the engine.
 func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	blog := &Blog{}
 	for _, set := range sets {
@@ -237,7 +237,8 @@ func (d *database) Begin(context.Context) (driver.Tx, error) { return nil, error
 
 func (d *database) Conn(context.Context) (driver.Conn, error) { return taken{d}, nil }
 
-// taken is the program's only connection while the engine uses it.
+// taken is the program's only connection while the engine uses it. Its method Close leaves the
+// connection open.
 type taken struct{ *database }
 
 func (taken) Close() error { return nil }

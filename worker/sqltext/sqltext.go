@@ -1,6 +1,6 @@
 // Package sqltext splits SQL into tokens like SQLite's own tokenizer. Only tokens distinguish a
-// statement from a string literal that contains its words. Package record has a smaller
-// tokenizer, because it requires no other module. testdata/tokens.json tests both.
+// statement from a string literal that contains its words. Package record has a smaller tokenizer,
+// because it must not require another module. Both tokenizers are tested with testdata/tokens.json.
 package sqltext
 
 import (

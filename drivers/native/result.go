@@ -23,8 +23,9 @@ import (
 
 const orNull = connpool.OrNull
 
-// A page begins small, so that the first row comes soon and a query of few rows is
-// cheap. It grows to a size that fits a processor's cache well.
+// The sizes of a page, which is the buffer into which C packs rows of a result. A page begins
+// small, so that the first row comes soon and a query of few rows is cheap. It grows to a size that
+// fits a processor's cache well.
 const (
 	firstRows, mostRows   = 16, 1024
 	firstBytes, mostBytes = 1 << 10, 64 << 10

@@ -14,7 +14,8 @@ type request struct {
 	statements int
 }
 
-// watched sends requests. While watching is set, it records them.
+// watched sends requests. While the field watching is set, it also records in seen the settings of
+// requests with statements.
 type watched struct {
 	next     http.RoundTripper
 	watching atomic.Bool

@@ -21,7 +21,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Functions, by the first byte of a request.
+// The functions of the protocol. The first byte of a request is one of them.
 const (
 	sqinnVersion  = 1
 	ioVersion     = 2
@@ -32,7 +32,7 @@ const (
 	query         = 52
 )
 
-// Types of values.
+// The types of values in requests and responses.
 const (
 	null    = 0
 	int32s  = 1
@@ -86,7 +86,7 @@ func (r *request) int() int     { return int(int32(binary.BigEndian.Uint32(r.tak
 func (r *request) long() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 func (r *request) blob() []byte { return r.take(r.int()) }
 
-// text reads a string up to its first NUL, which at the latest is its last byte.
+// text reads a string up to its first NUL. The last byte of a string is always NUL.
 func (r *request) text() string {
 	s, _, _ := strings.Cut(string(r.blob()), "\x00")
 	return s
@@ -99,7 +99,7 @@ func appendText(b []byte, s string) []byte {
 
 type database struct{ conn *sqlite.Conn }
 
-// failed returns the message for an error of SQLite in a C function.
+// failed returns the error with which sqinn reports an error of a C function of SQLite.
 func failed(function string, err error) error {
 	if err == nil {
 		return nil

@@ -41,8 +41,8 @@ func (h *hand) on(f func(*sqlite.Conn) error) error {
 	return f(c)
 }
 
-// transaction runs f in a transaction. The library's own Save asks the runtime
-// for its caller's name each time.
+// transaction runs f in a transaction. It does not use the library's Save, which asks Go's runtime
+// for the name of its caller each time.
 func transaction(c *sqlite.Conn, f func() error) error {
 	if err := sqlitex.Exec(c, "BEGIN", nil); err != nil {
 		return err

@@ -23,7 +23,7 @@ func TestSettingsThatNobodyAskedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := `{"type":"trial","protocol":2,"seed":1,"path":` + string(path) + `,"settings":{"pool_size":"2"},"plan":{"schema":"CREATE TABLE t (id INTEGER)","phases":[{"name":"write","script":"INSERT INTO t VALUES (1)"}]}}` + "\n"
-	lab, _ := io.Pipe() // stays open to the end
+	lab, _ := io.Pipe() // stays open, because a worker gives up when its input ends
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), crawshaw.New(), io.MultiReader(strings.NewReader(request), lab), &out); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 // it pins the batch's own memory.
 type parameters struct {
 	count  int               // number of the statement's parameters
-	pinned []C.native_column // columns in C's memory that point to Go's
+	pinned []C.native_column // columns in C's memory that point to Go's memory
 	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
 	pins   int       // columns that hold pinned pointers

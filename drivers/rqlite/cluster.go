@@ -28,10 +28,10 @@ import (
 type cluster struct {
 	path  string // path of the database, as the engine names it
 	urls  []string
-	nodes *nodes.Cluster // nil unless this process has started the cluster
+	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none
 	users int            // number of open databases
-	given *given         // nil unless the cluster was already running and the user named its addresses
+	given *given         // set if the cluster was already running and the user named its addresses, otherwise nil
 }
 
 var (
@@ -240,7 +240,8 @@ const writeVersion, readVersion = 18, 19
 func (c *cluster) save(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err == nil && len(data) > readVersion {
-		// The nodes' databases have a write-ahead log, but rqlite marks the backup as without.
+		// The nodes' databases have a write-ahead log, but rqlite marks the backup as a database
+		// without a log.
 		data[writeVersion], data[readVersion] = 2, 2
 	}
 	if err == nil {

@@ -247,7 +247,7 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns the error of a request. That is the error of the context if it has ended,
+// failed returns the error of a request. If the context has ended, that is the context's error,
 // otherwise the error of the statement.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {

@@ -71,7 +71,8 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// Without its colon, the address http//user@host would mean a page of a host named http.
+		// An address that lacks its colon, such as http//user@host, would mean a page of a host
+		// named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -235,7 +236,7 @@ func createdBy(sql string) string {
 	return strings.ToUpper(m[1]) + " IF EXISTS " + m[2]
 }
 
-// note adds a table or view to g.created, whose elements leave drops. The caller holds g.mu.
+// note adds a table or view to g.created, which lists what must be dropped. The caller holds g.mu.
 func (g *given) note(what string) {
 	if !slices.Contains(g.created, what) {
 		g.created = append(g.created, what)

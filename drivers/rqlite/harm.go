@@ -131,7 +131,7 @@ const askAgain = 10 * time.Millisecond
 func (d *database) Leader(ctx context.Context) (int, error) {
 	for {
 		votes := map[string]int{}
-		leads := map[string]int{} // nodes, by ID, that report to be the leader
+		leads := map[string]int{} // indexes of the nodes that report to be the leader, by ID
 		for i, u := range d.cluster.urls {
 			if s, err := nodes.StatusOf(ctx, u); err == nil {
 				votes[s.Leader]++

@@ -63,7 +63,7 @@ type database struct {
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
-	plain    *http.Client // sends requests to one node that the library cannot send
+	plain    *http.Client // sends requests that the library cannot send: requests to one certain node
 	idle     []*http.Transport
 	queued   atomic.Bool // true if a write was queued after the queue was last known to be empty
 

@@ -78,7 +78,7 @@ func pairs(n, perExec int) *driver.Batch {
 }
 
 // TestSettings checks that Shown returns the settings with which the database was opened, and the
-// defaults of the others.
+// defaults of all other settings.
 func TestSettings(t *testing.T) {
 	for _, s := range []driver.Settings{
 		{"nodes": "1", "read_consistency": "none", "queued_writes": "on", "request_rows": "2"},

@@ -50,7 +50,8 @@ func (w *watched) remember(r *http.Request) error {
 	return nil
 }
 
-// watch returns the requests with statements that are sent while f runs.
+// watch calls f, and returns the settings of all requests with statements that are sent while f
+// runs.
 func (w *watched) watch(f func()) []request {
 	w.watching.Store(true)
 	f()

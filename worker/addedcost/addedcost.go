@@ -107,7 +107,7 @@ func work(n size) *plan.Plan {
 	}
 }
 
-// side has the samples of one of the two sides, by phase.
+// side has the samples of the driver, or of the hand-written loops, by name of the phase.
 type side map[string]*protocol.Sample
 
 // pair does the work with the engine and with the hand-written loops, on new databases in dir.

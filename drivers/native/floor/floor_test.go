@@ -236,7 +236,8 @@ func build(tb testing.TB, source string, extra ...string) string {
 	return out
 }
 
-// run starts one of the programs on a fresh database and then removes the database.
+// run runs the C program or the native side on a fresh database, and then removes the database. It
+// returns the program's report.
 func run(tb testing.TB, program string, env []string, args ...string) report {
 	tb.Helper()
 	dir, err := os.MkdirTemp(tb.TempDir(), "")

@@ -24,7 +24,7 @@ type Status struct {
 // Status asks the node for its state.
 func (n *Node) Status(ctx context.Context) (*Status, error) { return StatusOf(ctx, n.HTTP) }
 
-// StatusOf asks the node with an API at address for its state. Address has the form that [Call]
+// StatusOf asks a node for its state. The address of the node's API has the form that [Call]
 // expects.
 func StatusOf(ctx context.Context, address string) (*Status, error) {
 	data, err := Call(ctx, Client, http.MethodGet, address, "/status", nil)

@@ -32,7 +32,7 @@ import (
 
 const (
 	pageRows   = 1024
-	emailBytes = 64 // maximum for one email
+	emailBytes = 64 // maximum number of bytes of one email
 )
 
 // hand keeps a connection with its statements in a channel, which serves as the pool.

@@ -21,7 +21,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// The functions of the protocol. The first byte of a request is one of them.
+// The codes of the protocol's functions. The first byte of a request is such a code.
 const (
 	sqinnVersion  = 1
 	ioVersion     = 2
@@ -32,7 +32,7 @@ const (
 	query         = 52
 )
 
-// The types of values in requests and responses.
+// The codes of types of values in requests and responses.
 const (
 	null    = 0
 	int32s  = 1
@@ -247,7 +247,8 @@ func bind(stmt *sqlite.Stmt, req *request, params int) error {
 	return nil
 }
 
-// appendColumn appends whether column i is set, and its value if it is.
+// appendColumn appends 0 if column i is NULL or a BLOB without bytes. Otherwise it appends 1 and
+// the value as type t.
 func appendColumn(b []byte, stmt *sqlite.Stmt, i int, t byte) []byte {
 	if stmt.ColumnIsNull(i) || t == blob && stmt.ColumnLen(i) == 0 {
 		return append(b, 0)

@@ -41,8 +41,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that the worker creates no table if the driver is a leaver and
-// its settings differ from the requested ones.
+// TestRefusedMakesNothing checks that the worker creates no table if the driver is a
+// [driver.Leaver] and its settings differ from the requested settings.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)

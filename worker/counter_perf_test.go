@@ -52,7 +52,7 @@ func touch(t testing.TB, n int) {
 }
 
 // TestCounter checks that a counter counts each event once: in existing threads, in threads that
-// they start later and in child processes.
+// are started later, and in child processes.
 func TestCounter(t *testing.T) {
 	mayCount(t)
 	c := worker.NewCounter(worker.PageFaults)

@@ -245,7 +245,7 @@ func TestMixIfEmpty(t *testing.T) {
 		if d := cmp.Diff(c.log, measured(f)[:len(c.log)]); d != "" {
 			t.Errorf("%s: %s", c.how, d)
 		}
-		// The checksum includes which executions ended early.
+		// The checksum also depends on which executions ended early.
 		var h plan.Hash
 		for n := range int64(100) {
 			if n%2 == 0 {

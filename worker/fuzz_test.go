@@ -72,8 +72,8 @@ func read(b *driver.Batch, r int) {
 }
 
 // change replaces one value of a decoded JSON document. The parameter at is the number of the
-// value, counted from 1 in the order of the document. A number is replaced by the parameter number,
-// a string by another string of the document, and any other value by null.
+// value, counted from 1 with the keys of each object in sorted order. A number is replaced by the
+// parameter number, a string by another string of the document, and any other value by null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0

@@ -27,7 +27,7 @@ type inserter struct {
 // insertSet has the statements of one data set, and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // sets of the phase whose parent is this one
+	children []*insertSet // the phase's data sets that are nested in this one
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
@@ -104,8 +104,8 @@ func (i *inserter) bySet(ctx context.Context) error {
 }
 
 // chunkRows returns how many rows of the set are generated at a time. The number is a multiple of
-// the rows per statement or, if every N rows have a transaction, of N. So only the last statement
-// or transaction has fewer rows.
+// the field RowsPerStatement or, if the field Transaction is "every", of the field Every. So only
+// the last statement or transaction has fewer rows.
 func (i *inserter) chunkRows(set *insertSet) int64 {
 	n := i.t.gen.RowsFitting(set.Name)
 	per := i.in.RowsPerStatement

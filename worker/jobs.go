@@ -125,9 +125,9 @@ func peakOf(children bool) int64 {
 	return sum
 }
 
-// closePatiently closes a database. After the end of ctx it waits for at most closeGrace,
-// because SQLite takes half a minute to close 20,000 connections. The end of the process closes
-// the rest, and the WAL keeps the data safe.
+// closePatiently closes a database. After the end of ctx it waits for at most closeGrace, because
+// SQLite takes half a minute to close 20,000 connections. The end of the process closes the
+// remaining connections, and the WAL keeps the data safe.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()

@@ -123,7 +123,7 @@ func (a *answers) send(r protocol.Response) error {
 	return nil
 }
 
-// refuse sends the answer that a request breaks the protocol.
+// refuse sends a response which says that the request breaks the protocol.
 func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }

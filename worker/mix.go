@@ -46,7 +46,7 @@ type mixClient struct {
 
 	state *clientState // nil if the mix's PatienceMS is 0
 	turns *mixTurns    // nil if the mix is measured in one piece
-	leads bool         // the client's operations are counted to end slices
+	leads bool         // the turns count this client's operations to know when a slice ends
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
 	user    int64 // CPU time in ns for generating parameters, outside the kernel
@@ -353,7 +353,7 @@ func (c *mixClient) close() error {
 	return err
 }
 
-// number returns the number, within the phase, of the client's operation j.
+// number returns the number, within the phase, of the client's j-th operation, counted from 0.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
 // fill chooses the operations of the next chunk and generates their parameters.

@@ -35,9 +35,9 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	db := t.db
 	if t.apart {
-		// If a connection has searched an FTS5 index, and then another one has written to it,
-		// quick_check on the first connection finds the index corrupt. So the check opens its
-		// own connection.
+		// If a connection has searched an FTS5 index, and then another connection has written to
+		// the index, quick_check on the first connection finds the index corrupt. So the check
+		// opens its own connection.
 		own := pooled(t.req.Settings, 1)
 		if own["cache"] == "shared" {
 			own["cache"] = "private"

@@ -64,7 +64,7 @@ type Comment struct {
 	Text      string
 }
 
-// Blog has the rows that a program inserts. Only the workload complex has articles and
+// Blog has the rows that a program inserts. Only the workload complex.yaml has articles and
 // comments.
 type Blog struct {
 	Users    []User
@@ -127,12 +127,13 @@ func userID(users int64) []plan.Parameter {
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers].
+// Query returns the phase that runs [SelectUsers] on a table of the given number of users.
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
-// Mix returns the phase for which the program calls [KeyDatabase].Mix.
+// Mix returns the phase for which the program calls [KeyDatabase].Mix. It has count reads on a
+// table of the given number of users.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
 	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
@@ -140,7 +141,8 @@ func Mix(count, users int64) *plan.Mix {
 	}}
 }
 
-// Transactions returns the phase for which the program calls [KeyDatabase].Transactions.
+// Transactions returns the phase for which the program calls [KeyDatabase].Transactions. It has
+// count transactions on a table of the given number of users.
 func Transactions(count, users int64) *plan.Mix {
 	m := Mix(count, users)
 	update := plan.Call{SQL: UpdateUser, Parameters: userID(users), Rows: -1}

@@ -43,11 +43,12 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 	return db, nil
 }
 
-// tables are the tables of the workloads, in the order in which a program fills them.
+// tables are the tables of the workload complex.yaml, in the order in which a program fills them.
+// The workload simple.yaml has only the first.
 var tables = []string{"users", "articles", "comments"}
 
-// Check returns an error for every plan other than those of the workloads simple and complex
-// and of package addedcost.
+// Check returns an error for every plan other than the plans of the workloads simple.yaml and
+// complex.yaml and of package addedcost.
 func (h hand) Check(req *protocol.Request) error {
 	if n := req.Settings.Connections(); n != 1 {
 		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)

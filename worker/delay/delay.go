@@ -193,7 +193,7 @@ func (p *Proxy) accept() {
 			select {
 			case <-p.closed:
 				return
-			default: // such as too many open files
+			default: // an error such as too many open files
 			}
 			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
 			select {
@@ -251,8 +251,8 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies bytes from the connection from to the connection to, until from ends. Then it closes
-// the connection to for writing.
+// pump copies bytes from one connection, its parameter from, to the other connection, its parameter
+// to. When the first connection ends, pump closes the other for writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue(gone)
 	var readErr error
@@ -270,7 +270,7 @@ func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error
 	return errors.Join(err, readErr)
 }
 
-// fill puts the bytes that it reads into the queue. It stops when the connection from ends or the
+// fill reads bytes and puts them into the queue. It stops when there are no more bytes, or when the
 // queue is closed.
 func (p *Proxy) fill(q *queue, from io.Reader) error {
 	buf := make([]byte, chunkSize)
@@ -295,7 +295,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 }
 
 // deliver writes each chunk of the queue when it is due and the connection is not cut. After the
-// last chunk it closes the connection to for writing.
+// last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
 		c, ok := q.take()

@@ -42,7 +42,7 @@ func Listen(address string) (net.Listener, error) {
 //	503  the statement failed because of a lock; Counts includes it
 type Handler struct {
 	def     *plan.HTTP
-	stmt    driver.Stmt // nil: every answer is {}
+	stmt    driver.Stmt // nil if every answer is {}
 	ctx     context.Context
 	scratch sync.Pool
 

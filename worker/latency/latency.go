@@ -50,7 +50,7 @@ func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 // Reset removes all latencies.
 func (l *Histogram) Reset() { l.h.Reset() }
 
-// Summary returns the distribution under the operation's name.
+// Summary returns the summary of the histogram, with the given name of the operation.
 func (l *Histogram) Summary(operation string) Summary {
 	return Summary{
 		Operation: operation,

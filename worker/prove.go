@@ -272,7 +272,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
 	// during begins a transaction, which runs no statement, and meanwhile runs a statement on the
-	// handle other.
+	// connection other.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {

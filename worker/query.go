@@ -32,9 +32,8 @@ func statement(c *plan.Call) driver.Statement {
 	return st
 }
 
-// verified returns the statement that is prepared to verify a call. All its columns may be
-// NULL. Otherwise only some drivers would detect a NULL in a column that is declared without
-// NULL.
+// verified returns the statement that is prepared to verify a call. All its columns may be NULL.
+// Otherwise only some drivers would detect a NULL in a column that is declared as not nullable.
 func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)

@@ -298,8 +298,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end commits or rolls back c.tx, as the parameter do says. It does nothing if there is no
-// transaction. The transaction may have ended earlier.
+// end rolls back c.tx if do is [plan.ReplayRollback], and commits it otherwise. It does nothing if
+// there is no transaction, because the transaction may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {

@@ -289,8 +289,8 @@ func (c *checker) clients(at string, n int) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
 }
 
-// held checks that the pool has enough connections for n clients, each of which keeps one. With
-// too few, the phase would wait forever.
+// held checks that the pool has enough connections for n clients, each of which keeps a connection.
+// With too few connections, the phase would wait forever.
 func (c *checker) held(at string, n int) {
 	if int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)

@@ -15,7 +15,7 @@ import (
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
-	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and again for the wait until every member has its rows; 0: a minute
+	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and for the wait until every member has the rows; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }
 
@@ -25,8 +25,8 @@ type ClusterLoad struct {
 	Batch   int `json:"batch" jsonschema:"minimum=1"` // rows per INSERT; each INSERT is its own transaction
 }
 
-// ClusterHarm says how a cluster is harmed while clients write single rows, and other clients
-// read with each of Levels.
+// ClusterHarm says how a cluster is harmed while clients write single rows, and other clients read
+// with each level in Levels.
 type ClusterHarm struct {
 	Clients  int      `json:"clients" jsonschema:"minimum=1"`
 	Kills    int      `json:"kills,omitempty"`                                                                         // how often the leader is killed; it is restarted with its data
@@ -50,7 +50,7 @@ type Clustered struct {
 // ClusterMember is a member of the cluster and its configuration.
 type ClusterMember struct {
 	ID        string `json:"id"`
-	Address   string `json:"address,omitempty"` // where the other members reach this one
+	Address   string `json:"address,omitempty"` // address at which the other members reach this member
 	DelayNS   int64  `json:"delay_ns,omitempty"`
 	Version   string `json:"version,omitempty"`
 	DiskBytes int64  `json:"disk_bytes"`
@@ -85,7 +85,7 @@ type Harm struct {
 	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
-	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until a write that began after it was acknowledged
+	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until the acknowledgment of a write that began after the kill or cut
 }
 
 // The kinds of harm.

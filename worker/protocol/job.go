@@ -45,12 +45,12 @@ type JobResult struct {
 // Progress reports the progress of a job.
 type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; first-row: time since the query began
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; in the stage first-row, time since the query began
 	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // rows done so far
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                // concurrent: the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // bench: ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // answers: one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // cluster: the latest kill or cut
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                // of a job concurrent: the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // of a job bench: ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // of a job answers: one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // of a job cluster: the latest kill or cut
 }
 
 // Field names a field of a job, as in JSON.
@@ -296,7 +296,7 @@ type PragmaArgument struct {
 type PragmaRead struct {
 	Name   string   `json:"name"`
 	Set    *string  `json:"set,omitempty"`                       // the requested value; nil if the pragma was only read
-	Before []string `json:"before" jsonschema:"nullable"`        // value before the pragma was set
+	Before []string `json:"before" jsonschema:"nullable"`        // value that the pragma had before it was set
 	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // value read back on the connection that set it
 	Later  []string `json:"later,omitempty" jsonschema:"nullable"`
 

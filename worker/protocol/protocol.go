@@ -80,23 +80,23 @@ type Request struct {
 	// ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
-	// Alternate asks the worker to wait for the order to proceed before each phase, and before
+	// Alternate asks the worker to wait for a request of type proceed before each phase, and before
 	// it closes the database, because the phases of two trials alternate. A worker may ignore
 	// Alternate.
 	Alternate bool `json:"alternate,omitempty"`
 
-	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the
-	// number of operations in a slice; for an insert that is the number of rows. After each
-	// slice but the last the worker stops its clock, sends the response waiting, and goes on at
-	// the order to proceed. A slice may have a few operations more or fewer, so that it ends
-	// between two transactions or statements. A worker may ignore Slices, and it does not
-	// measure a phase in slices that it must not interrupt, such as a load at a given rate.
+	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the number
+	// of operations in a slice; for an insert that is the number of rows. After each slice but the
+	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
+	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
+	// between two transactions or statements. A worker may ignore Slices, and it does not measure a
+	// phase in slices that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
 	// Repeats asks the worker to execute queries several times that their phase executes once. It
-	// has, by name of the phase, the number of executions. Between two executions the worker
-	// waits as between two slices. The sample has the mean of an execution, rounded down. A
-	// worker may ignore Repeats.
+	// has, by name of the phase, the number of executions. Between two executions the worker waits
+	// as between two slices. The sample has the means of all executions, rounded down. A worker may
+	// ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must
@@ -162,8 +162,8 @@ type Response struct {
 	Reason   *Reason    `json:"reason,omitempty"`                       // in response failed
 }
 
-// Sample has the figures that a worker reports about one phase. The lab checks it and computes
-// the sample of the results from it. A worker does not send values that the lab can compute from
+// Sample has the figures that a worker reports about one phase. The lab checks them, and computes
+// from them the sample that it stores. A worker does not send values that the lab can compute from
 // others.
 type Sample struct {
 	Phase      string `json:"phase" jsonschema:"minLength=1"`

@@ -44,8 +44,8 @@ type mixClient struct {
 
 	atMutex, backedOff waits
 
-	state *clientState // nil if the mix's PatienceMS is 0
-	turns *mixTurns    // nil if the mix is measured in one piece
+	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
+	turns *mixTurns    // divides the mix into slices; nil if the mix is measured in one piece
 	leads bool         // the turns count this client's operations to know when a slice ends
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters

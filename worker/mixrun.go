@@ -247,8 +247,8 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds to an error how an operation declares it as a result, if operations can declare
-// errors with this code.
+// undeclared adds to an error a hint how an operation declares the error as a result. It does so
+// only if operations can declare errors with this code.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
 		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))

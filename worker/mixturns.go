@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// mixTurns divides a mix into slices. All clients pause together, each between two of its
-// operations. The first client decides when: it counts its own operations.
+// mixTurns divides a mix into slices. After each slice this process waits, because the trials that
+// do the same work take turns. All clients pause together, each between two of its operations. The
+// first client decides when they pause: it counts its own operations.
 type mixTurns struct {
 	slicing
 	asked atomic.Bool // all clients must pause before their next operation

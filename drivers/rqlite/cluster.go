@@ -90,7 +90,8 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 
 const header = "SQLite format 3\x00"
 
-// contents returns the bytes of the file at path, or nil if there is no file yet.
+// contents returns the bytes of the file at path. If there is no file yet, it returns nil, or an
+// error if mode is "rw". A file that is not a database is an error too.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {

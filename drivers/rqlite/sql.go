@@ -9,7 +9,7 @@ import (
 // The kinds of statements.
 const (
 	writing       = iota // the leader puts the request into Raft's log
-	reading              // the request is answered without the log, unless the level is strong
+	reading              // the request is answered without the log, unless the level of consistency is strong
 	transactional        // the statement begins or ends a transaction
 )
 

@@ -41,7 +41,7 @@ type Proxy struct {
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
-	once    sync.Once // guards closing
+	once    sync.Once // makes Close close the proxy only once
 	closed  chan struct{}
 	running sync.WaitGroup
 }

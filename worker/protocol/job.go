@@ -47,10 +47,10 @@ type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
 	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; in the stage first-row, time since the query began
 	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // rows done so far
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                // of a job concurrent: the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // of a job bench: ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // of a job answers: one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // of a job cluster: the latest kill or cut
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                // job concurrent: the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // job bench: ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // job answers: one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // job cluster: the latest kill or cut
 }
 
 // Field names a field of a job, as in JSON.

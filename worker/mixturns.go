@@ -34,7 +34,8 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 	return t
 }
 
-// count counts an operation that the first client begins.
+// count counts an operation that the first client begins. If a slice has ended, it asks all clients
+// to pause.
 func (t *mixTurns) count() {
 	if t.left--; t.left < 0 {
 		t.left = t.size - 1

@@ -22,8 +22,9 @@ var library = addedcost.Library{Driver: sqinn.New(), Open: openByHand, Slow: tru
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand keeps a child process in a channel, since the library has no pool. An insert is one request,
-// as the library intends.
+// hand is the hand-written code with which package addedcost compares the driver. It keeps a child
+// process in a channel, since the library has no pool. An insert is one request, as the library
+// intends.
 type hand struct{ free chan *lib.Sqinn }
 
 var userTypes = []byte{lib.ValInt64, lib.ValInt64, lib.ValText, lib.ValInt64}

@@ -35,7 +35,7 @@ const (
 	emailBytes = 64 // maximum number of bytes of one email
 )
 
-// hand keeps a connection with its statements in a channel, which serves as the pool.
+// hand has a connection with its statements. A channel with one connection serves as the pool.
 type hand struct{ free chan *conn }
 
 type conn struct {

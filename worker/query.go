@@ -32,8 +32,9 @@ func statement(c *plan.Call) driver.Statement {
 	return st
 }
 
-// verified returns the statement that is prepared to verify a call. All its columns may be NULL.
-// Otherwise only some drivers would detect a NULL in a column that is declared as not nullable.
+// verified returns the statement that is prepared to verify a call. It declares all columns as
+// nullable, because otherwise only some drivers would detect a NULL in a column that the call
+// declares as not nullable.
 func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)

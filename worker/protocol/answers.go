@@ -128,7 +128,7 @@ type ColumnSum struct {
 	Content string           `json:"content"`         // hash of the values in order; it does not depend on their Go types
 }
 
-// Value is a value in the Go type in which a library takes or returns it.
+// Value describes a value that a library takes or returns, with the Go type of the value.
 type Value struct {
 	Type string `json:"type" jsonschema:"minLength=1"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
 

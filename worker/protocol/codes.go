@@ -42,7 +42,7 @@ const (
 	CodeDatabase = "database" // the database lacks something required, or cannot be read
 	CodePartial  = "partial"  // the job failed halfway; the message says how far it got
 
-	// There is no worker.
+	// The worker could not be built or started.
 	CodeStart        = "start"         // the executable does not start, or is not a worker
 	CodeBuild        = "build"         // the worker cannot be built
 	CodeNoGo         = "no-go"         // there is no Go toolchain

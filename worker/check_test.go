@@ -41,8 +41,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that the worker creates no table if the driver is a leaver and
-// its settings differ from the requested ones.
+// TestRefusedMakesNothing checks that the worker creates no table if the driver is a
+// [driver.Leaver] and its settings differ from the requested settings.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)
@@ -58,8 +58,8 @@ func TestRefusedMakesNothing(t *testing.T) {
 	}
 }
 
-// TestCheckPlan checks that a worker refuses a plan that makes no sense, would panic or would
-// never end, before it opens a database, and that the error names the field.
+// TestCheckPlan checks that a worker refuses a plan that makes no sense, would panic or would never
+// end. It must do so before it opens a database, and the error must name the bad field.
 func TestCheckPlan(t *testing.T) {
 	insert := func(p *plan.Plan) *plan.Insert { return p.Phases[0].Insert }
 	query := func(p *plan.Plan) *plan.Query { return p.Phases[1].Query }
@@ -184,8 +184,8 @@ func TestCheckPlan(t *testing.T) {
 	}
 }
 
-// TestCheckPlanTypes checks that a request without a type is refused. Only programs in other
-// languages can send such a request.
+// TestCheckPlanTypes checks that a request is refused if a column or a parameter has no type. Only
+// programs in other languages can send such a request.
 func TestCheckPlanTypes(t *testing.T) {
 	whole, err := json.Marshal(sound(t))
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestMixTimeIsOfItsOperations checks that the time of a mix in a closed loop does not include
-// the time for making the parameters of each chunk.
+// TestMixTimeIsOfItsOperations checks that the time of a mix in a closed loop does not include the
+// time for generating the parameters of each chunk.
 func TestMixTimeIsOfItsOperations(t *testing.T) {
 	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?,?,?,?)`, Rows: -1}
 	for _, name := range []string{"a", "b", "c", "d"} {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedAtFirst makes the first attempts at each INSERT into b fail because of a lock. INSERTs
-// of the verification pass succeed.
+// lockedAtFirst makes the given number of attempts at each INSERT into the table b fail because of
+// a lock. The INSERTs that only verify, before the clock starts, succeed.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex
 	begun, seen := false, map[int64]int{}
@@ -137,8 +137,8 @@ func TestMixGOMAXPROCS(t *testing.T) {
 	}
 }
 
-// TestInsertTimedValues checks that with TimedValues the allocations for making values are
-// measured.
+// TestInsertTimedValues checks that the allocations for generating values are measured if
+// TimedValues is set.
 func TestInsertTimedValues(t *testing.T) {
 	bytes := func(timed bool) int64 {
 		p := blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1, TimedValues: timed}))

@@ -27,8 +27,9 @@ const (
 	perfExcludeHV     = 1 << 6
 )
 
-// open begins to count an event in a thread, without the kernel's own code. With inherit it
-// also counts the event in threads and processes that the thread starts from now on.
+// open begins to count the event e in a thread, but not while the thread executes code of the
+// kernel. With inherit, it also counts e in threads and processes that the thread starts from now
+// on.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32
@@ -55,7 +56,8 @@ type counter struct {
 	buf   [24]byte // buffer for reading: an allocation would be counted as the driver's
 }
 
-// newCounter begins to count an event. It returns nil if this system cannot count that event.
+// newCounter begins to count an event. It returns nil if this system cannot count the event, or if
+// threads started or ended during each of ten attempts.
 func newCounter(e event) *counter {
 	for range 10 {
 		before := threads()

@@ -52,7 +52,7 @@ func touch(t testing.TB, n int) {
 }
 
 // TestCounter checks that a counter counts each event once: in existing threads, in threads that
-// they start later and in child processes.
+// are started later, and in child processes.
 func TestCounter(t *testing.T) {
 	mayCount(t)
 	c := worker.NewCounter(worker.PageFaults)
@@ -141,8 +141,8 @@ func TestTrialCounts(t *testing.T) {
 	}
 }
 
-// TestMixCountsItsOperations checks that making parameters between the chunks of a mix,
-// which takes most of the CPU time in this test, is not counted.
+// TestMixCountsItsOperations checks that generating parameters between the chunks of a mix, which
+// takes most of the CPU time in this test, is not counted.
 func TestMixCountsItsOperations(t *testing.T) {
 	mayCount(t)
 	worker.SetInstructions(t, worker.TaskClock)

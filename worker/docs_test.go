@@ -28,7 +28,7 @@ func document(t *testing.T) string {
 	return string(doc)
 }
 
-// blocks returns the document's code blocks in a language.
+// blocks returns the code blocks of a Markdown document that are in the given language.
 func blocks(doc, language string) []string {
 	var list []string
 	for _, m := range regexp.MustCompile("(?ms)^```"+language+"\n(.*?)^```$").FindAllStringSubmatch(doc, -1) {
@@ -37,8 +37,8 @@ func blocks(doc, language string) []string {
 	return list
 }
 
-// TestDocumentedMessages checks that every line of the document's examples matches the schema
-// of messages.
+// TestDocumentedMessages checks that every line of the JSON examples in docs/worker-protocol.md
+// matches the schema of messages.
 func TestDocumentedMessages(t *testing.T) {
 	s := schemaOf(t, "request")
 	r := schemaOf(t, "response")
@@ -62,8 +62,8 @@ func TestDocumentedMessages(t *testing.T) {
 	}
 }
 
-// TestDocumentedChecksum checks that the document's example of a checksum equals the checksum
-// that package plan computes.
+// TestDocumentedChecksum checks that the examples of checksums in docs/worker-protocol.md equal the
+// checksums that package plan computes.
 func TestDocumentedChecksum(t *testing.T) {
 	doc := document(t)
 	list := blocks(doc, "hex")
@@ -99,8 +99,8 @@ func TestDocumentedChecksum(t *testing.T) {
 	}
 }
 
-// TestDocumentedNames checks that the document has every setting with its values, every code of
-// a reason, and no other code.
+// TestDocumentedNames checks that docs/worker-protocol.md has every setting with its values, every
+// code of a reason, and no other code.
 func TestDocumentedNames(t *testing.T) {
 	doc := document(t)
 	for _, d := range driver.Vocabulary {

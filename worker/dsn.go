@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// openDSNs does a job of kind dsn.
+// openDSNs runs a job whose field DSN is set.
 func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (res *protocol.JobResult, err error) {
 	opener, ok := d.(driver.DSNOpener)
 	if !ok {
@@ -108,8 +108,8 @@ func createFile(ctx context.Context, d driver.Driver, path string) error {
 	return errors.Join(db.Script(ctx, "CREATE TABLE sqlite3perf_existing(x)"), db.Close())
 }
 
-// databases returns the names of the files in dir, without those that belong to a database,
-// such as its journal or WAL.
+// databases returns the names of the database files in dir. It leaves out the journals, WAL files
+// and lock files of databases.
 func databases(dir string) (names []string, err error) {
 	entries, err := os.ReadDir(dir)
 	for _, e := range entries {
@@ -128,7 +128,7 @@ const openLimit = 30 * time.Second
 // that the first connection never releases.
 const secondLimit = 2 * time.Second
 
-// open opens a database and observes it. It returns only errors of the library.
+// open opens a database and records in r what it observes. It returns only errors of the library.
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
@@ -170,7 +170,8 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 	return nil
 }
 
-// connect takes a connection and reads back its settings.
+// connect takes a connection from the pool, runs the statements in o.Init on it, and reads back its
+// settings and the pragmas in o.Pragmas.
 func connect(ctx context.Context, db driver.DB, o protocol.Opening, limit time.Duration) (driver.Conn, *protocol.OpenedConn, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -235,8 +236,8 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode creates a table to find the mode in which the file was opened. It returns "" if
-// that fails, unless the error says that the file is read-only.
+// observeMode creates a table to find the mode in which the file was opened. If that fails, it
+// returns "ro" if the error says that the database is read-only, and "" otherwise.
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
@@ -257,8 +258,8 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks lets first hold the write lock, and observes the error that second gets when it
-// asks for that lock.
+// observeLocks begins a write transaction on the connection first, and observes the error when the
+// connection second begins one too. From that it derives the setting cache, r.NoLocks and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -298,9 +299,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld calls [tryLock] while another connection holds the lock. The function release ends
-// that lock. Some libraries wait for the other connection of a shared cache even after the
-// context has ended. Then tryHeld calls release, and gaveUp is true.
+// tryHeld calls [tryLock] while another connection holds the lock. The function release ends that
+// lock. Some libraries wait for the other connection of a shared cache even after the context has
+// ended. In that case tryHeld calls release and returns gaveUp = true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {
@@ -318,7 +319,8 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on first, and observes on second which lock it has taken.
+// observeBegin begins a transaction on the connection first, and observes on the connection second
+// which lock the transaction holds.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

@@ -18,8 +18,8 @@ func dsnJob(t *testing.T, openings ...protocol.Opening) protocol.Request {
 	}
 }
 
-// TestDSNUnsupported checks that a job dsn fails with CodeUnsupported if the driver does not
-// accept data source names.
+// TestDSNUnsupported checks that a job with the field DSN fails with CodeUnsupported if the driver
+// does not accept data source names.
 func TestDSNUnsupported(t *testing.T) {
 	got := serve(t, newFake(), dsnJob(t, protocol.Opening{DSN: "x.db", File: "x.db"}))
 	last := got[len(got)-1]

@@ -11,7 +11,7 @@ import (
 type Event = event
 
 // TaskClock and PageFaults are events that the kernel itself counts. Impossible is an event that
-// it does not know.
+// the kernel does not know.
 var (
 	TaskClock  = event{1, 1} // PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK
 	PageFaults = event{1, 2} // PERF_COUNT_SW_PAGE_FAULTS

@@ -31,8 +31,8 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased returns a plan with one mix. Its schema is the text "PHASES", which marks the place in
-// the driver's log where the test begins to look.
+// phased returns a plan with one mix. The plan's schema is the text "PHASES", which marks the place
+// in the driver's log at which the result of story begins.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
@@ -50,8 +50,9 @@ func measured(f *fake) []string {
 	return log
 }
 
-// TestMixFailuresCount checks that failed operations are counted like others, in Operations and
-// in the histogram with their time. Reads take 1 ms, and writes fail after 3 ms.
+// TestMixFailuresCount checks that failed operations are counted in Operations, and recorded with
+// their time in the histogram, like operations that succeed. Reads take 1 ms, and writes fail after
+// 3 ms.
 func TestMixFailuresCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -128,7 +129,8 @@ func TestMixFailuresAtARate(t *testing.T) {
 	}
 }
 
-// unique makes every second write fail at its second statement, the INSERT into b.
+// unique makes every second write fail at its second statement, the INSERT into the table b, with
+// an error of a UNIQUE constraint.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {
@@ -139,9 +141,9 @@ func unique(f *fake) {
 	}
 }
 
-// TestMixResults checks that an operation with an error that it declares has succeeded, that
-// Results counts the error, and that the transaction is rolled back. The same must hold while
-// answers are verified.
+// TestMixResults checks that an operation that ends with an error that it declares counts as
+// succeeded, that Results counts the error, and that the transaction is rolled back. The same must
+// hold while answers are verified.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -243,7 +245,7 @@ func TestMixIfEmpty(t *testing.T) {
 		if d := cmp.Diff(c.log, measured(f)[:len(c.log)]); d != "" {
 			t.Errorf("%s: %s", c.how, d)
 		}
-		// The checksum includes which executions ended early.
+		// The checksum also depends on which executions ended early.
 		var h plan.Hash
 		for n := range int64(100) {
 			if n%2 == 0 {

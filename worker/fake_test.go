@@ -28,12 +28,12 @@ type fake struct {
 	answer   func(sql string, params []any) ([]driver.Row, error)
 	execFail func(sql string, row []any) error
 	limits   map[string]string
-	rollback error         // what every rollback returns
+	rollback error         // the error that every rollback returns
 	onTx     func(int)     // called with +1 when a transaction begins and -1 when it ends
 	open     int           // connections taken from the pool
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
-	hang     chan struct{} // if not nil, quick_check waits until it is closed
+	hang     chan struct{} // if not nil, quick_check waits until this channel is closed
 	classes  driver.Row    // the row with the classes of a result's values; one of them is not the declared class
 }
 

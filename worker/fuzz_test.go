@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// idle is a driver without a database. Every query returns one row. It reads all parameters, as
-// a library would.
+// idle is a driver without a database. Every query returns one row. Like a library, the driver
+// reads all parameters.
 type idle struct{}
 
 func (idle) Info() driver.Info { return newFake().Info() }
@@ -71,9 +71,9 @@ func read(b *driver.Batch, r int) {
 	}
 }
 
-// change replaces one value of a decoded JSON document. The parameter at decides which one. A
-// number is replaced by the parameter number, a string by another string of the document, and
-// any other value by null.
+// change replaces one value of a decoded JSON document. The parameter at is the number of the
+// value, counted from 1 with the keys of each object in sorted order. A number is replaced by the
+// parameter number, a string by another string of the document, and any other value by null.
 func change(doc any, at uint16, number int64) any {
 	var texts []string
 	n := 0
@@ -108,9 +108,9 @@ func change(doc any, at uint16, number int64) any {
 	return walk(doc, true)
 }
 
-// FuzzServe sends the worker arbitrary lines, and requests in which one value has been
-// changed. The worker must not panic, and its answers must match the schema. The last
-// answer must be done, failed or info.
+// FuzzServe sends the worker arbitrary lines, and requests in which one value has been changed. The
+// worker must not panic, and its answers must match the schema. The type of the last answer must be
+// done, failed or info.
 func FuzzServe(f *testing.F) {
 	f.Add([]byte("hello"), uint16(0), int64(0))
 	f.Add([]byte(`{"type":"describe","protocol":2}`), uint16(0), int64(0))
@@ -173,7 +173,7 @@ func FuzzServe(f *testing.F) {
 	})
 }
 
-// quick reports whether a trial takes only milliseconds. A valid trial may be large.
+// quick reports whether a trial takes only milliseconds. FuzzServe skips other trials.
 func quick(req *protocol.Request) bool {
 	const rows, size = 1_000, 1 << 20
 	if req.Settings.PoolSize() > 100 {

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// inserter runs an insert phase on one connection. It makes the rows chunk by chunk while the
-// stopwatch is stopped.
+// inserter runs an insert phase on one connection. It generates the rows chunk by chunk while the
+// stopwatch is stopped, unless the phase times the values too.
 type inserter struct {
 	t     *trial
 	in    *plan.Insert
@@ -27,7 +27,7 @@ type inserter struct {
 // insertSet has the statements of one data set, and a chunk of its rows.
 type insertSet struct {
 	*plan.DataSet
-	children []*insertSet // sets of the phase whose parent is this one
+	children []*insertSet // the phase's data sets that are nested in this one
 	stmts    map[int]driver.Stmt
 	batch    driver.Batch
 	base     int64 // number of the chunk's first row
@@ -103,8 +103,9 @@ func (i *inserter) bySet(ctx context.Context) error {
 	return i.commit(ctx)
 }
 
-// chunkRows returns how many rows of the set are made at a time. The number is a multiple of
-// the rows per statement, so that only the last statement inserts fewer rows.
+// chunkRows returns how many rows of the set are generated at a time. The number is a multiple of
+// the field RowsPerStatement or, if the field Transaction is "every", of the field Every. So only
+// the last statement or transaction has fewer rows.
 func (i *inserter) chunkRows(set *insertSet) int64 {
 	n := i.t.gen.RowsFitting(set.Name)
 	per := i.in.RowsPerStatement
@@ -226,7 +227,7 @@ func (i *inserter) fillTree(set *insertSet, lo, hi int64) error {
 	return nil
 }
 
-// fill makes rows lo ≤ r < hi of a set.
+// fill generates rows lo ≤ r < hi of a set into set.batch.
 func (i *inserter) fill(set *insertSet, lo, hi int64) error {
 	set.base = lo
 	if i.in.TimedValues {
@@ -258,7 +259,7 @@ func (i *inserter) commit(ctx context.Context) error {
 }
 
 // exec inserts rows lo ≤ r < hi of the chunk. Each statement inserts RowsPerStatement rows. A
-// shorter statement inserts the rest.
+// shorter statement inserts the remaining rows.
 func (i *inserter) exec(ctx context.Context, set *insertSet, lo, hi int) error {
 	per := int(i.in.RowsPerStatement)
 	whole := lo + (hi-lo)/per*per

@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// serveJob runs a job and sends its answers. It returns an error only if an answer cannot be
+// serveJob runs a job and sends the responses. It returns an error only if a response cannot be
 // written.
 func serveJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) error {
 	res, err := runJob(ctx, d, req, out)
@@ -125,9 +125,9 @@ func peakOf(children bool) int64 {
 	return sum
 }
 
-// closePatiently closes a database. After the end of ctx it waits for at most closeGrace,
-// because SQLite takes half a minute to close 20,000 connections. The end of the process closes
-// the rest, and the WAL keeps the data safe.
+// closePatiently closes a database. After the end of ctx it waits for at most closeGrace, because
+// SQLite takes half a minute to close 20,000 connections. The end of the process closes the
+// remaining connections, and the WAL keeps the data safe.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
@@ -242,8 +242,8 @@ func header(path string) ([]byte, error) {
 }
 
 // withinLimits returns an error if the driver declares that it cannot apply a setting that no
-// PRAGMA reports. A job cannot observe such settings like a trial, because others may be using
-// the database.
+// PRAGMA reports. Unlike a trial, a job cannot observe such settings, because other processes may
+// be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]
@@ -257,9 +257,9 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles returns an error if SQL may reach other files and the library cannot make SQLite
-// refuse that. It looks only for words such as ATTACH, so it also returns an error if a string
-// literal contains such a word.
+// withinFiles returns an error if SQL may reach other files, unless that is allowed or the library
+// can make SQLite refuse it. It looks only for words such as ATTACH, so it also returns an error if
+// a string literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

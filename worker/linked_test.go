@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestEnvironment checks that a proof has the variables that the request names. Variables of
-// Go's runtime must have the value that the runtime uses. Others must be present only if they
+// TestEnvironment checks that a proof has the variables that the request names. Variables of Go's
+// runtime must have the value that the runtime uses. Other variables must be present only if they
 // are set.
 func TestEnvironment(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))

@@ -24,8 +24,8 @@ func loads() plan.Phase {
 	return p
 }
 
-// TestLoaded checks that with Load a worker does only the schema and the first phases, and with
-// Loaded only the other phases.
+// TestLoaded checks which phases a worker runs. If Load is set, it must run only the schema and the
+// first Load phases. If Loaded is set, it must run only the phases after the first Loaded phases.
 func TestLoaded(t *testing.T) {
 	const query = "query"
 	for _, test := range []struct {

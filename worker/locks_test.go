@@ -16,7 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pools is a driver that numbers the pools that it opens, and records the settings of each.
+// pools is a driver that numbers the pools that it opens, and records the settings of each pool.
 type pools struct {
 	*fake
 	mu       sync.Mutex
@@ -95,7 +95,8 @@ func TestPoolReaders(t *testing.T) {
 	}
 }
 
-// TestPoolReadersOwn checks that a client that keeps its connections keeps one of each pool.
+// TestPoolReadersOwn checks that clients that keep their connections give back the connections of
+// both pools.
 func TestPoolReadersOwn(t *testing.T) {
 	f := newFake()
 	f.answer = one
@@ -108,8 +109,8 @@ func TestPoolReadersOwn(t *testing.T) {
 	}
 }
 
-// TestWriteMutex checks that operations that may write run one at a time, and that others run
-// at the same time.
+// TestWriteMutex checks that operations that may write run one at a time, and that operations that
+// only read run at the same time.
 func TestWriteMutex(t *testing.T) {
 	most := func(reads bool) int64 {
 		f := newFake()
@@ -158,9 +159,8 @@ func (d *countingDB) Waited() (int64, time.Duration) {
 	return n, time.Duration(n) * time.Millisecond
 }
 
-// TestWaitsForConnections checks that a sample has the waits of all pools during the phase,
-// without the waits of the verification. If one of the pools does not count waits, the sample
-// must have none.
+// TestWaitsForConnections checks that a sample has the waits of all pools during the phase, without
+// the waits of the verification. If the driver does not count waits, the sample must have none.
 func TestWaitsForConnections(t *testing.T) {
 	for pools, s := range map[int64]driver.Settings{1: {"pool_size": "3"}, 2: {"pool_size": "1", "pool_readers": "3"}} {
 		c := &counting{fake: newFake()}
@@ -271,8 +271,8 @@ func TestReplayPatience(t *testing.T) {
 	}
 }
 
-// TestCheckHangs checks that if one of the worker's own checks does not end, the error says so,
-// and the worker then waits for nothing else.
+// TestCheckHangs checks that if one of the worker's own checks does not end, the error says so, and
+// the worker does not try to close the database.
 func TestCheckHangs(t *testing.T) {
 	before := *worker.OursLimit
 	*worker.OursLimit = 30 * time.Millisecond
@@ -319,7 +319,8 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// TestAnother checks in which operations a statement may set Another.
+// TestAnother checks that a statement may set Another in a transaction of clients that share the
+// pool, but not if each client has its own connection.
 func TestAnother(t *testing.T) {
 	for want, m := range map[string]plan.Mix{
 		"": {Clients: 1, Count: 40},

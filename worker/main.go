@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Main is the whole main function of a worker. It serves one request of the worker
+// Main is the entire main function of a worker program. It serves one request of the worker
 // protocol on standard input and output with driver d, and exits.
 func Main(d driver.Driver) {
 	if len(os.Args) > 1 {
@@ -95,7 +95,7 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		}
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
-		// When the requests end, the job is stopped and sends its result.
+		// When the input ends, the job is stopped and sends its result.
 		go func() {
 			_, _ = io.Copy(io.Discard, in)
 			stop()
@@ -123,7 +123,7 @@ func (a *answers) send(r protocol.Response) error {
 	return nil
 }
 
-// refuse sends the answer that a request breaks the protocol.
+// refuse sends a response which says that the request breaks the protocol.
 func (a *answers) refuse(format string, args ...any) error {
 	return a.send(protocol.Response{Type: protocol.TypeFailed, Reason: &protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}})
 }

@@ -15,12 +15,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixChunk is the number of operations for which a client makes parameters at a time.
+// mixChunk is the number of operations for which a client generates parameters at a time.
 const mixChunk = 1 << 13
 
-// mixClient is one client of a mix. Operation number k of the phase is done by the client whose
-// id is k mod clients. The i-th execution of an operation by a client has the number id +
-// i*clients, which decides its parameters. So neither depends on timing.
+// mixClient is one client of a mix. Operation number k of the phase is done by the client whose id
+// is k mod clients. The i-th execution of an operation by a client has the number id + i*clients,
+// which decides its parameters. So neither the client nor the parameters of an execution depend on
+// timing.
 type mixClient struct {
 	gen     *plan.Gen
 	mix     *plan.Mix
@@ -43,14 +44,14 @@ type mixClient struct {
 
 	atMutex, backedOff waits
 
-	state *clientState // nil if the mix's PatienceMS is 0
-	turns *mixTurns    // nil if the mix is measured in one piece
-	leads bool         // the client's operations are counted to end slices
+	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
+	turns *mixTurns    // divides the mix into slices; nil if the mix is measured in one piece
+	leads bool         // the turns count this client's operations to know when a slice ends
 
-	elapsed int64 // time in ns from the beginning to the end of the last operation, without making parameters
-	user    int64 // CPU time in ns of making parameters, outside the kernel
-	system  int64 // CPU time in ns of making parameters, in the kernel
-	counted count // instructions of making parameters
+	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
+	user    int64 // CPU time in ns for generating parameters, outside the kernel
+	system  int64 // CPU time in ns for generating parameters, in the kernel
+	counted count // instructions executed for generating parameters
 	counter *counter
 	rows    int64
 	count   func(driver.Row) error // adds a row to rows; made once, because a closure per operation would be an allocation
@@ -78,7 +79,7 @@ type mixOp struct {
 	failed  int64
 	done    int64 // executions so far, however they ended
 	early   int64 // executions that ended early because a statement returned no rows
-	made    int64 // executions whose parameters have been made, including those of this chunk
+	made    int64 // executions whose parameters have been generated, including those of this chunk
 }
 
 // mixCall is a statement of an operation as one client runs it. The fields that an execution
@@ -242,8 +243,8 @@ func (t *trial) canRun(m *plan.Mix) error {
 	return nil
 }
 
-// from returns the runner of the client's statements for a pool. That is the pool itself or, if
-// the client keeps its connections, a connection of the pool.
+// from returns the [driver.Runner] that runs the client's statements on a pool. The runner is the
+// pool itself or, if the client keeps its connections, a connection of the pool.
 func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, error) {
 	if !c.mix.OwnConn {
 		return pool, nil
@@ -255,7 +256,7 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 	return conn, err
 }
 
-// collect adds up the measurements of the clients in s.
+// collect adds up the measurements of all clients in s.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
 	var atMutex, backedOff waits
@@ -302,8 +303,8 @@ func (c *mixClient) succeeded() (n int64) {
 	return n
 }
 
-// prepare fills c.ops. It takes the statements from shared, the operations of a client that
-// uses the same pool. If shared is nil, it prepares them.
+// prepare fills c.ops. If shared is nil, it prepares the statements. Otherwise it uses the
+// statements of shared, which are the operations of another client on the same pool.
 func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.Call) driver.Statement) error {
 	for i := range c.mix.Operations {
 		o := &c.mix.Operations[i]
@@ -352,10 +353,10 @@ func (c *mixClient) close() error {
 	return err
 }
 
-// number returns the number, within the phase, of the client's operation j.
+// number returns the number, within the phase, of the client's j-th operation, counted from 0.
 func (c *mixClient) number(j int64) int64 { return c.id + j*c.clients }
 
-// fill chooses the operations of the next chunk and makes their parameters.
+// fill chooses the operations of the next chunk and generates their parameters.
 func (c *mixClient) fill() error {
 	n := int64(mixChunk)
 	if c.mix.Count > 0 {

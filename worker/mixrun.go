@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations, beginning at the time begin. The client's time stops while
-// it makes parameters. For that, run moves begin and the times that depend on it forward.
+// run does the client's operations, beginning at the time begin. The client's time stops while it
+// generates parameters. For that, run moves begin and the times that depend on it forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -53,7 +53,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 			if c.state != nil {
 				c.state.begins(int(i), start)
 			}
-			if q := op.query; q != nil { // without a call: its stack frame would not be in the cache when SQLite returns
+			if q := op.query; q != nil { // not in a function: its stack frame would not be in the cache when SQLite returns
 				before := c.rows
 				if err = q.stmt.Query(ctx, q.batch, op.row, c.count); err == nil && q.want >= 0 && c.rows-before != q.want {
 					err = q.mismatch(c.rows - before)
@@ -99,8 +99,8 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// turn counts an operation that is about to begin, and waits for the next turn if a slice has
-// ended. It returns how long the client waited, in nanoseconds.
+// turn counts an operation that is about to begin, and waits for this process's next turn if a
+// slice has ended. It returns how long the client waited, in nanoseconds.
 func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
 	if c.leads {
 		c.turns.count()
@@ -111,7 +111,7 @@ func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
 	return c.turns.park(ctx)
 }
 
-// refill records the latencies of a chunk and makes the next chunk. It measures the CPU time
+// refill records the latencies of a chunk and generates the next chunk. It measures the CPU time
 // and the instructions that this takes, if the system reports them.
 func (c *mixClient) refill() error {
 	runtime.LockOSThread()
@@ -156,10 +156,10 @@ func (c *mixClient) attempt(ctx context.Context, op *mixOp, r int) (early bool, 
 	return early, err
 }
 
-// limited does an operation with a context that ends after the operation's timeout. The
-// operation counts as canceled if it ends with the context's error. It also does if it ends
-// with a lock error after the timeout, because some libraries report a canceled wait as a
-// lock that was not granted.
+// limited does an operation with a context that ends after the operation's timeout. The operation
+// counts as canceled if it ends with the context's error. It also counts as canceled if it ends
+// with a lock error after the timeout, because some libraries report a canceled wait as a lock that
+// was not granted.
 func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, err error) {
 	timeout := time.Duration(op.TimeoutMS) * time.Millisecond
 	began := now()
@@ -214,8 +214,8 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
-// sleep sleeps for d, or until ctx ends. It returns false if ctx has ended or its deadline has
-// passed by then.
+// sleep sleeps for d, or until ctx ends. It reports whether the deadline of ctx has not passed yet.
+// ctx must have a deadline.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -228,9 +228,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// ended counts an operation that ended with an error. The operation has failed if the cause is
-// a lock or its timeout. It has succeeded if it declares the error as a result. ended returns
-// any other error.
+// ended counts an operation that ended with an error. It counts the operation as failed if the
+// cause is a lock or the operation's timeout, and as succeeded if the operation declares the error
+// as a result. ended returns any other error.
 func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	var e *driver.Error
 	switch {
@@ -247,8 +247,8 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds, to an error that an operation could declare as its result, how to declare
-// it.
+// undeclared adds to an error a hint how an operation declares the error as a result. It does so
+// only if operations can declare errors with this code.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
 		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))

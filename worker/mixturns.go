@@ -6,8 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// mixTurns divides a mix into slices. All clients pause together, each between two of its
-// operations. The first client decides when: it counts its own operations.
+// mixTurns divides a mix into slices. After each slice this process waits, because the trials that
+// do the same work take turns. All clients pause together, each between two of its operations. The
+// first client decides when they pause: it counts its own operations.
 type mixTurns struct {
 	slicing
 	asked atomic.Bool // all clients must pause before their next operation
@@ -20,8 +21,8 @@ type mixTurns struct {
 	err     error
 }
 
-// newMixTurns returns the division of a mix among the given number of clients, or nil if the mix is
-// measured in one piece.
+// newMixTurns returns the mixTurns for the given number of clients, or nil if the mix is measured
+// in one piece.
 func newMixTurns(s slicing, clients int) *mixTurns {
 	if s.size == 0 {
 		return nil
@@ -33,7 +34,8 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 	return t
 }
 
-// count counts an operation that the first client begins.
+// count counts an operation that the first client begins. If a slice has ended, it asks all clients
+// to pause.
 func (t *mixTurns) count() {
 	if t.left--; t.left < 0 {
 		t.left = t.size - 1
@@ -41,7 +43,8 @@ func (t *mixTurns) count() {
 	}
 }
 
-// park makes a client wait for the next turn. It returns how long that took, in nanoseconds.
+// park makes a client wait for the next turn of this process. It returns how long that took, in
+// nanoseconds.
 func (t *mixTurns) park(ctx context.Context) (int64, error) {
 	began := now()
 	t.mu.Lock()
@@ -57,7 +60,7 @@ func (t *mixTurns) park(ctx context.Context) (int64, error) {
 	return now() - began, t.err
 }
 
-// leave records that a client has ended.
+// leave records that a client has ended. If all remaining clients have parked, it calls turn.
 func (t *mixTurns) leave(ctx context.Context) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -67,8 +70,8 @@ func (t *mixTurns) leave(ctx context.Context) {
 	}
 }
 
-// turn waits for the next turn when all clients have parked, and resumes them. The caller holds
-// t.mu.
+// turn waits for the next turn of this process, and then resumes all clients. All running clients
+// must have parked. The caller holds t.mu.
 func (t *mixTurns) turn(ctx context.Context) {
 	t.asked.Store(false)
 	if err := t.pause(ctx); t.err == nil {

@@ -10,13 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oursLimit is how long one of the worker's own checks may take. For each MiB of the database,
-// ours adds a second.
+// oursLimit is how long one of the worker's own checks may take, without the second that the method
+// ours adds for each MiB of the database.
 var oursLimit = 30 * time.Second
 
-// ours runs one of the worker's own checks, while no statement of the workload runs. If the
-// check exceeds its time limit, the error says so, because it must not look like a waiting
-// statement.
+// ours runs one of the worker's own checks, while no statement of the workload runs. If the check
+// exceeds its time limit, the error says that sqlite3perf's own check hung, and not a statement of
+// the workload.
 func (t *trial) ours(ctx context.Context, what string, check func(context.Context) error) error {
 	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
 	done := make(chan error, 1)
@@ -35,9 +35,9 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	db := t.db
 	if t.apart {
-		// If a connection has searched an FTS5 index, and then another one has written to it,
-		// quick_check on the first connection finds the index corrupt. So the check opens its
-		// own connection.
+		// If a connection has searched an FTS5 index, and then another connection has written to
+		// the index, quick_check on the first connection finds the index corrupt. So the check
+		// opens its own connection.
 		own := pooled(t.req.Settings, 1)
 		if own["cache"] == "shared" {
 			own["cache"] = "private"

@@ -33,8 +33,8 @@ type endlessError struct{ failure }
 
 func (e *endlessError) Unwrap() error { return &e.failure }
 
-// runPatiently runs clients until all have ended. It returns an [endlessError] if operations
-// run, but for longer than patience no client has begun or ended one. names are the names of
+// runPatiently runs clients until all have ended. It returns an [endlessError] if operations run,
+// but no client has begun or ended an operation for longer than patience. names are the names of
 // the operations.
 func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
@@ -61,7 +61,7 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 				waiting++
 			}
 		}
-		if waiting > 0 && now()-last > int64(patience) { // if no operation runs, the clients are making parameters
+		if waiting > 0 && now()-last > int64(patience) { // if no operation runs, the clients are generating parameters
 			return endless(clients, names, waiting, patience)
 		}
 	}

@@ -104,7 +104,8 @@ func TestShareOfNothing(t *testing.T) {
 	}
 }
 
-// TestShare checks that the clients are divided evenly, and that each belongs to one process.
+// TestShare checks that the clients are divided evenly, and that each client belongs to one
+// process.
 func TestShare(t *testing.T) {
 	m := plan.Mix{Clients: 7}
 	var got [][2]int

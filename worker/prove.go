@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// prove reads back every setting that can be read, from every connection of the pools.
+// prove reads back the settings from every connection of the pools. It observes settings that no
+// PRAGMA reports, such as txlock.
 func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	proof, err := readPool(ctx, t.db, t.req, t.req.Settings.PoolSize(), t.drv.Info().Module)
 	if err != nil {
@@ -141,10 +142,10 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 	return &proof, readLibrary(ctx, conns[0], &proof)
 }
 
-// readAgain sends the lab the settings after the schema or, if phase is not "", after that
-// phase. It also makes every connection read the schema, so that the first statement of the
-// next phase does not have to. A lock could prevent that statement from reading the schema, and
-// SQLite would then use the schema it knew before the tables existed.
+// readAgain sends the lab the settings after the schema or, if phase is not "", after that phase.
+// It also makes every connection read the schema, so that the first statement of the next phase
+// does not have to read it. A lock could prevent that statement from reading the schema, and SQLite
+// would then use the schema that it knew before the tables existed.
 func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -174,9 +175,9 @@ func (t *trial) readPools(ctx context.Context, phase, after string) error {
 	return t.out.send(answer)
 }
 
-// readSettings asks a connection for every PRAGMA of the vocabulary. Before that it
-// makes the connection read the schema, because SQLite applies
-// DEFAULT_WAL_SYNCHRONOUS when it first reads a database that has a WAL.
+// readSettings asks a connection for every PRAGMA in [driver.Vocabulary]. Before that it makes the
+// connection read the schema, because SQLite applies DEFAULT_WAL_SYNCHRONOUS when it first reads a
+// database that has a WAL.
 func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
 	schema := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
 	if err := query(ctx, c, schema, func(driver.Row) error { return nil }); err != nil {
@@ -237,13 +238,13 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 	})
 }
 
-// observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For
-// the first two it opens the same file again and observes whether locks stop that second
-// handle. Settings that it cannot observe are left out.
+// observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock
+// and cache it opens the same file again and observes whether locks stop the second handle. It
+// leaves out settings that it cannot observe.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
-		// A library that ignores mode=memory creates a file with this name, at the latest in a
+		// A library that ignores mode=memory creates a file at t.req.Path, at the latest in a
 		// transaction that writes.
 		if err := t.db.Script(ctx, "CREATE TABLE sqlite3perf_probe(x); DROP TABLE sqlite3perf_probe"); err != nil {
 			return nil, fmt.Errorf("probing mode: %w", err)
@@ -271,7 +272,7 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
 	// during begins a transaction, which runs no statement, and meanwhile runs a statement on the
-	// handle other.
+	// connection other.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {

@@ -32,9 +32,9 @@ func statement(c *plan.Call) driver.Statement {
 	return st
 }
 
-// verified returns the statement that is prepared to verify a call. All its columns may be
-// NULL. Otherwise only some drivers would detect a NULL in a column that is declared without
-// NULL.
+// verified returns the statement that is prepared to verify a call. It declares all columns as
+// nullable, because otherwise only some drivers would detect a NULL in a column that the call
+// declares as not nullable.
 func verified(c *plan.Call) driver.Statement {
 	st := statement(c)
 	st.Columns = slices.Clone(st.Columns)
@@ -135,7 +135,7 @@ func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	return b, n, err
 }
 
-// parameters makes the parameters of the first n executions of a phase's statement. It returns
+// parameters generates the parameters of the first n executions of a phase's statement. It returns
 // nil if the statement has no parameters.
 func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach string, n int) (*driver.Batch, error) {
 	if len(params) == 0 {
@@ -148,7 +148,7 @@ func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach strin
 	return b, nil
 }
 
-// run executes the query for each of the n rows of parameters, repeats that q.Repeat times, and
+// run executes the query once for each of the n rows of parameters. It does so q.Repeat times, and
 // counts the returned rows in c.rows.
 func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n int) error {
 	count := func(driver.Row) error { c.rows++; return nil }
@@ -180,8 +180,9 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	return nil
 }
 
-// turn ends a slice, and begins the next one with the execution that follows. It sets last, the
-// time at which the last execution ended, to the beginning of the slice.
+// turn ends a slice and, after the pause, begins the next slice. It sets last, the time at which
+// the last execution ended, to the beginning of the new slice. It does nothing if the phase is
+// measured in one piece.
 func (c *queryClient) turn(ctx context.Context, last *int64) error {
 	if c.slices.size == 0 {
 		return nil
@@ -209,9 +210,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes asks SQLite for the class of every value that the first n executions of a call
-// return. It does not rely on the library, because some libraries convert a value of another
-// type than its column's, and others refuse it.
+// checkTypes asks SQLite for the class of every value that the first n executions of a call return.
+// It does not rely on the library: if a value is not of its column's type, some libraries convert
+// the value and others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {

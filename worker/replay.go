@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase in progress. The lists took to otherID have one entry for each
-// event. Only the client that runs the event writes its entry.
+// replay is a replay phase in progress. The slices took, rows, affected, code and otherID have one
+// entry for each event. Only the client that runs the event writes its entry.
 type replay struct {
 	*plan.Replay
 	batches []*driver.Batch // the parameters of each statement
@@ -24,7 +24,7 @@ type replay struct {
 
 	took     []int64 // latency in ns; notRun if the event was skipped
 	rows     []int64 // how many rows the event has read
-	affected []int64 // how many rows the event has changed; before it runs, the recorded number
+	affected []int64 // how many rows the event has changed; before the event runs, the recorded number
 	code     []int32 // SQLite's result code; 0 if the event succeeded
 
 	inserted map[int]int64 // the last insert IDs that were recorded, by event
@@ -110,7 +110,7 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return r.collect(s, first)
 }
 
-// newReplay makes the parameters of all statements and the lists of the phase.
+// newReplay returns a replay with the parameters of all statements, before any event has run.
 func (t *trial) newReplay(p *plan.Phase) *replay {
 	e := &p.Replay.Events
 	n := e.Len()
@@ -142,7 +142,8 @@ func (t *trial) newReplay(p *plan.Phase) *replay {
 	return r
 }
 
-// deal returns, for each client, its function next.
+// deal returns the function next of each client. If r.Clients is set, all clients take transactions
+// from one list, in the recorded order. Otherwise there is a client for each recorded connection.
 func (r *replay) deal() []func() []int {
 	units := r.Events.Units()
 	clients := make([]func() []int, r.AtOnce())
@@ -174,7 +175,7 @@ func (r *replay) deal() []func() []int {
 	return clients
 }
 
-// run runs the client's events. With a Speed, each event is due at a fixed time, and its
+// run runs the client's events. If c.Speed is set, each event is due at a fixed time, and its
 // latency counts from that time, even if the event begins later.
 func (c *replayClient) run(ctx context.Context, begin int64) error {
 	start := begin
@@ -223,8 +224,8 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// ask asks the library how many rows event i has changed and, if the application did, for the
-// last insert ID.
+// ask asks the library how many rows event i has changed. If the application asked for the last
+// insert ID, so does ask.
 func (c *replayClient) ask(i int) (err error) {
 	if c.affected[i], err = c.result.RowsAffected(); err != nil {
 		return err
@@ -237,8 +238,9 @@ func (c *replayClient) ask(i int) (err error) {
 	return err
 }
 
-// ends reports whether the error err of event i ends the event's transaction. The event is
-// number k, from 0, in the transaction.
+// ends reports whether the error err of event i ends the event's transaction. It does if the event
+// succeeded in the recording, and either err is a lock error or the event is the first of the
+// transaction. The event is number k, from 0, in the transaction.
 func (c *replayClient) ends(i, k int, err error) bool {
 	lock, _ := lockCode(err)
 	_, then := c.failed[i]
@@ -296,8 +298,8 @@ func replayed(s *plan.Replayed) driver.Statement {
 	return st
 }
 
-// end commits or rolls back c.tx, as the parameter do says. It does nothing if there is no
-// transaction. The transaction may have ended earlier.
+// end rolls back c.tx if do is [plan.ReplayRollback], and commits it otherwise. It does nothing if
+// there is no transaction, because the transaction may have ended earlier.
 func (c *replayClient) end(ctx context.Context, do string) error {
 	tx := c.tx
 	if tx == nil {

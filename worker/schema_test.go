@@ -52,8 +52,8 @@ func validate(t *testing.T, s *jsonschema.Schema, message any) {
 }
 
 // TestSchemaRequests checks that requests match the schema. It uses the plans that the tests of
-// package workload store: the plans of all built-in workloads, and of one that uses every part
-// of the workload language.
+// package workload store: the plans of all built-in workloads, and the plan of a workload that uses
+// every part of the workload language.
 func TestSchemaRequests(t *testing.T) {
 	s := schemaOf(t, "request")
 	for _, typ := range []string{protocol.TypeDescribe, protocol.TypeBegin, protocol.TypeStop} {

@@ -24,8 +24,8 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// serveRequest runs a trial with http phases, on which the lab puts load. The lab's orders
-// arrive as lines on in. If in ends, the trial is given up.
+// serveRequest runs a trial with http phases, on which the lab puts load. The lab's orders arrive
+// as lines on in. When in ends, the trial is given up.
 func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
 		return out.refuse("a server needs a path and a plan")
@@ -62,7 +62,9 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 	return t.serve(ctx)
 }
 
-// giveUp ends a trial because its input has ended with err, which means that the lab has gone.
+// giveUp ends a trial because its input has ended with err, which means that the lab has gone. It
+// cancels the trial's context and, unless the trial has ended already, removes the database and
+// calls abandon.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
 	if l, ok := t.drv.(driver.Leaver); ok {
@@ -75,8 +77,7 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order of the lab. It returns an error unless the order is the
-// parameter want.
+// order waits for the next order of the lab. It returns an error if the order is not want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -104,8 +105,8 @@ func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	return t.order(ctx, order)
 }
 
-// typedRequests is the number of requests of an http phase whose answers have their types
-// checked before the load begins.
+// typedRequests is how many requests of an http phase are executed before the load begins, to check
+// the types of their answers.
 const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests of an http phase.

@@ -32,8 +32,8 @@ func httpPhase() plan.Phase {
 	}}
 }
 
-// users answers the statement of httpPhase. User 404 does not exist, user 5 is
-// locked, and user 13 causes an error.
+// users answers the statement of httpPhase. User 404 does not exist, user 2 exists twice, user 5 is
+// locked, user 8 has no name, and user 13 causes an error.
 func users(_ string, params []any) ([]driver.Row, error) {
 	switch id := params[0].(int64); id {
 	case 404:
@@ -321,8 +321,8 @@ func TestServeCheck(t *testing.T) {
 	}
 }
 
-// TestProofOfIdleConnections checks that if the request sets pool_idle, the proof has the
-// number of connections that the idle pool keeps.
+// TestProofOfIdleConnections checks that if the request sets pool_idle, the proof has the number of
+// connections that the pool keeps when none is in use.
 func TestProofOfIdleConnections(t *testing.T) {
 	for _, c := range []struct {
 		marked, wanted, size, got string

@@ -16,7 +16,7 @@ type slicing struct {
 	left  int64 // operations left in the current slice
 }
 
-// slicing returns the division of a phase that the lab has asked for.
+// slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
 func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	n := t.req.Slices[p.Name]
 	if !t.req.Alternate || n <= 0 {
@@ -35,8 +35,8 @@ func (s *slicing) round(n int64) {
 	}
 }
 
-// next waits for the next turn if the current slice is complete. It is called before each
-// operation, or before several of them, and while the stopwatch is stopped.
+// next waits for this process's next turn if the current slice is complete. Callers call it before
+// each operation or group of operations, while the stopwatch is stopped.
 func (s *slicing) next(ctx context.Context) error {
 	if s.size == 0 || s.left > 0 {
 		return nil
@@ -45,8 +45,8 @@ func (s *slicing) next(ctx context.Context) error {
 	return s.trial.wait(ctx, s.phase, s.watch.wall)
 }
 
-// pause stops the stopwatch until the next turn. It does not change the number of operations
-// left in the slice.
+// pause stops the stopwatch until this process's next turn. It does not change the number of
+// operations left in the slice.
 func (s *slicing) pause(ctx context.Context) error {
 	s.watch.Stop()
 	err := s.trial.wait(ctx, s.phase, s.watch.wall)

@@ -8,15 +8,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// epoch anchors the monotonic clock. A reading is time.Since(epoch), which asks the
-// system only for the monotonic time.
+// epoch is the time from which now counts. time.Since(epoch) asks the system only for the monotonic
+// time.
 var epoch = time.Now()
 
 // now returns the monotonic time in nanoseconds.
 func now() int64 { return int64(time.Since(epoch)) }
 
-// Stopwatch adds up the time and resources used while it runs. The engine stops it while values
-// are made, so that only the driver's work counts. Hand-written programs (package byhand) use a
+// Stopwatch adds up the time and resources used while it runs. The engine stops it while values are
+// generated, so that only the driver's work counts. Hand-written programs (package byhand) use a
 // Stopwatch too.
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
@@ -40,7 +40,7 @@ type count struct{ n, missed int64 }
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }
 func (c *count) subtract(less count) { c.n, c.missed = c.n-less.n, c.missed-less.missed }
 
-// Clear makes the next start like the first one.
+// Clear makes the next call of Start collect garbage, as the first call does. It keeps the totals.
 func (s *Stopwatch) Clear() { s.begun = false }
 
 // divide divides all totals by n.
@@ -50,9 +50,9 @@ func (s *Stopwatch) divide(n int64) {
 	}
 }
 
-// Start starts the stopwatch. Before the first start it collects garbage and returns
-// the memory to the system, so that the garbage from making values or from an earlier
-// phase costs nothing while the clock runs.
+// Start starts the stopwatch. The first call collects garbage and returns the memory to the system,
+// so that the garbage from generating values or from an earlier phase costs nothing while the clock
+// runs.
 func (s *Stopwatch) Start() {
 	if !s.begun {
 		s.begun = true
@@ -90,9 +90,9 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	}
 }
 
-// shares corrects user and system CPU time so that neither is negative. Their sum stays the
-// same. Of a child's CPU time only the sum is exact. During a short phase, its division into the
-// two may change by more than the phase has used.
+// shares corrects user and system CPU time so that neither is negative. Their sum stays the same.
+// Of a child's CPU time only the sum is exact. During a short phase, the division of that sum into
+// user and system time may change by more than the phase has used.
 func shares(user, system int64) (int64, int64) {
 	switch {
 	case user < 0:

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// stored returns, for each table, the number of rows. If the entry of the table lists columns,
-// it also returns the sum of the rows' hashes.
+// stored returns, for each table, the number of rows. If the entry in tables lists columns, it also
+// returns the sum of the rows' hashes.
 func (t *trial) stored(ctx context.Context, tables []plan.Stored) (sums []plan.RowSum, err error) {
 	err = t.ours(ctx, "reading back the tables", func(ctx context.Context) error {
 		read, err := t.read(ctx, tables)
@@ -52,9 +52,9 @@ func (t *trial) tellLoaded(ctx context.Context, n int) error {
 	return t.out.send(answer)
 }
 
-// wakeWAL writes to a loaded database and empties its write-ahead log, as loading does. Before
-// the first write, the log does not contain the database's size, and SQLite asks the system for
-// that size in each read transaction.
+// wakeWAL writes to a loaded database and empties its write-ahead log, as a trial does that loads
+// the database itself. Before the first write, the log does not contain the database's size, and
+// SQLite asks the system for that size in each read transaction.
 func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial is one request for a trial or a server in progress.
+// trial is a trial in progress. It may have http phases, for which the worker is a server.
 type trial struct {
 	req  *protocol.Request
 	plan *plan.Plan
@@ -37,8 +37,8 @@ type trial struct {
 	owned bool // the trial must remove the database if the lab goes
 }
 
-// serve runs a trial and sends its answers. It returns an error only if the lab has gone or an
-// answer cannot be written.
+// serve runs a trial and sends its responses. It returns an error only if the lab has gone or a
+// response cannot be written.
 func (t *trial) serve(ctx context.Context) error {
 	phase, err := t.run(ctx)
 	for _, db := range []driver.DB{t.readers, t.db} {
@@ -98,7 +98,8 @@ func (t *trial) removeDatabase() {
 	}
 }
 
-// checkPath returns an error if the database exists and must not, or does not exist and must.
+// checkPath returns an error if the database exists although the trial must create it, or if the
+// database does not exist although the trial must open it.
 func (t *trial) checkPath() error {
 	_, err := os.Stat(t.req.Path)
 	switch there := err == nil; {
@@ -237,7 +238,7 @@ func (t *trial) hasLog(got driver.Settings) bool {
 	return got["journal_mode"] == "wal" && !by
 }
 
-// pooled returns the settings with which a driver opens a pool of n connections. They lack the
+// pooled returns the settings with which a driver opens a pool of n connections. It leaves out the
 // settings that only the engine applies.
 func pooled(s driver.Settings, n int) driver.Settings {
 	s = s.With(driver.Settings{"pool_size": strconv.Itoa(n)})
@@ -312,7 +313,8 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	return s, inserted, err
 }
 
-// sizes measures the files of the database, and empties the write-ahead log.
+// sizes writes the sizes of the database's files to s. It also empties the write-ahead log and
+// writes the time of that checkpoint to s.
 func (t *trial) sizes(ctx context.Context, s *protocol.Sample) (err error) {
 	if sizer, ok := t.db.(driver.Sizer); ok {
 		var all int64

@@ -41,7 +41,8 @@ func TestTypes(t *testing.T) {
 	}
 }
 
-// TestTypeErrorHasRow checks that the worker adds the row to a library's error about a type.
+// TestTypeErrorHasRow checks that the worker adds the number of the row to a library's error about
+// a type.
 func TestTypeErrorHasRow(t *testing.T) {
 	f := newFake()
 	f.answer = func(string, []any) ([]driver.Row, error) {

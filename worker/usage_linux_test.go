@@ -50,7 +50,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestMixCPUIsOfItsOperations checks that the CPU time of a mix also excludes making
+// TestMixCPUIsOfItsOperations checks that the CPU time of a mix does not include generating
 // parameters between the chunks, which takes most of the CPU time in this test.
 func TestMixCPUIsOfItsOperations(t *testing.T) {
 	s := mixSample(t, serve(t, quietFake(), trialOf(t, costlyParameters(), nil)))
@@ -65,8 +65,7 @@ func quietFake() *fake {
 	return f
 }
 
-// costlyParameters returns a plan whose mix takes longer to make parameters than to use
-// them.
+// costlyParameters returns a plan whose mix takes longer to generate parameters than to use them.
 func costlyParameters() *plan.Plan {
 	call := plan.Call{SQL: `INSERT INTO "a" VALUES (?)`, Rows: -1}
 	for i := range 30 {

@@ -4,8 +4,8 @@ package worker
 
 func livingChildren() []int { return nil }
 
-// threadCPU returns 0, because this platform does not report it. So the CPU time with which the
-// clients of a mix make parameters counts as the phase's.
+// threadCPU returns 0, because this platform does not report the CPU time of a thread. So the CPU
+// time with which the clients of a mix generate parameters counts as the phase's.
 func threadCPU() (user, system int64) { return 0, 0 }
 
 func livingChildrenCPU() (user, system int64) { return 0, 0 }

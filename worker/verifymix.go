@@ -14,8 +14,9 @@ import (
 // mixVerified is how many operations are run before the clock starts, to verify their answers.
 const mixVerified = 1000
 
-// verifyMix runs the first operations one after another and rolls back their changes. It
-// returns the hash of all values that the operations return and of how they end.
+// verifyMix runs the first operations one after another and rolls back their changes. It returns
+// the hash of all values that the operations return and of how they end. If the mix has no
+// operation whose answers can be verified, it runs nothing.
 func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err error) {
 	var h plan.Hash
 	if !slices.ContainsFunc(p.Mix.Operations, tells) {
@@ -68,9 +69,9 @@ func (t *trial) verifyMix(ctx context.Context, p *plan.Phase) (sum string, err e
 	return h.Sum(), nil
 }
 
-// undoing begins the transaction around all verified operations, which is rolled back. If the
-// library's transactions cannot read, it returns a substitute whose Rollback restores the
-// current state of the database.
+// undoing begins the transaction in which all operations are verified, and which is rolled back at
+// the end. If the library's transactions cannot read, undoing returns a substitute whose Rollback
+// restores the current state of the database.
 func (t *trial) undoing(ctx context.Context, conn driver.Conn) (driver.Tx, error) {
 	r, ok := t.db.(driver.Restorer)
 	if _, limited := t.drv.Info().Limit("transactions", "reads"); !ok || !limited {
@@ -118,8 +119,8 @@ func undone(op mixOp) bool {
 	return len(op.Results) > 0 || slices.ContainsFunc(op.calls, func(c mixCall) bool { return c.IfEmpty == plan.EmptyRollback })
 }
 
-// verify runs an operation within tx, the transaction around all operations. If the operation's
-// own transaction would be rolled back, verify rolls back to a savepoint.
+// verify runs an operation within tx, the transaction around all operations, and adds its answers
+// to h. If the operation's own transaction would be rolled back, verify rolls back to a savepoint.
 func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, op *mixOp, h *plan.Hash) error {
 	within := undone(*op)
 	if within {

@@ -7,7 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// waits counts how often a client has waited for one kind of thing, and for how long in total.
+// waits counts how often a client has waited for one thing, such as a mutex, and for how long in
+// total.
 type waits struct{ count, ns int64 }
 
 func (w *waits) add(ns int64) {
@@ -20,8 +21,8 @@ func (w *waits) merge(other waits) {
 	w.ns += other.ns
 }
 
-// countWaits begins to count the waits for a connection of the pools. It returns a function
-// that returns the waits since then, or nil if the driver does not count waits.
+// countWaits begins to count the waits for a connection of the pools. It returns a function that
+// returns the waits since then, or nil if the driver does not count waits.
 func (t *trial) countWaits() func() []protocol.Wait {
 	before, total, known := t.waited()
 	return func() []protocol.Wait {

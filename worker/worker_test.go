@@ -24,8 +24,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// story returns the part of the fake's log after the schema, without closing the database.
-// Before that, the log has only probes of settings.
+// story returns the part of the fake's log after the schema, which must be the text PHASES. Before
+// the schema, the log has only probes of settings. story leaves out entries about closing
+// databases.
 func story(f *fake) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -433,7 +434,7 @@ func (n *unread) Write(b []byte) (int, error) {
 
 // TestAnswersNotTaken checks that a worker removes its database if its answers are not read.
 func TestAnswersNotTaken(t *testing.T) {
-	for taken := range 4 { // the answers are ready, phase, sample and done
+	for taken := range 4 { // the first three answers are ready, settings and phase
 		req := trialOf(t, blog(1, insertPhase(plan.Insert{Sets: []string{"users"}, Transaction: "one", RowsPerStatement: 1})), nil)
 		requests, in := io.Pipe()
 		go func() { _ = json.NewEncoder(in).Encode(req) }()

@@ -19,8 +19,8 @@ var library = addedcost.Library{Driver: bvinc.New(), Open: openByHand}
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand keeps a connection with its statements in a channel, since the library
-// has no pool.
+// hand is the hand-written code with which package addedcost compares the driver. It keeps a
+// connection with its statements in a channel, since the library has no pool.
 type hand struct{ free chan *conn }
 
 type conn struct {

@@ -20,8 +20,8 @@ var library = addedcost.Library{Driver: crawshaw.New(), Open: openByHand}
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand uses the library's pool, its connections' statement caches, and the
-// typed Bind and Column calls.
+// hand is the hand-written code with which package addedcost compares the driver. It uses the
+// library's pool, its connections' statement caches, and the typed Bind and Column calls.
 type hand struct{ pool *sqlitex.Pool }
 
 func openByHand(path string) (byhand.Database, error) {
@@ -41,8 +41,8 @@ func (h *hand) on(f func(*sqlite.Conn) error) error {
 	return f(c)
 }
 
-// transaction runs f in a transaction. The library's own Save asks the runtime
-// for its caller's name each time.
+// transaction runs f in a transaction. It does not use the library's Save, which asks Go's runtime
+// for the name of its caller each time.
 func transaction(c *sqlite.Conn, f func() error) error {
 	if err := sqlitex.Exec(c, "BEGIN", nil); err != nil {
 		return err

@@ -1,5 +1,5 @@
-// Package crawshaw adapts crawshaw.io/sqlite: its pool, its cache of prepared
-// statements on each connection, its typed Bind and Column calls.
+// Package crawshaw adapts crawshaw.io/sqlite: its pool, its cache of prepared statements on each
+// connection, and its typed Bind and Column calls.
 package crawshaw
 
 import (
@@ -22,8 +22,8 @@ var info []byte
 func New() driver.Driver { return driver.WithDSN(driver.New(driver.MustInfo(info), open), openName) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	// The library's default is WAL. Its flag for WAL writes the file's header before page_size
-	// and auto_vacuum are set, so this sets the PRAGMA instead.
+	// The library's default is WAL. Its flag for WAL writes the file's header before page_size and
+	// auto_vacuum are set, so open sets the PRAGMA instead.
 	if _, ok := s["journal_mode"]; !ok && s["mode"] != "ro" && s["mode"] != "memory" {
 		s = s.With(driver.Settings{"journal_mode": "wal"})
 	}
@@ -58,14 +58,15 @@ func wrap(err error) error {
 	return err
 }
 
-// pool is the library's pool. Package connpool needs a number for each connection.
+// pool is the library's pool, with a number for each connection, which package connpool needs.
 type pool struct {
 	lib   *sqlitex.Pool
 	conns map[*sqlite.Conn]*conn // maps a connection of the library to ours; prepare fills the map
 	queue *connpool.Queue
 }
 
-// prepare takes every connection once and applies the settings.
+// prepare takes every connection from the library's pool once, numbers it, and applies the
+// settings.
 func (p *pool) prepare(ctx context.Context, s driver.Settings) error {
 	for n := range s.PoolSize() {
 		lib, err := p.get(ctx)
@@ -106,7 +107,7 @@ func (p *pool) Take(ctx context.Context) (connpool.Conn, error) {
 		return nil, err
 	}
 	c := p.conns[lib]
-	c.done = ctx.Done() // the channel with which the library's pool has set the interrupt
+	c.done = ctx.Done() // the library's pool has set this channel as the interrupt
 	return c, nil
 }
 
@@ -148,8 +149,8 @@ func (c *conn) LimitAttached(most int) (before int, err error) {
 func (c *conn) RowsAffected() (int64, error) { return int64(c.Changes()), nil }
 func (c *conn) LastInsertId() (int64, error) { return c.LastInsertRowID(), nil }
 
-// Guard sets the interrupt only if ctx differs from the last one, because setting it costs
-// time and many executions share a context.
+// Guard makes the end of ctx interrupt the connection. It sets the interrupt only if ctx differs
+// from the previous context, because setting it costs time and many executions share a context.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if done := ctx.Done(); done != c.done {
 		c.SetInterrupt(done)

@@ -13,16 +13,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestSettingsThatNobodyAskedFor checks that the proof has the changed value of synchronous from
-// the start. If no settings are requested, the database has a WAL, and the library's SQLite
-// changes synchronous when it first reads the database. The workload must not be blamed for this.
+// TestSettingsThatNobodyAskedFor checks that synchronous has the same value in the proof and in all
+// later readings. If no settings are requested, the database has a WAL, and the library's SQLite
+// changes synchronous when it first reads the database. The proof must already have the changed
+// value, because otherwise the change would be blamed on the workload.
 func TestSettingsThatNobodyAskedFor(t *testing.T) {
 	path, err := json.Marshal(filepath.Join(t.TempDir(), "test.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	request := `{"type":"trial","protocol":2,"seed":1,"path":` + string(path) + `,"settings":{"pool_size":"2"},"plan":{"schema":"CREATE TABLE t (id INTEGER)","phases":[{"name":"write","script":"INSERT INTO t VALUES (1)"}]}}` + "\n"
-	lab, _ := io.Pipe() // stays open to the end
+	lab, _ := io.Pipe() // stays open, because a worker gives up when its input ends
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), crawshaw.New(), io.MultiReader(strings.NewReader(request), lab), &out); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func TestSharedCacheProof(t *testing.T) {
 			}
 			request := fmt.Sprintf(`{"type":"trial","protocol":%d,"seed":1,"path":%s,"settings":{"pool_size":"2","cache":"shared","journal_mode":%q,"txlock":%q},`+
 				`"plan":{"schema":"CREATE TABLE t (id INTEGER)","phases":[{"name":"write","script":"INSERT INTO t VALUES (1)"}]}}`+"\n", protocol.Version, path, journal, lock)
-			lab, _ := io.Pipe() // stays open to the end
+			lab, _ := io.Pipe() // stays open, because a worker gives up when its input ends
 			var out bytes.Buffer
 			if err := worker.Serve(t.Context(), glebarez.New(), io.MultiReader(strings.NewReader(request), lab), &out); err != nil {
 				t.Fatal(err)

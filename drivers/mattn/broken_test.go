@@ -17,14 +17,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after another. The named checks of the
-// conformance suite must find it.
+// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the checks of the
+// conformance suite that the field found names must fail.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {
 		checks[c.Name] = c
 	}
-	asItIs := map[string]bool{} // checks that the driver has passed
+	asItIs := map[string]bool{} // checks that the unbroken driver has passed
 	for name, b := range breakages() {
 		for _, check := range b.found {
 			t.Run(name+"/"+check, func(t *testing.T) {
@@ -50,8 +50,9 @@ func TestSoakSuiteFinds(t *testing.T) {
 	}
 }
 
-// TestBusyWaitsBesideReader lets a reader hold its lock while a transaction commits. A
-// connection that tries to write at the same time holds such a lock for a moment.
+// TestBusyWaitsBesideReader runs the check of busy_timeout with a reader that holds its lock while
+// a transaction commits. The check must pass nevertheless, because a connection that tries to write
+// holds such a lock for a moment.
 func TestBusyWaitsBesideReader(t *testing.T) {
 	for _, c := range drivertest.Checks() {
 		if c.Name != "locks/busy_timeout waits" {
@@ -72,8 +73,8 @@ func TestBusyWaitsBesideReader(t *testing.T) {
 	t.Fatal("no such check")
 }
 
-// readForAWhile begins to read in another goroutine. It returns as soon as the reader holds the
-// lock.
+// readForAWhile begins a read transaction, and returns when it holds the lock. Another goroutine
+// ends the transaction 50 ms later.
 func readForAWhile(t *testing.T, path string) {
 	db, err := mattn.New().Open(t.Context(), path, driver.Settings{"busy_timeout": "0"})
 	if err == nil {
@@ -91,8 +92,8 @@ func readForAWhile(t *testing.T, path string) {
 	}()
 }
 
-// TestSoakLimitsAreProven expects that a declared limit is refused if no check knows it, or if
-// the driver can do what the limit says it cannot.
+// TestSoakLimitsAreProven checks that the suite reports a declared limit if no check knows the
+// limit, or if the driver can do what the limit says it cannot.
 func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)
@@ -146,7 +147,7 @@ func TestFailuresNameTheLimit(t *testing.T) {
 
 // breakage is one way in which a driver may be wrong.
 type breakage struct {
-	found    []string // the names of the checks that find it
+	found    []string // names of the checks that must fail
 	info     func(*driver.Info)
 	settings func(driver.Settings)
 	exec     func(ctx context.Context, s driver.Stmt, b *driver.Batch, lo, hi int) error
@@ -159,12 +160,13 @@ type breakage struct {
 	affected func(inTx bool, r driver.Result) driver.Result
 }
 
-// without removes a setting.
+// without returns the breakage of a driver that ignores a setting. The checks in found must fail.
 func without(name string, found ...string) breakage {
 	return breakage{found: found, settings: func(s driver.Settings) { delete(s, name) }}
 }
 
-// change changes every visited row.
+// change returns the breakage of a driver that changes every row by f before the row is visited.
+// The checks in found must fail.
 func change(f func(driver.Row), found ...string) breakage {
 	return breakage{found: found, query: func(ctx context.Context, s driver.Stmt, b *driver.Batch, r int, visit func(driver.Row) error) error {
 		return s.Query(ctx, b, r, func(row driver.Row) error {

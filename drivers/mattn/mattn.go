@@ -24,8 +24,8 @@ func New() driver.Driver {
 	})
 }
 
-// options are the settings for which the library's data source name has an option. The
-// option is the setting's name after "_".
+// options are the settings for which the library's data source name has an option. The option's
+// name is "_" followed by the setting's name.
 var options = map[string]bool{
 	"txlock": true, "busy_timeout": true, "auto_vacuum": true, "locking_mode": true, "journal_mode": true,
 	"synchronous": true, "foreign_keys": true, "cache_size": true, "secure_delete": true,

@@ -1,7 +1,8 @@
 // Package native calls SQLite with as little Go code as possible. Reports compare every other
-// driver with it. Its own C code (native.c) binds and steps many rows in one cgo call, and
-// packs many rows of a result into one page. SQLite itself is the amalgamation in
-// github.com/mattn/go-sqlite3, compiled with that module's flags. None of its Go code is used.
+// driver with it. Its own C code (native.c) binds and steps many rows in one cgo call, and packs
+// many rows of a result into one page. SQLite itself is the amalgamation in
+// github.com/mattn/go-sqlite3, compiled with that module's flags. The package uses none of that
+// module's Go code.
 //
 // Connections are opened with SQLITE_OPEN_NOMUTEX, because one goroutine at a time uses a
 // connection. All other settings have SQLite's defaults.
@@ -68,7 +69,8 @@ func (c *conn) err(rc C.int) error {
 
 func (c *conn) Number() int { return c.number }
 
-// Guard interrupts SQLite, and the C loops between SQLite's statements.
+// Guard makes the end of ctx interrupt SQLite, and the loops in C that execute a statement many
+// times.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}

@@ -58,7 +58,7 @@ func types(list ...driver.Type) (columns []driver.ColumnType) {
 	return columns
 }
 
-// texts makes a column of texts and NULLs (nil).
+// texts returns a column of texts and NULLs (nil).
 func texts(values ...any) driver.Column {
 	c := driver.Column{Type: driver.Text, Nulls: make([]bool, len(values))}
 	for i, v := range values {
@@ -94,8 +94,8 @@ func select1(t *testing.T, s driver.Stmt, b *driver.Batch, r int) (list []any) {
 	return list
 }
 
-// TestPages reads texts and blobs of about the size of a page, with every mixture of small and
-// large rows, so that rows begin a page, end a page or do not fit into one.
+// TestPages reads texts and blobs of about the size of a page. It mixes small and large rows so
+// that rows begin a page, end a page, or do not fit into a page.
 func TestPages(t *testing.T) {
 	c := open(t, "CREATE TABLE t (id INTEGER PRIMARY KEY, a TEXT, b BLOB)")
 	sizes := []int{0, 1, 100, 1023, 1024, 1025, 0, 4096, 16384, 3, 65535, 65536, 65537, 40, 300000, 20000, 50000, 1, 70000}
@@ -148,8 +148,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestCopiedAndPinned binds the same rows in ranges and sizes that are copied,
-// and in others that are pinned.
+// TestCopiedAndPinned binds the same rows in small ranges, whose values are copied, and in large
+// ranges, whose memory is pinned.
 func TestCopiedAndPinned(t *testing.T) {
 	const sql = "INSERT INTO t VALUES (?)"
 	values := []any{"a", nil, "", strings.Repeat("b", 4096), strings.Repeat("c", 4097), "d", strings.Repeat("e", 3000), strings.Repeat("f", 3000)}
@@ -180,7 +180,7 @@ func TestCopiedAndPinned(t *testing.T) {
 	}
 }
 
-// TestManyParameters tests a statement with more columns than there is room for copies.
+// TestManyParameters tests a statement with more parameters than there is room for copies.
 func TestManyParameters(t *testing.T) {
 	const n = 100
 	c := open(t, "CREATE TABLE t (v TEXT)")
@@ -242,8 +242,8 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
-// TestVisitUsesConnection runs statements during a visit. All may run except the statement that
-// is being visited.
+// TestVisitUsesConnection runs statements during a visit. Every statement may run except the
+// statement that is being visited.
 func TestVisitUsesConnection(t *testing.T) {
 	c := open(t, "CREATE TABLE t (v TEXT)")
 	outer := prepare(t, c, driver.Statement{

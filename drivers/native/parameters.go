@@ -13,11 +13,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// parameters passes rows of a batch to C. It copies a few small rows; for more, it pins the
-// batch's own memory.
+// parameters passes rows of a batch to C. It copies the rows if they are few and small. Otherwise
+// it pins the batch's own memory.
 type parameters struct {
 	count  int               // number of the statement's parameters
-	pinned []C.native_column // columns in C's memory that point to Go's
+	pinned []C.native_column // columns in C's memory that point to Go's memory
 	copied []C.native_column // columns in C's memory with copied values
 	pinner runtime.Pinner
 	pins   int       // columns that hold pinned pointers
@@ -47,7 +47,7 @@ func (p *parameters) init(c *C.native_stmt, count int) {
 	p.bytes = unsafe.Slice((*byte)(unsafe.Pointer(p.copied[0].data)), C.NATIVE_COPY_BYTES)
 }
 
-// set prepares the rows lo ≤ r < hi of b for one call. The result is valid until unset is
+// set prepares the rows lo ≤ r < hi of b for one call of C. The result is valid until unset is
 // called.
 func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	if b == nil {
@@ -79,7 +79,7 @@ func (p *parameters) set(b *driver.Batch, lo, hi int) (C.native_rows, error) {
 	return in, p.pin(b.Columns, hi)
 }
 
-// copy copies the rows, and reports whether there was room for them.
+// copy copies the rows into C's memory, and reports whether there was room for them.
 func (p *parameters) copy(columns []driver.Column, lo, hi int) bool {
 	if hi-lo > C.NATIVE_COPY_ROWS || len(columns) > len(p.copied) {
 		return false

@@ -23,8 +23,9 @@ import (
 
 const orNull = connpool.OrNull
 
-// A page begins small, so that the first row comes soon and a query of few rows is
-// cheap. It grows to a size that fits a processor's cache well.
+// The sizes of a page, which is the buffer into which C packs rows of a result. A page begins
+// small, so that the first row comes soon and a query of few rows is cheap. It grows to a size that
+// fits a processor's cache well.
 const (
 	firstRows, mostRows   = 16, 1024
 	firstBytes, mostBytes = 1 << 10, 64 << 10
@@ -108,7 +109,8 @@ func (o *result) grow(rows int) {
 	}
 }
 
-// visit decodes the page, row by row. All texts of a page are parts of one string.
+// visit decodes the page row by row, and calls the parameter visit for each row. All texts of a
+// page are parts of one string.
 func (s *stmt) visit(visit func(driver.Row) error) error {
 	o := &s.out
 	if o.page.large {

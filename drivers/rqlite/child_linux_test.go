@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// busy makes the node use much CPU time, and this process almost none.
+// busy is a plan with which the node uses much CPU time, and this process almost none.
 var busy = &plan.Plan{
 	Schema: "CREATE TABLE t(b)",
 	Phases: []plan.Phase{{Name: "work", Script: `
@@ -18,7 +18,7 @@ var busy = &plan.Plan{
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) SELECT count(*) FROM t, n WHERE length(hex(b)) + i > 0`}},
 }
 
-// TestNodesAreCharged checks that CPU time and memory that the nodes use count as the driver's.
+// TestNodesAreCharged checks that the CPU time of the nodes counts as the driver's.
 func TestNodesAreCharged(t *testing.T) {
 	runtime.GC() // frees what other tests have left
 	before := ownCPU(t)

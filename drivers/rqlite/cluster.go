@@ -28,10 +28,10 @@ import (
 type cluster struct {
 	path  string // path of the database, as the engine names it
 	urls  []string
-	nodes *nodes.Cluster // nil unless this process has started the cluster
+	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none
 	users int            // number of open databases
-	given *given         // nil unless the cluster was running before
+	given *given         // set if the cluster was already running and the user named its addresses, otherwise nil
 }
 
 var (
@@ -49,8 +49,10 @@ func beside(path string) (dir, addresses string) {
 	return dir, filepath.Join(dir, "addresses.json")
 }
 
-// attach returns the cluster for the database at path. If neither this nor another process has
-// started it, attach starts it and loads the file at path.
+// attach returns the cluster for the database at path. If RQLITE_ADDRESSES is set, that is the
+// running cluster at these addresses. Otherwise attach joins the nodes that another process has
+// started for path or, if there are none, starts nodes. Unless it joins nodes, it loads the file at
+// path into the cluster.
 func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
 	attachedMu.Lock()
 	defer attachedMu.Unlock()
@@ -88,7 +90,8 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 
 const header = "SQLite format 3\x00"
 
-// contents returns the bytes of the file at path, or nil if there is no file yet.
+// contents returns the bytes of the file at path. If there is no file yet, it returns nil, or an
+// error if mode is "rw". A file that is not a database is an error too.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -149,7 +152,8 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	return nil
 }
 
-// join reports whether another process has started the nodes and still runs.
+// join reports whether nodes that another process has started still answer. It sets c.urls to their
+// addresses. If the nodes no longer run, it removes their data.
 func (c *cluster) join(ctx context.Context) (joined bool, err error) {
 	dir, addresses := beside(c.path)
 	data, err := os.ReadFile(addresses)
@@ -181,8 +185,8 @@ func (c *cluster) place() error {
 	return err
 }
 
-// detach ends the use of a cluster by one database. The last user saves the database as a
-// file at path.
+// detach ends the use of a cluster by one database. The last user saves the database as a file at
+// path and ends the cluster, unless another process has started the nodes.
 func (c *cluster) detach(ctx context.Context) error {
 	attachedMu.Lock()
 	defer attachedMu.Unlock()
@@ -200,8 +204,8 @@ func (c *cluster) detach(ctx context.Context) error {
 	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
-// end kills the nodes and removes their data. If the cluster was already running before, end
-// does nothing to it.
+// end kills the nodes and removes their data. If the user named a running cluster, end only drops
+// the tables and views that this process has created there.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)
@@ -230,14 +234,15 @@ func (leaver) Leave() error {
 	return errors.Join(errs...)
 }
 
-// writeVersion and readVersion are the offsets of two bytes in a database file's header: each byte
-// is 2 if there is a write-ahead log, otherwise 1.
+// writeVersion and readVersion are the offsets of two bytes in a database file's header. Each byte
+// is 2 if the database uses a write-ahead log, and 1 otherwise.
 const writeVersion, readVersion = 18, 19
 
 func (c *cluster) save(ctx context.Context) error {
 	data, err := c.call(ctx, http.MethodGet, "/db/backup", nil)
 	if err == nil && len(data) > readVersion {
-		// The nodes' databases have a write-ahead log, but rqlite marks the backup as without.
+		// The nodes' databases have a write-ahead log, but rqlite marks the backup as a database
+		// without a log.
 		data[writeVersion], data[readVersion] = 2, 2
 	}
 	if err == nil {
@@ -283,8 +288,8 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 	if err != nil {
 		return err
 	}
-	// rqlite only checks the first bytes of the file. A file that is not a database must not be
-	// saved in the place of the original.
+	// rqlite only checks the first bytes of the file. Without this check, detach would later
+	// overwrite a file that is not a database.
 	if err := c.check(ctx); err != nil {
 		return &driver.Error{Code: driver.CodeNotADB, Err: fmt.Errorf("%s cannot be loaded into the cluster: %w", c.path, err)}
 	}

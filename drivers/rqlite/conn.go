@@ -87,8 +87,8 @@ func unsupported(format string, args ...any) error {
 	return &driver.UnsupportedError{Reason: fmt.Sprintf(format, args...)}
 }
 
-// Script sends each statement of sql in its own request, except the statements of a
-// transaction.
+// Script sends each statement of sql in its own request, except the statements of a transaction,
+// which COMMIT sends together.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)
@@ -187,7 +187,8 @@ func (c *conn) write(on *gorqlite.Connection, list []statement, queue bool) erro
 	return c.db.cluster.given.create(c.ctx, creates, func(ctx context.Context) error { return c.put(ctx, on, list, queue) })
 }
 
-// put does the work of write, but does not note which tables and views the statements create.
+// put sends statements in a request. Unlike write, it does not note which tables and views the
+// statements create.
 func (c *conn) put(ctx context.Context, on *gorqlite.Connection, list []statement, queue bool) error {
 	if queue {
 		c.untold = errQueued
@@ -246,7 +247,7 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns the error of a request. That is the error of the context if it has ended,
+// failed returns the error of a request. If the context has ended, that is the context's error,
 // otherwise the error of the statement.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {
@@ -267,9 +268,9 @@ func (c *conn) failed(err error, of ...error) error {
 	return errors.New(oneLine(err))
 }
 
-// codes maps the words of SQLite's errors to result codes, because rqlite returns only the
-// words. A violated primary key and a violated unique column have the same words, so the codes
-// are primary.
+// codes maps parts of SQLite's error messages to result codes, because rqlite returns only the
+// messages. The message is the same for a violated primary key and a violated unique column, so the
+// codes are primary.
 var codes = []struct {
 	words string
 	code  int

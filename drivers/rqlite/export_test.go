@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Impatient makes a running cluster that does not answer soon count as absent, until the test
-// ends.
+// Impatient limits how long a running cluster may take to answer a question. The limit ends with
+// the test.
 func Impatient(t *testing.T, limit time.Duration) {
 	before := patience
 	patience = limit

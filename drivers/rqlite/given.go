@@ -19,12 +19,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// addressesVariable is the variable for the addresses of the nodes of a running cluster,
-// separated by commas, such as http://user:password@10.0.0.1:4001.
+// addressesVariable is the environment variable with the addresses of the nodes of a running
+// cluster, separated by commas, such as http://user:password@10.0.0.1:4001.
 const addressesVariable = "RQLITE_ADDRESSES"
 
-// given is a cluster that was running before. It had no table. Other programs may use it at
-// the same time, so only tables that this process has created are dropped.
+// given is a cluster that was running before this process used it. Its database was empty. Other
+// programs may use the cluster at the same time, so this process drops only tables and views that
+// it has created.
 type given struct {
 	mu      sync.Mutex
 	created []string // tables and views in order of creation, in the form for DROP
@@ -58,7 +59,8 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 	return &driver.SettingError{Err: errors.New(strings.Join(bad, "; "))}
 }
 
-// take uses the cluster whose addresses are in list, if the settings can take effect there.
+// take uses the cluster whose addresses are in list, if its database is empty and the settings can
+// take effect there.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)
@@ -69,7 +71,8 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 			a = "http://" + a
 		}
 		u, err := url.Parse(a)
-		// Without its colon, the address http//user@host would mean a page of a host named http.
+		// An address that lacks its colon, such as http//user@host, would mean a page of a host
+		// named http.
 		if err != nil || slices.Contains([]string{"", "http", "https"}, u.Hostname()) || u.Scheme != "http" && u.Scheme != "https" {
 			return fmt.Errorf("%s: not an address: want such as http://user:password@10.0.0.1:4001,10.0.0.2:4001", addressesVariable)
 		}
@@ -85,7 +88,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
 			reached, status = u, s
-			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // asks this node first, because earlier nodes may not answer
+			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // this node is asked first, because earlier nodes may not answer
 			break
 		}
 		if err == nil {
@@ -115,7 +118,7 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	return nil
 }
 
-// statusWithin asks a node for its state. The node must answer within limit.
+// statusWithin asks a node for its status. The node must answer within limit.
 func statusWithin(ctx context.Context, limit time.Duration, address string) (*nodes.Status, error) {
 	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -129,8 +132,8 @@ func statusWithin(ctx context.Context, limit time.Duration, address string) (*no
 // mostDropped is the greatest number of statements that a message lists.
 const mostDropped = 5
 
-// drops returns the end of a message that lists the DROP statements for all tables and views
-// of the cluster. It returns "" if there are many.
+// drops returns the end of a message, with the DROP statements for all tables and views of the
+// cluster. It returns "" if there are none or more than mostDropped.
 func (c *cluster) drops(ctx context.Context) string {
 	var g given
 	if err := g.noteLoaded(ctx, c); err != nil || len(g.created) == 0 || len(g.created) > mostDropped {
@@ -233,16 +236,16 @@ func createdBy(sql string) string {
 	return strings.ToUpper(m[1]) + " IF EXISTS " + m[2]
 }
 
-// note adds a table or view to the list of those that must be dropped. The caller holds g.mu.
+// note adds a table or view to g.created, which lists what must be dropped. The caller holds g.mu.
 func (g *given) note(what string) {
 	if !slices.Contains(g.created, what) {
 		g.created = append(g.created, what)
 	}
 }
 
-// create notes the tables and views in list, and then calls send, which creates them. If g is
-// nil, it only calls send. The cluster cannot be left before send returns. The nodes complete a
-// request even if its client gives up, so the context for send does not end with ctx.
+// create notes the tables and views in list, and then calls send, which creates them. If g is nil,
+// it only calls send. The method leave waits until send has returned. The nodes complete a request
+// even if its client gives up, so the context for send ends later than ctx.
 func (g *given) create(ctx context.Context, list []string, send func(context.Context) error) error {
 	if g == nil {
 		return send(ctx)
@@ -321,8 +324,8 @@ func (g *given) leave(c *cluster) error {
 	return &driver.LeftError{Err: fmt.Errorf("dropping what the trial has created failed: %s: when the cluster of %s runs, type in rqlite's shell: %s", reason(err), bare(c.urls[0]), g.statements())}
 }
 
-// drop tries once to drop each table and view. It removes from the list those that no longer
-// exist.
+// drop tries once to drop each table and view in g.created. It removes from g.created the tables
+// and views that it has dropped.
 func (g *given) drop(ctx context.Context, c *cluster) (failed error) {
 	for i, what := range slices.Backward(slices.Clone(g.created)) {
 		body, err := json.Marshal([]string{"DROP " + what})

@@ -21,7 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// running starts a cluster that was not started by a database.
+// running starts a cluster of n nodes, as a user would, without opening a database.
 func running(t *testing.T, n int, flags ...string) *nodes.Cluster {
 	t.Helper()
 	c, err := nodes.Start(t.Context(), nodes.Config{Nodes: n, Dir: t.TempDir(), Flags: flags})
@@ -36,7 +36,7 @@ func running(t *testing.T, n int, flags ...string) *nodes.Cluster {
 	return c
 }
 
-// ask lets a node run a statement, without the driver.
+// ask sends a statement to the first node, without the driver, and returns the node's answer.
 func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
 	t.Helper()
 	body, err := json.Marshal([]string{sql})
@@ -55,12 +55,12 @@ func ask(t *testing.T, c *nodes.Cluster, path, sql string) string {
 	return string(data)
 }
 
-// TestRunningCluster checks that a running cluster is used, and that afterward it has only the
-// tables that others have created meanwhile.
+// TestRunningCluster checks that the driver uses a running cluster, and that afterward the cluster
+// has only the tables that other programs have created in the meantime.
 func TestRunningCluster(t *testing.T) {
 	c := running(t, 3)
 	t.Setenv("RQLITE_ADDRESSES", " "+c.Nodes[2].HTTP+", http://"+c.Nodes[0].HTTP+"/")
-	t.Setenv(nodes.Env, "/nonexistent") // is not needed
+	t.Setenv(nodes.Env, "/nonexistent") // a running cluster needs no rqlited
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := open(t, path, driver.Settings{"pool_size": "2"}, table+`; CREATE TABLE "a ""b" (n REFERENCES t (id)); CREATE VIEW v AS SELECT * FROM t; INSERT INTO t VALUES (1, 1)`)
 	shown, err := db.(driver.Shower).Shown(t.Context())
@@ -94,7 +94,7 @@ func TestRunningCluster(t *testing.T) {
 	}
 }
 
-// wantLine expects an error with a message of one line.
+// wantLine expects an error with a message of one line that contains want and no password.
 func wantLine(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {
@@ -129,10 +129,10 @@ func TestRunningClusterFails(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "test.db")
 			db, err := rqlite.New().Open(t.Context(), path, nil)
 			if err == nil {
-				_ = db.Close() // the error counts
+				_ = db.Close() // the missing error is reported below
 			}
 			if c.name == "no quorum" && err != nil && strings.Contains(err.Error(), "it knows no leader: more than half of the nodes must run: start the others") {
-				return // the test has seen that already
+				return // the remaining node already knows that there is no leader
 			}
 			wantLine(t, c.name, err, c.want)
 			if left, rerr := os.ReadDir(filepath.Dir(path)); rerr != nil || len(left) > 0 {
@@ -149,8 +149,8 @@ func TestRunningClusterFails(t *testing.T) {
 	}
 }
 
-// TestRunningClusterIsNone checks the error, in one line, if nothing answers at a port, or if
-// another program does.
+// TestRunningClusterIsNone checks that the error is one line if the program at an address never
+// answers, or is not rqlited.
 func TestRunningClusterIsNone(t *testing.T) {
 	rqlite.Impatient(t, 100*time.Millisecond)
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // it accepts connections, but never answers
@@ -167,7 +167,7 @@ func TestRunningClusterIsNone(t *testing.T) {
 		t.Setenv("RQLITE_ADDRESSES", address)
 		db, err := rqlite.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), nil)
 		if err == nil {
-			_ = db.Close() // the error counts
+			_ = db.Close() // the missing error is reported below
 		}
 		wantLine(t, address, err, "RQLITE_ADDRESSES: no node can be used: "+want)
 	}
@@ -189,7 +189,7 @@ func TestQuorumLost(t *testing.T) {
 
 const names = "SELECT group_concat(name) FROM sqlite_schema"
 
-// wantNothing expects that nothing is left in a cluster.
+// wantNothing expects that a cluster has no tables, indexes or views.
 func wantNothing(t *testing.T, what string, c *nodes.Cluster) {
 	t.Helper()
 	if got := ask(t, c, "/db/query?level=strong", names); !strings.Contains(got, `[[null]]`) {
@@ -197,8 +197,8 @@ func wantNothing(t *testing.T, what string, c *nodes.Cluster) {
 	}
 }
 
-// TestRunningClusterRefused checks that a trial leaves nothing in a running cluster if the cluster
-// cannot have its settings, or if the trial fails.
+// TestRunningClusterRefused checks that a trial leaves nothing in a running cluster if the trial's
+// settings cannot take effect there, or if the trial fails.
 func TestRunningClusterRefused(t *testing.T) {
 	c := running(t, 1)
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)
@@ -230,8 +230,9 @@ func TestRunningClusterRefused(t *testing.T) {
 	}
 }
 
-// TestLeave checks that a process that exits without closing its databases leaves no tables, and
-// that it cannot create any after that.
+// TestLeave checks that Leave drops all tables that the process has created, and that the process
+// cannot create tables after that. A worker calls Leave before it exits without closing its
+// databases.
 func TestLeave(t *testing.T) {
 	c := running(t, 1)
 	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP)

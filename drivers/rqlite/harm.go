@@ -24,7 +24,8 @@ type lines struct {
 	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
-// between starts the proxy of node i. It replaces the proxy if the node gets another address.
+// between starts the proxy of node i. If node i already has a proxy, because its address has
+// changed, between replaces that proxy.
 func (l *lines) between(i int, real string) (advertised string, err error) {
 	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
 	if err != nil {
@@ -130,7 +131,7 @@ const askAgain = 10 * time.Millisecond
 func (d *database) Leader(ctx context.Context) (int, error) {
 	for {
 		votes := map[string]int{}
-		leads := map[string]int{} // nodes, by ID, that report to be the leader
+		leads := map[string]int{} // indexes of the nodes that report to be the leader, by ID
 		for i, u := range d.cluster.urls {
 			if s, err := nodes.StatusOf(ctx, u); err == nil {
 				votes[s.Leader]++

@@ -28,9 +28,9 @@ func endless(w io.Writer, text string) {
 	}
 }
 
-// TestHostileNode checks that the error names, in one line, a node that is stopped, faulty or
-// hostile, and that the driver uses little memory and sends nothing to addresses that the node
-// gives.
+// TestHostileNode opens a database on a node that is stopped, faulty or hostile. It checks that the
+// error is one line, that the driver uses little memory, and that it sends nothing to addresses
+// that the node names.
 func TestHostileNode(t *testing.T) {
 	var elsewhere atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -1,6 +1,6 @@
 // Package rqlite adapts github.com/rqlite/gorqlite, a client of rqlite: SQLite on each node of a
-// cluster, with Raft between the nodes. Opening a database starts the nodes as child processes
-// on loopback, with their data next to the database; closing it ends them. If
+// cluster, with Raft between the nodes. Opening a database starts the nodes as child processes on
+// loopback, with their data next to the database. Closing the database ends the nodes. If
 // RQLITE_ADDRESSES is set, a running cluster is used instead.
 //
 // rqlite has no connections, and no transaction that is longer than a request. So a connection
@@ -26,8 +26,8 @@ import (
 //go:embed driver.json
 var info []byte
 
-// New returns the driver. The variable RQLITED_PATH names its program, and RQLITE_ADDRESSES a
-// running cluster.
+// New returns the driver. The environment variable RQLITED_PATH names the program rqlited. If
+// RQLITE_ADDRESSES is set, the driver uses the running cluster at these addresses.
 func New() driver.Driver { return leaver{driver.New(driver.MustInfo(info), open)} }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
@@ -63,14 +63,15 @@ type database struct {
 	cluster  *cluster
 	settings driver.Settings
 	http     *watched
-	plain    *http.Client // sends requests to one node that the library cannot send
+	plain    *http.Client // sends requests that the library cannot send: requests to one certain node
 	idle     []*http.Transport
 	queued   atomic.Bool // true if a write was queued after the queue was last known to be empty
 
 	closing sync.Once
 }
 
-// Close closes the pool, and ends the cluster unless somebody else uses it.
+// Close closes the pool, and ends the cluster unless another database of this process uses the
+// cluster.
 func (d *database) Close() error {
 	err := errors.New("the database is already closed")
 	d.closing.Do(func() {
@@ -84,7 +85,8 @@ func (d *database) Close() error {
 	return err
 }
 
-// Sizes returns the bytes that all nodes keep, including the log of Raft.
+// Sizes returns the number of bytes that all nodes keep, including the logs of Raft, and the number
+// of these bytes that are in SQLite's write-ahead logs.
 func (d *database) Sizes(ctx context.Context) (all, logs int64, err error) {
 	for _, u := range d.cluster.urls {
 		s, err := nodes.StatusOf(ctx, u)
@@ -105,7 +107,7 @@ func (d *database) Keep(ctx context.Context) (restore func(context.Context) erro
 	return func(ctx context.Context) error { return d.cluster.load(ctx, data) }, nil
 }
 
-// Settle waits until queued writes are done.
+// Settle waits until queued writes are in the database.
 func (d *database) Settle(ctx context.Context) error {
 	if !d.queued.Swap(false) {
 		return nil
@@ -116,8 +118,8 @@ func (d *database) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Shown asks a node how many nodes the cluster has. Some settings exist only in requests, so it
-// reads them from requests that it sends.
+// Shown asks a node how many nodes the cluster has. Some settings exist only in requests, so Shown
+// sends requests and reads the settings from them.
 func (d *database) Shown(ctx context.Context) (driver.Settings, error) {
 	status, err := d.cluster.status(ctx)
 	if err != nil {

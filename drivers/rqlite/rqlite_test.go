@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if path := os.Getenv("SHARES"); path != "" { // this is a process of TestProcesses
+	if path := os.Getenv("SHARES"); path != "" { // this is a process that TestProcesses starts
 		os.Exit(share(path))
 	}
 	if err := nodestest.Set(); err != nil {
@@ -49,7 +49,7 @@ func open(t *testing.T, path string, s driver.Settings, script string) driver.DB
 	return db
 }
 
-// rows returns the number of rows of t.
+// rows returns the number of rows of the table t.
 func rows(ctx context.Context, db driver.Runner) (n int64, err error) {
 	s, err := db.Prepare(ctx, driver.Statement{SQL: "SELECT count(*) FROM t", Columns: []driver.ColumnType{{Type: driver.Int}}})
 	if err != nil {
@@ -77,8 +77,8 @@ func pairs(n, perExec int) *driver.Batch {
 	return &driver.Batch{PerExec: perExec, Columns: []driver.Column{ids, ids}}
 }
 
-// TestSettings checks that settings are shown as the nodes report them or as they are sent in
-// requests.
+// TestSettings checks that Shown returns the settings with which the database was opened, and the
+// defaults of all other settings.
 func TestSettings(t *testing.T) {
 	for _, s := range []driver.Settings{
 		{"nodes": "1", "read_consistency": "none", "queued_writes": "on", "request_rows": "2"},
@@ -207,8 +207,7 @@ func withConn(ctx context.Context, db driver.DB, f func(driver.Conn) error) erro
 	return errors.Join(f(c), c.Close())
 }
 
-// TestCodes checks that errors have the primary code that belongs to the words of SQLite's
-// message.
+// TestCodes checks that errors have the primary code that belongs to the text of SQLite's message.
 func TestCodes(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE s (n INTEGER NOT NULL UNIQUE CHECK (n > 0)) STRICT; INSERT INTO s VALUES (1)")
 	for sql, code := range map[string]int{
@@ -234,8 +233,8 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestAsk checks the values that a program without types gets: those that the library makes from
-// JSON.
+// TestAsk checks the values that Ask returns. The library decodes them from JSON, where a blob is a
+// base64 text.
 func TestAsk(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, "CREATE TABLE v (i INTEGER, r REAL, t TEXT, b BLOB)")
 	err := withConn(t.Context(), db, func(c driver.Conn) error {
@@ -268,7 +267,7 @@ func TestAsk(t *testing.T) {
 	}
 }
 
-// TestKeep checks that the function that Keep returns restores the database.
+// TestKeep checks that the function returned by Keep restores the database.
 func TestKeep(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "3"}, table+"; INSERT INTO t VALUES (1, 1)")
 	restore, err := db.(driver.Restorer).Keep(t.Context())
@@ -302,7 +301,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// share opens a database that another process has opened. It ends when that process does.
+// share opens the database at path and adds a row to the table t. Then it waits until it is killed.
 func share(path string) int {
 	db, err := rqlite.New().Open(context.Background(), path, nil)
 	if err == nil {
@@ -313,7 +312,7 @@ func share(path string) int {
 	return 0
 }
 
-// process runs share in a new process, and returns when it has written.
+// process runs share in a new process. It returns when share has added the row.
 func process(t *testing.T, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -334,7 +333,7 @@ func process(t *testing.T, path string) *exec.Cmd {
 }
 
 // TestProcesses checks that other processes use the nodes that the first process has started, and
-// that they can still open the database if the first process is killed.
+// that they can still open the database after the first process was killed.
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := open(t, path, nil, table)
@@ -360,7 +359,7 @@ func TestProcesses(t *testing.T) {
 	onlyDatabase(t, path)
 }
 
-// onlyDatabase expects no other file next to the database.
+// onlyDatabase expects that the database is the only file in its directory.
 func onlyDatabase(t *testing.T, path string) {
 	t.Helper()
 	left, err := os.ReadDir(filepath.Dir(path))

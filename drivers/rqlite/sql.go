@@ -9,7 +9,7 @@ import (
 // The kinds of statements.
 const (
 	writing       = iota // the leader puts the request into Raft's log
-	reading              // the request is answered without the log, unless the level is strong
+	reading              // the request is answered without the log, unless the level of consistency is strong
 	transactional        // the statement begins or ends a transaction
 )
 
@@ -46,9 +46,9 @@ func pragmaOf(sql string) (name, value string) {
 // same value.
 var storedPragmas = map[string]bool{"user_version": true, "application_id": true}
 
-// nodePragma returns the name of a PRAGMA without a value that must be read from a node's
-// status, or "". rqlite answers some of these from a connection that only reads, and does not
-// answer journal_mode.
+// nodePragma returns the name of a PRAGMA if sql is a PRAGMA without a value that must be read from
+// a node's status, and "" otherwise. rqlite answers some of these PRAGMAs from a connection that
+// only reads, and does not answer journal_mode.
 func nodePragma(sql string) string {
 	if firstWord(sql) != "PRAGMA" {
 		return ""

@@ -26,8 +26,8 @@ type stmt struct {
 }
 
 // Exec sends each execution in its own request, because a request is a transaction. Within a
-// transaction it gathers the executions. With the setting request_rows it sends that many
-// rows in a request.
+// transaction it gathers the executions. If the setting request_rows is above 0, it sends up to
+// that many rows in a request.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	c := s.conn
 	if b == nil {
@@ -54,8 +54,8 @@ func (s *stmt) together(b *driver.Batch, lo, hi int) error {
 	return s.conn.send(list, sizes)
 }
 
-// jsonReal is a real number. In JSON it is written so that rqlite does not read a whole number
-// as an integer.
+// jsonReal is a real number. In JSON it always has a point or an exponent, so that rqlite does not
+// read a whole number as an integer.
 type jsonReal float64
 
 func (r jsonReal) MarshalJSON() ([]byte, error) {
@@ -96,7 +96,7 @@ func arguments(b *driver.Batch, lo, hi int) []any {
 
 func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
 
-// queryNode answers a PRAGMA from a node's status.
+// queryNode reads the value of the PRAGMA s.pragma from a node's status.
 func (s *stmt) queryNode(visit func(driver.Row) error) error {
 	if err := s.st.CheckColumns(1); err != nil {
 		return err

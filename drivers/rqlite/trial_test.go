@@ -39,12 +39,13 @@ func builtin(t *testing.T, name string) *plan.Plan {
 }
 
 // TestTrials checks that the workloads run on a cluster and return the values that the generators
-// make, that the settings are proven, and that only the database is left at the end.
+// generate, that the proof has the requested settings, and that only the database is left at the
+// end.
 func TestTrials(t *testing.T) {
 	for _, c := range []struct {
 		workload string
 		settings driver.Settings
-		queries  int // that are verified
+		queries  int // number of queries whose results are verified
 	}{
 		{"simple", driver.Settings{"nodes": "3", "foreign_keys": "on", "read_consistency": "linearizable"}, 1},
 		{"simple", driver.Settings{"nodes": "1", "foreign_keys": "off", "queued_writes": "on"}, 1},

@@ -14,7 +14,8 @@ type request struct {
 	statements int
 }
 
-// watched sends requests. While watching is set, it records them.
+// watched sends requests. While the field watching is set, it also records in seen the settings of
+// requests with statements.
 type watched struct {
 	next     http.RoundTripper
 	watching atomic.Bool
@@ -49,7 +50,8 @@ func (w *watched) remember(r *http.Request) error {
 	return nil
 }
 
-// watch returns the requests with statements that are sent while f runs.
+// watch calls f, and returns the settings of all requests with statements that are sent while f
+// runs.
 func (w *watched) watch(f func()) []request {
 	w.watching.Store(true)
 	f()

@@ -16,14 +16,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/suite"
 )
 
-// library is measured with the replacement for the executable.
+// library uses the replacement for sqinn's executable that TestMain builds.
 var library = addedcost.Library{Driver: sqinn.New(), Open: openByHand, Slow: true}
 
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand keeps a child in a channel, since the library has no pool. An insert is
-// one request, as the library intends.
+// hand is the hand-written code with which package addedcost compares the driver. It keeps a child
+// process in a channel, since the library has no pool. An insert is one request, as the library
+// intends.
 type hand struct{ free chan *lib.Sqinn }
 
 var userTypes = []byte{lib.ValInt64, lib.ValInt64, lib.ValText, lib.ValInt64}
@@ -41,7 +42,7 @@ func openByHand(path string) (byhand.Database, error) {
 	return h, nil
 }
 
-// on runs f on a connection of the pool.
+// on runs f with the child process, which is the pool's only connection.
 func (h *hand) on(f func(*lib.Sqinn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()

@@ -16,8 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// busy makes the child use much CPU time and memory, and its parent almost
-// none.
+// busy is a plan with which the child uses much CPU time and memory, and this process almost none.
 var busy = &plan.Plan{
 	Schema: "CREATE TABLE t(b)",
 	Phases: []plan.Phase{{Name: "work", Script: `
@@ -62,7 +61,7 @@ func ownPeak(t *testing.T) int64 {
 	return kib << 10
 }
 
-// children returns the processes below this one.
+// children returns the IDs of the child processes of this process.
 func children(t *testing.T) (list []int) {
 	t.Helper()
 	tasks, err := os.ReadDir("/proc/self/task")

@@ -103,8 +103,8 @@ func (c *conn) LastInsertId() (int64, error) {
 // Guard does nothing: a request cannot be interrupted.
 func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 
-// Script passes statements one by one, because the library ignores all but the first. It uses
-// Query, because Exec does not step a statement to its end.
+// Script passes statements one by one, because the library ignores every statement of a text but
+// the first. It uses Query, because Exec does not step a statement to its end.
 func (c *conn) Script(sql string) error {
 	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
 		n := driver.StatementLen(sql)

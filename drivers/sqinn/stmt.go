@@ -27,7 +27,7 @@ type stmt struct {
 	kinds []driver.Type // see connpool.Kinds
 }
 
-// Exec sends all rows in one request, but an ad hoc statement in one request per execution.
+// Exec sends all rows in one request. For an ad hoc statement, it sends one request per execution.
 func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	if b == nil {
 		n, err := s.conn.ExecOne(s.st.SQL)

@@ -46,8 +46,8 @@ func samples(t *testing.T, answers []protocol.Response) (list []protocol.Respons
 	return list
 }
 
-// TestTrials checks that the built-in workloads return the values that the generators make, with
-// settings that are proven on each connection.
+// TestTrials checks that the built-in workloads return the values that the generators generate, and
+// that the proof has the requested settings for each connection.
 func TestTrials(t *testing.T) {
 	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
 		data, err := os.ReadFile("../../worker/plan/testdata/" + name + ".json")

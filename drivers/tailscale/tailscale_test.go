@@ -9,10 +9,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// BenchmarkEachConnection reads a row by its key with a pool's prepared statement: on the
-// connection on which it was prepared, and on another one. Both cost the same.
+// BenchmarkEachConnection reads a row by its key with a statement that was prepared on the pool.
+// The statement runs on the connection on which it was prepared, or on another connection. The
+// times should be the same.
 func BenchmarkEachConnection(b *testing.B) {
-	ctx := context.Background() // a context that can end costs more than the rest
+	ctx := context.Background() // a context that can end would take more time than everything else
 	for _, on := range []string{"first connection", "second connection"} {
 		b.Run(on, func(b *testing.B) {
 			db, err := tailscale.New().Open(ctx, filepath.Join(b.TempDir(), "test.db"), driver.Settings{"pool_size": "2"})

@@ -20,8 +20,8 @@ var library = addedcost.Library{Driver: zombiezen.New(), Open: openByHand}
 func TestDriver(t *testing.T)      { suite.Test(t, library) }
 func BenchmarkDriver(b *testing.B) { suite.Benchmark(b, library) }
 
-// hand uses the library's pool, its connections' statement caches, and the
-// typed Bind and Column calls.
+// hand is the hand-written code with which package addedcost compares the driver. It uses the
+// library's pool, its connections' statement caches, and the typed Bind and Column calls.
 type hand struct{ pool *sqlitex.Pool }
 
 func openByHand(path string) (byhand.Database, error) {

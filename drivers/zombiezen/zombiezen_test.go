@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestDefaultJournal expects the library's default, WAL, which must not prevent a
-// page size from being set.
+// TestDefaultJournal checks that the journal mode is WAL by default, as in the library, and that a
+// requested page size takes effect nevertheless.
 func TestDefaultJournal(t *testing.T) {
 	db, err := zombiezen.New().Open(t.Context(), filepath.Join(t.TempDir(), "test.db"), driver.Settings{"page_size": "8192"})
 	if err != nil {

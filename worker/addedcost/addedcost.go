@@ -1,6 +1,6 @@
-// Package addedcost measures how much time the engine and a driver's adapter add to a library.
-// It does the same work with the driver and with loops that call the library directly (package
-// byhand), and compares the times.
+// Package addedcost measures how much time the engine and a driver's adapter add to a library. It
+// does the same work in two ways and compares the times. One side of the comparison is the driver,
+// and the other side consists of loops that call the library directly (package byhand).
 //
 // The work consists of four phases on a table of users: an insert of all users with
 // a prepared statement in one transaction; a query that reads all users, decoding
@@ -8,22 +8,22 @@
 // connection that is kept; and a mix of transactions of a read and an update, each on
 // a connection from the pool.
 //
-// Both sides are served by the engine, with the same plan and settings. Both read every
-// result to its end, and are timed by the same [worker.Stopwatch] over the same extent:
-// the insert from the beginning of the transaction, including the preparation, to the
-// commit; the query from its execution to its end; a mix over all operations. The
-// engine's side of a mix includes reading the clock and recording in the histogram once
-// per operation. The hand-written side does only the work.
+// Both sides are served by the engine, with the same plan and settings. Both sides read every
+// result to its end, and are timed by the same [worker.Stopwatch] over the same extent: the insert
+// from the beginning of the transaction, including the preparation, to the commit; the query from
+// its execution to its end; a mix over all operations. The driver's side of a mix includes reading
+// the clock and recording in the histogram once per operation. The hand-written side of a mix does
+// neither.
 //
 // Nothing waits for the disk or asks for a file lock (journal in memory, synchronous off,
 // exclusive locking, a page cache that holds the database), because waiting would hide the
 // added time.
 //
-// A pair is one run of each side in the same process, each on a new database file. The first
-// side alternates. A phase lasts some tens of milliseconds, so that other activity on the
-// machine spoils a few of many pairs instead of a part of each. A driver's module has the
-// hand-written side. For libraries for database/sql that is [byhand.SQL]. Package suite runs
-// [Test] and [Benchmark] with it.
+// A pair is one run of each side in the same process, each on a new database file. The sides take
+// turns in running first. A phase lasts some tens of milliseconds, so that other activity on the
+// machine spoils a few of many pairs instead of a part of each pair. A driver's module has the
+// hand-written side. For libraries for database/sql that is [byhand.SQL]. Package suite runs [Test]
+// and [Benchmark] with the hand-written side.
 //
 // The benchmark runs as many pairs as -benchtime says. With -record it writes the results to
 // added-cost.json in the directory of the driver's driver.json:
@@ -64,8 +64,8 @@ const schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT 
 // size has the numbers of users, reads and transactions in the phases.
 type size struct{ users, reads, transactions int64 }
 
-// The phases. The last phase is not compared: it reads the users after the transactions, for
-// the checksum.
+// The names of the phases. The phase left is not compared. It reads the users after the
+// transactions, for the checksum.
 const (
 	insertPhase = "insert"
 	queryPhase  = "query"
@@ -87,7 +87,7 @@ func (n size) operations(phase string) int64 {
 	return n.users
 }
 
-// work returns the plan of both sides.
+// work returns the plan of both sides for work of size n.
 func work(n size) *plan.Plan {
 	return &plan.Plan{
 		Schema: schema,
@@ -107,7 +107,7 @@ func work(n size) *plan.Plan {
 	}
 }
 
-// side has the samples of one of the two sides, by phase.
+// side has the samples of the driver, or of the hand-written loops, by name of the phase.
 type side map[string]*protocol.Sample
 
 // pair does the work with the engine and with the hand-written loops, on new databases in dir.

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Test does a little of the work on both sides. It checks that both read the same data and
-// leave the same data in the database.
+// Test runs a small amount of the work with the driver and with the hand-written loops. It checks
+// that both read the same data and leave the same data in the database.
 func Test(t *testing.T, l Library) {
 	w := work(size{users: 500, reads: 300, transactions: 200})
 	engine, hand, err := l.pair(t.Context(), w, t.TempDir(), false)
@@ -41,11 +41,11 @@ func Test(t *testing.T, l Library) {
 	}
 }
 
-// Benchmark measures pairs. For insert and query it reports the median of the pairs' ratios of
-// wall time, and for a mix the median of the wall time that the engine adds per operation, each
-// with its interval. The log also has CPU time, which is steadier if other processes use the
-// CPU too. With -record Benchmark writes all figures to [driver.AddedCostFile] in the working
-// directory, which is the driver's.
+// Benchmark measures pairs. For the phases insert and query it reports the median of the pairs'
+// ratios of wall time. For a mix it reports the median of the wall time that the engine adds per
+// operation. Each median has its 95 % interval. The log also has CPU time, which is steadier if
+// other processes use the CPU too. With -record Benchmark writes all figures to
+// [driver.AddedCostFile] in the working directory, which is the driver's.
 func Benchmark(b *testing.B, l Library) {
 	n := size{users: 50_000, reads: 50_000, transactions: 20_000}
 	if l.Slow {
@@ -98,7 +98,8 @@ func Benchmark(b *testing.B, l Library) {
 
 var record = flag.Bool("record", false, "the benchmark of added cost writes its figures to "+driver.AddedCostFile)
 
-// write writes a driver's figures to a file. It keeps Causes of the old file.
+// write writes a driver's figures to a file. It keeps the field Causes of the file's previous
+// content.
 func write(file string, c driver.AddedCost) error {
 	var old driver.AddedCost
 	switch data, err := os.ReadFile(file); {
@@ -145,7 +146,7 @@ func compareAll(n size, engine, hand []side) (list []driver.AddedPhase) {
 	return list
 }
 
-// compare compares the two sides in one phase, over all pairs.
+// compare compares the driver with the hand-written loops in one phase, over all pairs.
 func compare(phase string, ops int64, engine, hand []side) driver.AddedPhase {
 	wall := func(s *protocol.Sample) float64 { return float64(s.WallNS) }
 	cpu := func(s *protocol.Sample) float64 { return float64(s.UserNS + s.SystemNS) }

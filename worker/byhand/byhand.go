@@ -1,8 +1,8 @@
-// Package byhand turns a program that uses a library directly, without an adapter, into a
-// worker. The program does the work of the workloads simple and complex as an experienced user
-// of the library would write it for these tables alone. It speaks the worker protocol, so the
-// lab measures it like the driver: in its own processes, in the same rounds, with the same
-// rows, settings and checks of the answers.
+// Package byhand turns a program that uses a library directly, without an adapter, into a worker.
+// The program does the work of the built-in workloads simple.yaml and complex.yaml as an
+// experienced user of the library would write it for these tables alone. It speaks the worker
+// protocol, so the lab measures it like the driver: in its own processes, in the same rounds, with
+// the same rows, settings and checks of the answers.
 //
 //	sqlite3perf compare bin/mattn-by-hand mattn --workloads simple,complex --scale quick
 //
@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// The statements of a program. The values are in the order of the fields of [User], [Article]
-// and [Comment].
+// The SQL statements of a program. Their parameters and columns are in the order of the fields of
+// [User], [Article] and [Comment].
 const (
 	InsertUser    = `INSERT INTO "users"("id","created","email","active") VALUES (?,?,?,?)`
 	InsertArticle = `INSERT INTO "articles"("id","created","userId","text") VALUES (?,?,?,?)`
@@ -64,7 +64,7 @@ type Comment struct {
 	Text      string
 }
 
-// Blog has the rows that a program inserts. Only the workload complex has articles and
+// Blog has the rows that a program inserts. Only the workload complex.yaml has articles and
 // comments.
 type Blog struct {
 	Users    []User
@@ -72,15 +72,16 @@ type Blog struct {
 	Comments []Comment
 }
 
-// Program is a program written by hand. Main functions call [worker.Main] with its Driver.
+// Program is a program written by hand. Its main function calls [worker.Main] with the result of
+// [Program.Driver].
 type Program struct {
 	Info driver.Info                         // the program's name and the measured library
 	Open func(path string) (Database, error) // creates a database, on one connection
 }
 
-// Database is the program's own connection to a new database. Its methods run the stopwatch
-// around the timed part, return how many rows they have read, and pass each row to see unless
-// see is nil.
+// Database is the program's own connection to a new database. The methods that have the parameter w
+// run that stopwatch around the timed part. The methods Users, All, Mix and Transactions return how
+// many rows they have read, and pass each row to see unless see is nil.
 type Database interface {
 	// Read runs one statement without timing it, and passes each row to see. Values are passed
 	// as texts, and NULL as "". columns is how many columns the result has.
@@ -98,7 +99,7 @@ type Database interface {
 	Close() error
 }
 
-// BlogDatabase is a [Database] that inserts articles and comments too.
+// BlogDatabase is a [Database] for the workload complex.yaml, which has articles and comments.
 type BlogDatabase interface {
 	Database
 
@@ -107,15 +108,15 @@ type BlogDatabase interface {
 	All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (rows int64, err error)
 }
 
-// KeyDatabase is a [Database] that reads users by key.
+// KeyDatabase is a [Database] that also reads and updates single users by ID.
 type KeyDatabase interface {
 	Database
 
 	// Mix runs [SelectUser] for each ID with one prepared statement on one connection.
 	Mix(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 
-	// Transactions runs a transaction of [SelectUser] and [UpdateUser] for each ID, each on
-	// a connection from the pool.
+	// Transactions runs a transaction of [SelectUser] and [UpdateUser] for each ID. Each
+	// transaction takes a connection from the pool.
 	Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 }
 
@@ -126,12 +127,13 @@ func userID(users int64) []plan.Parameter {
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers].
+// Query returns the phase that runs [SelectUsers] on a table of the given number of users.
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
-// Mix returns the phase for which the program calls [KeyDatabase].Mix.
+// Mix returns the phase for which the program calls [KeyDatabase].Mix. It has count reads on a
+// table of the given number of users.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
 	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
@@ -139,7 +141,8 @@ func Mix(count, users int64) *plan.Mix {
 	}}
 }
 
-// Transactions returns the phase for which the program calls [KeyDatabase].Transactions.
+// Transactions returns the phase for which the program calls [KeyDatabase].Transactions. It has
+// count transactions on a table of the given number of users.
 func Transactions(count, users int64) *plan.Mix {
 	m := Mix(count, users)
 	update := plan.Call{SQL: UpdateUser, Parameters: userID(users), Rows: -1}

@@ -43,11 +43,12 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 	return db, nil
 }
 
-// tables are the tables of the workloads, in the order in which a program fills them.
+// tables are the tables of the workload complex.yaml, in the order in which a program fills them.
+// The workload simple.yaml has only the first.
 var tables = []string{"users", "articles", "comments"}
 
-// Check returns an error for every plan other than those of the workloads simple and complex
-// and of package addedcost.
+// Check returns an error for every plan other than the plans of the workloads simple.yaml and
+// complex.yaml and of package addedcost.
 func (h hand) Check(req *protocol.Request) error {
 	if n := req.Settings.Connections(); n != 1 {
 		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)
@@ -81,7 +82,7 @@ func knows(p *plan.Phase, users int64) bool {
 
 func sameSQL(a, b string) bool { return slices.Equal(strings.Fields(a), strings.Fields(b)) }
 
-// Perform does a phase with the program's own loops.
+// Perform runs a phase with the program's own loops.
 func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *worker.Stopwatch) error {
 	d, brief := db.(*database).Database, slices.Contains(req.Brief, p.Name)
 	switch {
@@ -103,7 +104,7 @@ func (h hand) Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *pla
 	return mix(k, gen, p, brief, s, w)
 }
 
-// query runs the query with the clock. Unless brief is set, it runs the query once more for the
+// query runs the query and times it. Unless brief is set, it runs the query once more for the
 // checksum.
 func query(d Database, q *plan.Query, brief bool, s *protocol.Sample, w *worker.Stopwatch) (err error) {
 	run := func(w *worker.Stopwatch, h *plan.Hash) (int64, error) { return d.Users(w, hashUsers(h)) }
@@ -188,8 +189,8 @@ func mix(d KeyDatabase, gen *plan.Gen, p *plan.Phase, brief bool, s *protocol.Sa
 	return nil
 }
 
-// rows makes the rows of data sets. The texts of a column share memory, as in the engine, so
-// that the garbage collector does the same work for both.
+// rows generates the rows of data sets. The texts of a column share memory, as in the engine, so
+// that the garbage collector does the same work for the program as for the engine.
 func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 	blog := &Blog{}
 	for _, set := range sets {
@@ -237,7 +238,8 @@ func (d *database) Begin(context.Context) (driver.Tx, error) { return nil, error
 
 func (d *database) Conn(context.Context) (driver.Conn, error) { return taken{d}, nil }
 
-// taken is the program's only connection while the engine uses it.
+// taken is the program's only connection while the engine uses it. Its method Close leaves the
+// connection open.
 type taken struct{ *database }
 
 func (taken) Close() error { return nil }

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker"
 )
 
-// SQL returns the function Open of a [Program] whose library works with database/sql. open
-// opens a database. prepared is the context with which statements are prepared, for libraries
-// that read a value from it.
+// SQL returns the function Open of a [Program] whose library works with database/sql. The parameter
+// open opens a database. The parameter prepared is the context with which statements are prepared,
+// for libraries that read a value from it.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)
@@ -145,7 +145,7 @@ func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Commen
 	})
 }
 
-// query prepares a statement, and runs it with the clock. It calls row after each row and
+// query prepares a statement, runs it, and times its execution. It calls row after each row and
 // returns the number of rows.
 func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row func()) (n int64, err error) {
 	err = d.prepare(query, func(stmt *sql.Stmt) error {

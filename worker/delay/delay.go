@@ -1,6 +1,6 @@
-// Package delay is a TCP proxy that delivers every byte a fixed time after reading it, like a
-// longer line. Like a line, it can be cut. It connects the nodes of a cluster on one machine,
-// to show the effects of distance and partitions.
+// Package delay has a TCP proxy that delivers every byte a fixed time after reading it, like a
+// longer network line. The proxy can also be cut, like a line. It connects the nodes of a cluster
+// on one machine, to show the effects of distance and partitions.
 package delay
 
 import (
@@ -20,8 +20,8 @@ type Config struct {
 	Delay  time.Duration // how long each byte is delayed, in each direction
 
 	// From returns the name of the process that dialed a connection from an address. The proxy
-	// calls From only after [Proxy.CutFrom], until Heal. It calls From again if the result was
-	// "". Without From no process has a name.
+	// calls From only between [Proxy.CutFrom] and [Proxy.Heal]. It calls From again if the result
+	// was "". If From is nil, no process has a name.
 	From func(dialer net.Addr) string
 }
 
@@ -41,7 +41,7 @@ type Proxy struct {
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
-	once    sync.Once // guards closing
+	once    sync.Once // makes Close close the proxy only once
 	closed  chan struct{}
 	running sync.WaitGroup
 }
@@ -53,7 +53,7 @@ const Window = 4 << 20
 // chunkSize is the maximum number of bytes that are read at once.
 const chunkSize = 32 << 10
 
-// clock tells the time to a proxy. Tests replace it.
+// clock is the clock that a proxy reads. Tests replace it.
 type clock interface {
 	Now() time.Time
 	Until(t time.Time) (reached <-chan time.Time, stop func())
@@ -163,8 +163,7 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits until the dialer's connection is not cut. It returns an error if gone is closed
-// before.
+// open waits until the dialer's connection is not cut. It returns an error if gone is closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()
@@ -194,7 +193,7 @@ func (p *Proxy) accept() {
 			select {
 			case <-p.closed:
 				return
-			default: // such as too many open files
+			default: // an error such as too many open files
 			}
 			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
 			select {
@@ -208,7 +207,8 @@ func (p *Proxy) accept() {
 	}
 }
 
-// forward connects a client with the target until both have ended, or one of them fails.
+// forward connects a client with the target until both have ended, or until one of the two
+// connections fails.
 func (p *Proxy) forward(client net.Conn) {
 	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}
 	// While the connection is cut, the target must not see the client.
@@ -251,8 +251,8 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies one direction of a connection until that direction ends. Then it ends the
-// direction of the connection to, too.
+// pump copies bytes from one connection, its parameter from, to the other connection, its parameter
+// to. When the first connection ends, pump closes the other for writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue(gone)
 	var readErr error
@@ -270,8 +270,8 @@ func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error
 	return errors.Join(err, readErr)
 }
 
-// fill puts the bytes that it reads into the queue. It stops when the reader ends or the queue
-// is closed.
+// fill reads bytes and puts them into the queue. It stops when there are no more bytes, or when the
+// queue is closed.
 func (p *Proxy) fill(q *queue, from io.Reader) error {
 	buf := make([]byte, chunkSize)
 	for {
@@ -294,7 +294,8 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 	}
 }
 
-// deliver writes each chunk of the queue when it is due and the connection is not cut.
+// deliver writes each chunk of the queue when it is due and the connection is not cut. After the
+// last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
 		c, ok := q.take()

@@ -103,7 +103,7 @@ func dial(t *testing.T, p *Proxy) net.Conn {
 	return c
 }
 
-// eventually waits until the function is returns true. After a minute it fails the test.
+// eventually waits until is() returns true. After a minute it fails the test.
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
@@ -135,7 +135,7 @@ func receive(t *testing.T, c net.Conn, want string) {
 	}
 }
 
-// TestEachByteIsDelayed sends a second text while the first is under way, and checks that each
+// TestEachByteIsDelayed sends a second text while the first is under way, and checks that each text
 // takes exactly the delay.
 func TestEachByteIsDelayed(t *testing.T) {
 	clock := newFakeClock()
@@ -299,8 +299,8 @@ func TestCutFrom(t *testing.T) {
 	receive(t, clients[0], "to a")
 }
 
-// TestEnds checks that the end of a connection reaches the other side, and that the connection
-// is closed if the target does not listen.
+// TestEnds checks that the end of a client's connection reaches the target, and that the proxy
+// closes the client's connection if the target does not listen.
 func TestEnds(t *testing.T) {
 	_, client, server := pair(t, Config{}, realClock{})
 	send(t, client, "last words")

@@ -14,7 +14,7 @@ type chunk struct {
 // cost returns the memory that a chunk takes in bytes, including a fixed overhead.
 func (c chunk) cost() int { return len(c.bytes) + 64 }
 
-// queue has the undelivered chunks of one direction, up to [Window] bytes.
+// queue has the undelivered chunks of one direction of a connection, up to [Window] bytes.
 type queue struct {
 	gone <-chan struct{} // closed when the connection has ended
 

@@ -36,12 +36,13 @@ func Listen(address string) (net.Listener, error) {
 //
 //	200  the row, as a JSON object
 //	400  a parameter is missing or is not of its type
-//	404  the statement returned no row
-//	500  any other error of the driver
+//	404  the statement returned no row, or the path is not /
+//	405  the method is not GET
+//	500  the statement returned several rows, or any other error of the driver
 //	503  the statement failed because of a lock; Counts includes it
 type Handler struct {
 	def     *plan.HTTP
-	stmt    driver.Stmt // nil: every answer is {}
+	stmt    driver.Stmt // nil if every answer is {}
 	ctx     context.Context
 	scratch sync.Pool
 
@@ -51,9 +52,9 @@ type Handler struct {
 	locked protocol.ErrorCounts // requests that failed because of a lock
 }
 
-// New returns a handler that runs stmt. def describes the parameters and columns of stmt. If
-// ctx is nil, the library gets the context of each request, which ends when the client goes
-// away.
+// New returns a handler that runs stmt with the context ctx. def describes the parameters and
+// columns of stmt. If ctx is nil, the handler runs stmt with the context of each request, which
+// ends when the client goes away.
 func New(ctx context.Context, def *plan.HTTP, stmt driver.Stmt) *Handler {
 	h := &Handler{def: def, stmt: stmt, ctx: ctx, locked: protocol.ErrorCounts{}}
 	h.scratch.New = func() any { return newScratch(def) }

@@ -28,10 +28,11 @@ type Summary struct {
 	Histogram string `json:"histogram"`
 }
 
-// longest is the greatest latency in ns. Greater latencies count as longest.
+// longest is the greatest latency in ns that a histogram can record. Greater latencies count as
+// longest.
 const longest = int64(120e9)
 
-// Histogram is the distribution of an operation's latency, to three digits. Only
+// Histogram is the distribution of an operation's latency, with a precision of three digits. Only
 // one goroutine at a time may use it.
 type Histogram struct{ h *hdrhistogram.Histogram }
 
@@ -49,7 +50,7 @@ func (l *Histogram) Merge(other *Histogram) { l.h.Merge(other.h) }
 // Reset removes all latencies.
 func (l *Histogram) Reset() { l.h.Reset() }
 
-// Summary returns the distribution under the operation's name.
+// Summary returns the summary of the histogram, with the given name of the operation.
 func (l *Histogram) Summary(operation string) Summary {
 	return Summary{
 		Operation: operation,

@@ -45,7 +45,7 @@ func (s *Shared) Histogram() *Histogram {
 // Recorder records latencies into a part of a Shared.
 type Recorder struct {
 	h  *Histogram
-	mu *sync.Mutex // nil: no other Recorder has h
+	mu *sync.Mutex // nil if no other Recorder uses h
 }
 
 // Record adds one latency, in nanoseconds.

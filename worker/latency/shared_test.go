@@ -30,8 +30,8 @@ func TestShared(t *testing.T) {
 	}
 }
 
-// TestSharedIsSmall checks the memory for ten thousand goroutines. With a histogram for each it
-// would be 2.3 GB.
+// TestSharedIsSmall checks the memory for ten thousand goroutines. With a histogram for each
+// goroutine it would be 2.3 GB.
 func TestSharedIsSmall(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -15,10 +15,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Answers runs the statements of a workload, and further statements, on a new database, one
-// after the other on one connection. It reports what the library returns for each execution.
-// All rows of the plan are inserted, but only the first Executions of each statement are
-// reported.
+// Answers is a job that runs the statements of a workload, and further statements, on a new
+// database, one after the other on one connection. It reports what the library returns for each
+// execution. All rows of the plan are inserted, but only the first executions of each statement are
+// reported, as many as the field Executions says.
 type Answers struct {
 	Plan       *plan.Plan `json:"plan,omitempty"`
 	Statements []Ask      `json:"statements,omitempty"` // further statements, run after the plan
@@ -34,7 +34,8 @@ type Answers struct {
 	Files bool `json:"files,omitempty"`
 }
 
-// SQL returns all SQL of the job, which a user has written.
+// SQL returns all SQL texts of the job: the texts in Statements, then the SQL of Plan. A user has
+// written them.
 func (a *Answers) SQL() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range a.Statements {
@@ -63,8 +64,8 @@ type Answered struct {
 	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// Times is set if the plan replays times. It has the texts that the library stores for the
-	// two results of the function [Times]. TimesAsText says that the library binds no time.Time,
+	// Times is set if the plan replays times. It has the texts that the library stores for the two
+	// results of the function [Times]. TimesAsText says that the library cannot bind a time.Time,
 	// so that recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
@@ -99,7 +100,8 @@ type Answer struct {
 
 	Error *AnswerError `json:"error,omitempty"`
 
-	// Each of these fields is nil if the library does not report it.
+	// The names and the declared types of the columns, the number of affected rows, and the last
+	// insert ID. A field is nil if the library does not report its value.
 	Names        []string `json:"names,omitempty"`
 	Declared     []string `json:"declared,omitempty"`
 	Affected     *int64   `json:"affected,omitempty" jsonschema:"signed"`
@@ -126,7 +128,7 @@ type ColumnSum struct {
 	Content string           `json:"content"`         // hash of the values in order; it does not depend on their Go types
 }
 
-// Value is a value in the Go type in which a library takes or returns it.
+// Value describes a value that a library takes or returns, with the Go type of the value.
 type Value struct {
 	Type string `json:"type" jsonschema:"minLength=1"` // nil, int64, float64, string, []byte, bool, time.Time or another Go type
 

@@ -238,7 +238,7 @@ func (c *checker) insert(at string, p *plan.Phase) {
 }
 
 // nesting checks the data sets of a phase with a transaction for each row of the first set. The
-// worker makes that row and all rows nested in it at once, so their number is limited.
+// worker generates such a row and all rows nested in it at once, so their number is limited.
 func (c *checker) nesting(at string, in *plan.Insert) {
 	if len(in.Sets) == 0 || in.Sets[0] != in.Per {
 		c.bad(at+".per", "is %q: want the first of sets", in.Per)
@@ -289,8 +289,8 @@ func (c *checker) clients(at string, n int) {
 	c.within(at+".clients", int64(n), 1, plan.MaxClients)
 }
 
-// held checks that the pool has enough connections for n clients, each of which keeps one. With
-// too few, the phase would wait forever.
+// held checks that the pool has enough connections for n clients, each of which keeps a connection.
+// With too few connections, the phase would wait forever.
 func (c *checker) held(at string, n int) {
 	if int64(n) > c.pool {
 		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
@@ -390,7 +390,8 @@ func (c *checker) replay(at string, r *plan.Replay) {
 	c.held(at, r.AtOnce())
 }
 
-// ifEmpty checks the word that says how an operation ends if a statement returns no rows.
+// ifEmpty checks the field IfEmpty of a call, which says how an operation ends if the statement
+// returns no rows.
 func (c *checker) ifEmpty(at string, call *plan.MixCall, transaction bool) {
 	words := []string{plan.EmptyStop}
 	if transaction {

@@ -8,14 +8,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// Cluster writes rows to a new database. It measures the time until a write is acknowledged,
-// and until every member of the cluster has its rows. A database that is not a cluster counts
-// as one member. If Harm is set, the job then harms the cluster under load and counts the lost
-// rows.
+// Cluster is a job that writes rows to a new database. It measures the time until a write is
+// acknowledged, and the time until every member of the cluster has the rows of that write. A
+// database that is not a cluster counts as one member. If Harm is set, the job then kills members
+// of the cluster or cuts their connections under load, and counts the lost rows.
 type Cluster struct {
 	Loads      []ClusterLoad `json:"loads,omitempty"`
 	DurationMS int64         `json:"duration_ms,omitempty"` // duration of each load; every load runs twice, once for each of the two latencies
-	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and again for the wait until every member has its rows; 0: a minute
+	Patience   int64         `json:"patience_ms,omitempty"` // longest time for a write, and for the wait until every member has the rows; 0: a minute
 	Harm       *ClusterHarm  `json:"harm,omitempty"`
 }
 
@@ -25,8 +25,8 @@ type ClusterLoad struct {
 	Batch   int `json:"batch" jsonschema:"minimum=1"` // rows per INSERT; each INSERT is its own transaction
 }
 
-// ClusterHarm says how a cluster is harmed while clients write single rows, and other clients
-// read with each of Levels.
+// ClusterHarm says how a cluster is harmed while clients write single rows, and other clients read
+// with each level in Levels.
 type ClusterHarm struct {
 	Clients  int      `json:"clients" jsonschema:"minimum=1"`
 	Kills    int      `json:"kills,omitempty"`                                                                         // how often the leader is killed; it is restarted with its data
@@ -50,7 +50,7 @@ type Clustered struct {
 // ClusterMember is a member of the cluster and its configuration.
 type ClusterMember struct {
 	ID        string `json:"id"`
-	Address   string `json:"address,omitempty"` // where the other members reach this one
+	Address   string `json:"address,omitempty"` // address at which the other members reach this member
 	DelayNS   int64  `json:"delay_ns,omitempty"`
 	Version   string `json:"version,omitempty"`
 	DiskBytes int64  `json:"disk_bytes"`
@@ -85,7 +85,7 @@ type Harm struct {
 	Kind        string `json:"kind" jsonschema:"constants=Harm"` // kill or cut
 	Member      string `json:"member"`
 	SilentNS    int64  `json:"silent_ns"`    // the longest time without an acknowledged write
-	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until a write that began after it was acknowledged
+	RecoveredNS int64  `json:"recovered_ns"` // from the kill or cut until the acknowledgment of a write that began after the kill or cut
 }
 
 // The kinds of harm.
@@ -94,11 +94,11 @@ const (
 	HarmCut  = "cut"
 )
 
-// Missing counts the rows that a member's own copy lacks at the end.
+// Missing counts the rows that one member's own copy of the database lacks at the end.
 type Missing struct {
 	Member string `json:"member"`
-	Rows   int64  `json:"rows"` // rows that were found but are not in its copy
-	Lost   int64  `json:"lost"` // acknowledged rows that are not in its copy
+	Rows   int64  `json:"rows"` // rows that were read at the end with the strongest level, but are not in the member's copy
+	Lost   int64  `json:"lost"` // acknowledged rows that are not in the member's copy
 }
 
 // LevelReads counts reads with a level of consistency. A read is stale if it does not return a

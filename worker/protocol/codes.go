@@ -18,9 +18,9 @@ const (
 	// The trial failed.
 	CodeProtocol    = "protocol"     // a message breaks the protocol
 	CodePlan        = "plan"         // the plan cannot be run
-	CodePath        = "path"         // the database exists already, or a loaded one does not
+	CodePath        = "path"         // the database exists already, or a loaded database does not exist
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
-	CodeType        = "type"         // a value's class in SQLite is not the one declared for its column
+	CodeType        = "type"         // a value's class in SQLite is not the class declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite
 	CodeDiskFull    = "disk-full"    // the disk is full: SQLITE_FULL
 	CodeFeature     = "feature"      // the driver's SQLite lacks a feature that the workload needs
@@ -42,7 +42,7 @@ const (
 	CodeDatabase = "database" // the database lacks something required, or cannot be read
 	CodePartial  = "partial"  // the job failed halfway; the message says how far it got
 
-	// There is no worker.
+	// The worker could not be built or started.
 	CodeStart        = "start"         // the executable does not start, or is not a worker
 	CodeBuild        = "build"         // the worker cannot be built
 	CodeNoGo         = "no-go"         // there is no Go toolchain

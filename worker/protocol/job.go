@@ -25,7 +25,8 @@ type Job struct {
 	Cluster    *Cluster    `json:"cluster,omitempty"`
 }
 
-// JobResult is the result of a job. It is in the field with the job's name.
+// JobResult is the result of a job. Of the fields below Interrupted, only the field with the name
+// of the job is set.
 type JobResult struct {
 	// Interrupted says that the job was stopped before its end. The result covers only the work
 	// until then.
@@ -44,21 +45,21 @@ type JobResult struct {
 // Progress reports the progress of a job.
 type Progress struct {
 	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; first-row: time since the query began
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; in the stage first-row, time since the query began
 	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // rows done so far
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                // concurrent: the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // bench: ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // answers: one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // cluster: the latest kill or cut
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                // job concurrent: the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // job bench: ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // job answers: one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // job cluster: the latest kill or cut
 }
 
-// Field is a field of a job, by its name in JSON.
+// Field names a field of a job, as in JSON.
 type Field struct {
 	Name  string `json:"name" jsonschema:"minLength=1"`
 	Value string `json:"value,omitempty"` // the value that cannot be used; "": the value is valid, but another value would avoid the problem
 }
 
-// FieldError is a problem that other values in a job's fields would avoid.
+// FieldError is an error that a user can avoid with other values in fields of a job.
 type FieldError struct {
 	Fields  []Field
 	Problem string // what is wrong with the values in Fields, or with the database
@@ -82,7 +83,7 @@ func BadField(name string, value any, format string, args ...any) error {
 	return &FieldError{[]Field{{name, fmt.Sprint(value)}}, fmt.Sprintf(format, args...)}
 }
 
-// Check returns an error if the job cannot be done with any database.
+// Check returns an error if the job itself is invalid. It does not look at the database.
 func (j *Job) Check() error {
 	var checks []func() error
 	for _, kind := range []struct {
@@ -103,8 +104,8 @@ func (j *Job) Check() error {
 	return checks[0]()
 }
 
-// Generate recreates the table and fills it, on one connection. Each INSERT has Batch
-// rows and is its own transaction.
+// Generate is a job that drops and recreates a table, and fills it with rows, on one connection.
+// Each INSERT has Batch rows and is its own transaction.
 type Generate struct {
 	Table    string `json:"table" jsonschema:"minLength=1"`
 	Rows     int64  `json:"rows" jsonschema:"minimum=1"`
@@ -134,8 +135,8 @@ func (g *Generate) check() error {
 	return checkTable(g.Table)
 }
 
-// Bench reads every row of the table. It verifies that the column hash is the SHA-256 of the
-// bytes that the column rand encodes.
+// Bench is a job that reads every row of a table. It verifies that the column hash is the SHA-256
+// of the bytes that the column rand encodes.
 type Bench struct {
 	Table    string `json:"table" jsonschema:"minLength=1"`
 	Pipeline bool   `json:"pipeline,omitempty"` // use all cores, if the pool has enough connections
@@ -152,7 +153,7 @@ type Benched struct {
 	First        []Mismatch `json:"first_mismatches,omitempty" jsonschema:"maxItems=10"` // the first ten mismatches
 }
 
-// Mismatch is a row whose hash does not fit its rand.
+// Mismatch is a row in which the column hash is not the hash of the column rand.
 type Mismatch struct {
 	Row int64  `json:"row"` // number of the row in the order of reading, from 0
 	ID  string `json:"id"`
@@ -166,9 +167,9 @@ func (b *Bench) check() error {
 	return checkTable(b.Table)
 }
 
-// Concurrent runs readers and writers on the table at the same time, each as fast as it
-// can. Writers insert single rows with ascending IDs. Readers read the three rows with
-// the greatest IDs.
+// Concurrent is a job that runs readers and writers on a table at the same time, each as fast as it
+// can. Writers insert single rows with ascending IDs. Readers read the three rows with the greatest
+// IDs.
 type Concurrent struct {
 	Table      string `json:"table" jsonschema:"minLength=1"`
 	Readers    int    `json:"readers"`
@@ -194,7 +195,7 @@ type Concurred struct {
 	LastID  int64 `json:"last_id" jsonschema:"signed"` // greatest ID that a writer has tried to insert
 }
 
-// Activity has the counts of readers and writers in an interval of WallNS.
+// Activity has the counts of readers and writers in an interval of WallNS nanoseconds.
 type Activity struct {
 	WallNS  int64 `json:"wall_ns"`
 	Readers Group `json:"readers"`
@@ -210,7 +211,7 @@ type Group struct {
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the maximum number of readers, and of writers. Each is a goroutine.
+// maxMembers is the maximum number of readers, of writers, and of the clients of a job cluster.
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
@@ -232,8 +233,9 @@ func (c *Concurrent) check() error {
 	return checkTable(c.Table)
 }
 
-// Paginate reads pages of the table, in the order of ID, at several depths. It reads each page
-// in two ways: with OFFSET, and with a keyset, which is WHERE ID > the last ID before the page.
+// Paginate is a job that reads pages of a table, in the order of ID, at several depths. It reads
+// each page in two ways: with OFFSET, and with a keyset, which is WHERE ID > the last ID before the
+// page.
 type Paginate struct {
 	Table       string  `json:"table" jsonschema:"minLength=1"`
 	Depths      []int64 `json:"depths,omitempty"`             // rows before each page; if empty, the size of the table decides
@@ -248,7 +250,8 @@ type Paginated struct {
 	Depths []Page `json:"depths" jsonschema:"nullable"`
 }
 
-// Page has the times of one page in both ways, one time for each repetition.
+// Page has the times of reading one page with OFFSET and with a keyset, in nanoseconds. There is
+// one time for each repetition.
 type Page struct {
 	Depth    int64   `json:"depth"`
 	OffsetNS []int64 `json:"offset_ns" jsonschema:"nullable"`
@@ -276,8 +279,8 @@ func (p *Paginate) check() error {
 	return checkTable(p.Table)
 }
 
-// Pragma reads pragmas, or sets them and reads them back. It reads them back on the connection
-// that set them, and on a connection opened later.
+// Pragma is a job that reads pragmas, or sets them and reads them back. It reads them back on the
+// connection that set them, and on a connection opened later.
 type Pragma struct {
 	Pragmas []PragmaArgument `json:"pragmas" jsonschema:"minItems=1"`
 }
@@ -293,7 +296,7 @@ type PragmaArgument struct {
 type PragmaRead struct {
 	Name   string   `json:"name"`
 	Set    *string  `json:"set,omitempty"`                       // the requested value; nil if the pragma was only read
-	Before []string `json:"before" jsonschema:"nullable"`        // value before the pragma was set
+	Before []string `json:"before" jsonschema:"nullable"`        // value that the pragma had before it was set
 	Got    []string `json:"got,omitempty" jsonschema:"nullable"` // value read back on the connection that set it
 	Later  []string `json:"later,omitempty" jsonschema:"nullable"`
 
@@ -346,10 +349,10 @@ func (p *Pragma) check() error {
 	return nil
 }
 
-// DSN opens databases by data source names, as users of the library do, and reads back the
-// settings of each. The request's path is an empty directory. Each opening has its own
-// directory in it, whose name is the opening's index. While the database is open, that is the
-// working directory.
+// DSN is a job that opens databases by data source names, as users of the library do, and reads
+// back the settings of each database. The request's path is an empty directory. Each opening has
+// its own directory in it, whose name is the opening's index. While the database is open, the
+// opening's directory is the working directory.
 type DSN struct {
 	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }

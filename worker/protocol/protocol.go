@@ -1,5 +1,5 @@
-// Package protocol defines the messages between lab and worker. Each is a JSON object
-// on one line, described in docs/worker-protocol.md and, for each field, in [Schema].
+// Package protocol defines the messages between lab and worker. Each message is a JSON object on
+// one line. Messages are described in docs/worker-protocol.md, and their fields in [Schema].
 package protocol
 
 import (
@@ -80,23 +80,23 @@ type Request struct {
 	// ignore Brief.
 	Brief []string `json:"brief,omitempty"`
 
-	// Alternate asks the worker to wait for the order to proceed before each phase, and before
+	// Alternate asks the worker to wait for a request of type proceed before each phase, and before
 	// it closes the database, because the phases of two trials alternate. A worker may ignore
 	// Alternate.
 	Alternate bool `json:"alternate,omitempty"`
 
-	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the
-	// number of operations in a slice; for an insert that is the number of rows. After each
-	// slice but the last the worker stops its clock, sends the response waiting, and goes on at
-	// the order to proceed. A slice may have a few operations more or fewer, so that it ends
-	// between two transactions or statements. A worker may ignore Slices, and it does not
-	// measure a phase in slices that it must not interrupt, such as a load at a given rate.
+	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the number
+	// of operations in a slice; for an insert that is the number of rows. After each slice but the
+	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
+	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
+	// between two transactions or statements. A worker may ignore Slices, and it does not measure a
+	// phase in slices that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
 	// Repeats asks the worker to execute queries several times that their phase executes once. It
-	// has, by name of the phase, the number of executions. Between two executions the worker
-	// waits as between two slices. The sample has the mean of an execution, rounded down. A
-	// worker may ignore Repeats.
+	// has, by name of the phase, the number of executions. Between two executions the worker waits
+	// as between two slices. The sample has the means of all executions, rounded down. A worker may
+	// ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must
@@ -163,8 +163,8 @@ type Response struct {
 	Reason   *Reason    `json:"reason,omitempty"`                       // in response failed
 }
 
-// Sample has the figures that a worker reports about one phase. The lab checks it and computes
-// the sample of the results from it. A worker does not send values that the lab can compute from
+// Sample has the figures that a worker reports about one phase. The lab checks them, and computes
+// from them the sample that it stores. A worker does not send values that the lab can compute from
 // others.
 type Sample struct {
 	Phase      string `json:"phase" jsonschema:"minLength=1"`
@@ -223,7 +223,8 @@ type Latency struct {
 	Histogram  string `json:"histogram"`
 }
 
-// Wait is how often and how long the clients of a mix or a replay waited for one thing.
+// Wait says how often, and how long in total, the clients of a mix or a replay waited for a
+// connection, for a mutex, or before a retry.
 type Wait struct {
 	For    string `json:"for" jsonschema:"constants=Wait"`
 	Count  int64  `json:"count"`   // number of waits
@@ -241,8 +242,8 @@ const (
 // WaitsFor lists the things that clients wait for.
 func WaitsFor() []string { return []string{WaitConnection, WaitMutex, WaitRetry} }
 
-// Inserted describes the rows that a phase has added to a table. In the response loaded it has
-// the number of all rows of the table.
+// Inserted describes the rows that a phase has added to a table. In a response of type loaded, Rows
+// is the number of all rows of the table.
 type Inserted struct {
 	Table    string `json:"table"`
 	Rows     int64  `json:"rows" jsonschema:"signed"`

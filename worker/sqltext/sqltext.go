@@ -1,6 +1,6 @@
 // Package sqltext splits SQL into tokens like SQLite's own tokenizer. Only tokens distinguish a
-// statement from a string literal that contains its words. Package record has a smaller
-// tokenizer, because it requires no other module. testdata/tokens.json tests both.
+// statement from a string literal that contains its words. Package record has a smaller tokenizer,
+// because it must not require another module. Both tokenizers are tested with testdata/tokens.json.
 package sqltext
 
 import (
@@ -266,8 +266,8 @@ func (t Token) Is(list ...string) bool {
 	return (t.Kind == Word || t.Kind == Operator) && t.Named(list...)
 }
 
-// Unquoted returns the content of a text or a name in quotes. Doubled quotes become single
-// ones. Other tokens are returned unchanged.
+// Unquoted returns the content of a text or a name in quotes. Doubled quotes become single quotes.
+// Other tokens are returned unchanged.
 func (t Token) Unquoted() string {
 	if t.Kind != Text && t.Kind != Name {
 		return t.Text

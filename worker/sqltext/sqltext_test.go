@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// TestTokens checks the tokens in a table that the tests of package record also use. Package
-// lab compares tokens with SQLite's own.
+// TestTokens checks the tokens of the statements in testdata/tokens.json, which the tests of
+// package record also use. The tests of package lab compare tokens with SQLite's own tokens.
 func TestTokens(t *testing.T) {
 	data, err := os.ReadFile("testdata/tokens.json")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Command byhand does the workloads simple and complex with crawshaw.io/sqlite alone:
-// one connection, opened without a pool, and statements that are prepared once. See
-// package byhand.
+// Command byhand runs the workloads simple.yaml and complex.yaml with crawshaw.io/sqlite alone: one
+// connection, opened without a pool, and statements that are prepared once. See package byhand.
 package main
 
 import (

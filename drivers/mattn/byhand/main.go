@@ -1,5 +1,5 @@
-// Command byhand does the workloads simple and complex with github.com/mattn/go-sqlite3 and
-// database/sql alone. See package byhand.
+// Command byhand runs the workloads simple.yaml and complex.yaml with github.com/mattn/go-sqlite3
+// and database/sql alone. See package byhand.
 package main
 
 import (

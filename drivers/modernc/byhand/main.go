@@ -1,4 +1,4 @@
-// Command byhand does the workloads simple and complex with modernc.org/sqlite and
+// Command byhand runs the workloads simple.yaml and complex.yaml with modernc.org/sqlite and
 // database/sql alone. See package byhand.
 package main
 

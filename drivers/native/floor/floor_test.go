@@ -1,6 +1,7 @@
-// Package floor_test compares the native driver, which is the floor of every table,
-// with plain C programs over the same amalgamation, compiled with the same flags. It
-// also compares the command generate over native with such a program.
+// Package floor_test compares the driver native, with which reports compare all other drivers, with
+// plain C programs. These programs use the same SQLite amalgamation, compiled with the same flags.
+// The package also compares the command `sqlite3perf generate`, run with native, with such a
+// program.
 //
 //	go test -bench . ./floor
 package floor_test
@@ -37,12 +38,12 @@ var (
 	rows  = flag.Int("rows", 1_000_000, "rows in a benchmark")
 )
 
-// report is the line that either program prints.
+// report is the result that the C program or the native side prints as a line of JSON.
 type report struct {
 	SQLite   string `json:"sqlite"`
 	Rows     int64  `json:"rows"`
-	IDs      int64  `json:"ids"`   // their sum
-	Bytes    int64  `json:"bytes"` // of all texts
+	IDs      int64  `json:"ids"`   // sum of all IDs
+	Bytes    int64  `json:"bytes"` // number of bytes of all texts
 	InsertNS int64  `json:"insert_ns"`
 	ScanNS   int64  `json:"scan_ns"`
 	Checksum string `json:"checksum"`
@@ -140,7 +141,7 @@ func runNative(path, rows string) (r report, err error) {
 		return r, err
 	}
 	r.SQLite, r.Checksum = all.SQLite, all.Checksum
-	runtime.KeepAlive(b) // as the C program keeps its values
+	runtime.KeepAlive(b) // because the C program also keeps its values in memory
 	return r, db.Close()
 }
 
@@ -167,7 +168,7 @@ func readAll(ctx context.Context, db driver.DB, query string) (r report, err err
 	return r, err
 }
 
-// visit runs a query whose columns are of these types.
+// visit runs a query whose columns have the given types, and calls f for each row.
 func visit(ctx context.Context, db driver.DB, query string, types []driver.Type, f func(driver.Row) error) error {
 	st := driver.Statement{SQL: query}
 	for _, t := range types {
@@ -180,7 +181,7 @@ func visit(ctx context.Context, db driver.DB, query string, types []driver.Type,
 	return errors.Join(stmt.Query(ctx, nil, 0, f), stmt.Close())
 }
 
-// batch makes the rows that floor.c makes.
+// batch generates the same rows as floor.c.
 func batch(n int) *driver.Batch {
 	id, name, hash := driver.Column{Type: driver.Int}, driver.Column{Type: driver.Text}, driver.Column{Type: driver.Text}
 	add := func(c *driver.Column, format string, args ...any) {
@@ -235,7 +236,8 @@ func build(tb testing.TB, source string, extra ...string) string {
 	return out
 }
 
-// run starts one of the programs on a fresh database and then removes the database.
+// run runs the C program or the native side on a fresh database, and then removes the database. It
+// returns the program's report.
 func run(tb testing.TB, program string, env []string, args ...string) report {
 	tb.Helper()
 	dir, err := os.MkdirTemp(tb.TempDir(), "")
@@ -276,8 +278,8 @@ func same(tb testing.TB, c, native report) {
 	}
 }
 
-// TestSameRows checks that the programs read the same rows. It compiles without optimization,
-// which takes a fraction of the time.
+// TestSameRows checks that the C program and the native side read the same rows. It compiles
+// without optimization, which takes a fraction of the time.
 func TestSameRows(t *testing.T) {
 	const n = 1000
 	c := run(t, build(t, "floor.c", "-O0"), nil, strconv.Itoa(n))

@@ -19,7 +19,7 @@ import (
 // sizeOfRow is how many bytes a row's texts have.
 const sizeOfRow = 16 + 64
 
-// runGenerate does what generate.c does, by running the job. The job makes its values while it
+// runGenerate does what generate.c does, by running the job. The job generates its values while it
 // runs, so only the number of rows is taken from the file of values.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
@@ -44,7 +44,8 @@ func runGenerate(path, values, batch string) (r report, err error) {
 	return r, errors.Join(err, db.Close())
 }
 
-// generate returns the time of the INSERTs.
+// generate runs the job generate with the driver native on the database at path. It returns the
+// time of the INSERTs in nanoseconds.
 func generate(ctx context.Context, path string, rows int64, batch int) (ns int64, err error) {
 	r, err := original.Comparison{Driver: native.New()}.Run(ctx, path, protocol.Job{Generate: &protocol.Generate{
 		Table: "bench", Rows: rows, Batch: batch, Prepared: true,
@@ -55,7 +56,7 @@ func generate(ctx context.Context, path string, rows int64, batch int) (ns int64
 	return r.Generate.WallNS, nil
 }
 
-// values writes the texts of a table made by generate to a file.
+// values runs generate, writes the texts of its table to a file, and returns the file's name.
 func values(tb testing.TB, rows int) string {
 	tb.Helper()
 	dir := tb.TempDir()
@@ -100,8 +101,8 @@ func TestSoakSameGenerated(t *testing.T) {
 	}
 }
 
-// BenchmarkGenerate reports the wall time of generate's INSERTs divided by that of the C
-// program. The C program has its values ready before it starts.
+// BenchmarkGenerate reports the wall time of the INSERTs of the job generate, divided by the wall
+// time of the C program's INSERTs. The C program has its values ready before it starts.
 func BenchmarkGenerate(b *testing.B) {
 	c, file := build(b, "generate.c"), values(b, *rows)
 	for _, batch := range []string{"100", "1000"} {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// starter returns a channel of functions. One thread runs them, and lives as long as the
+// starter returns a channel of functions. One thread runs the functions, and lives as long as the
 // process.
 var starter = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
@@ -20,9 +20,9 @@ var starter = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// begin starts a command that the kernel kills when this process ends, even if it is killed by
-// SIGKILL. The kernel kills the command when the thread that started it ends, so starter's
-// thread starts it.
+// begin starts a command that the kernel kills when this process ends, even if SIGKILL ends this
+// process. The kernel kills the command when the thread that started it ends, so the thread of
+// starter starts it.
 func begin(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := make(chan error)

@@ -26,9 +26,9 @@ type Config struct {
 	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
 
-	// RaftAddress returns the address at which the other nodes reach node i, from 0, if that
-	// differs from real, the address on which it listens. It is called before the node is
-	// started, and again with another address if the first is in use.
+	// RaftAddress, if not nil, returns the address at which the other nodes reach node i, counted
+	// from 0. The node itself listens on the address real. Start calls RaftAddress before it starts
+	// the node, and again with another address if another program has taken the first.
 	RaftAddress func(i int, real string) (advertised string, err error)
 }
 
@@ -43,21 +43,22 @@ type Node struct {
 	HTTP       string // address of the API, such as 127.0.0.1:34567
 	Raft       string // address on which the node listens for other nodes
 	Advertised string // address at which other nodes reach this node
-	Dir        string // directory of its data
+	Dir        string // directory of the node's data
 
 	executable string
 	args       []string
-	log        string // path of its log
+	log        string // path of the node's log
 
 	mu     sync.Mutex
-	cmd    *exec.Cmd     // the last process; nil if the node was never started
+	cmd    *exec.Cmd     // the node's last process; nil if the node was never started
 	exited chan struct{} // closed when the process has exited
 }
 
-// Env is the variable for the path of rqlited.
+// Env is the environment variable for the path of rqlited.
 const Env = "RQLITED_PATH"
 
-// Find returns the rqlited of the variable RQLITED_PATH, or else the one in PATH.
+// Find returns the path of rqlited. If the environment variable RQLITED_PATH is set, that is its
+// value. Otherwise Find looks for rqlited in PATH.
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -134,7 +135,7 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 			n.args = append(n.args, "-raft-timeout", "50ms", "-raft-election-timeout", "50ms", "-raft-leader-lease-timeout", "50ms")
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
-		// rqlited would join the cluster whose data it finds.
+		// If the directory had data of an earlier cluster, rqlited would join that cluster.
 		if err := os.RemoveAll(n.Dir); err != nil {
 			return nil, err
 		}

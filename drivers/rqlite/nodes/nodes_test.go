@@ -20,12 +20,12 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if dir := os.Getenv("NODES_OF_TEST"); dir != "" { // a process of TestNodesDieWithTheirProcess
+	if dir := os.Getenv("NODES_OF_TEST"); dir != "" { // this is the process that TestNodesDieWithTheirProcess starts
 		c, err := nodes.Start(context.Background(), nodes.Config{Nodes: 1, Dir: dir})
 		fmt.Println(err, c.Nodes[0].PID())
 		time.Sleep(time.Hour)
 	}
-	if taken := os.Getenv("TAKEN_BY_TEST"); taken != "" { // an rqlited of TestPortTaken
+	if taken := os.Getenv("TAKEN_BY_TEST"); taken != "" { // this is the rqlited that TestPortTaken starts
 		os.Exit(takePort(taken))
 	}
 	if err := nodestest.Set(); err != nil {
@@ -93,8 +93,8 @@ func leader(t *testing.T, c *nodes.Cluster) *nodes.Node {
 }
 
 // TestCluster checks that the cluster is ready when Start returns: each node votes and knows the
-// same leader. If the leader is killed, another node follows it, and the killed node can come
-// back.
+// same leader. If the leader is killed, another node becomes the leader, and the killed node can
+// come back.
 func TestCluster(t *testing.T) {
 	c := start(t, nodes.Config{Nodes: 3})
 	for _, n := range c.Nodes {
@@ -193,10 +193,10 @@ func TestBadExecutable(t *testing.T) {
 	}
 }
 
-// takePort stands in for rqlited. It listens at the API's address, which is among the arguments
-// of this process, and then runs rqlited with these arguments, which fails. It first creates the
-// file taken, unless that is never. If the file already exists, takePort only replaces this
-// process by rqlited.
+// takePort is run instead of rqlited. It listens at the API's address, which is among the arguments
+// of this process, and then runs rqlited with the same arguments. That fails, because the port is
+// in use. Unless taken is the constant never, takePort also creates the file taken. If the file
+// already exists, takePort only replaces this process by rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {
 		// With Exec, rqlited has this process's ID, so it ends when its parent does.

@@ -17,14 +17,15 @@ type Status struct {
 	Leader    string            // ID of the leader, as far as the node knows, or ""
 	Voters    int               // number of nodes that vote
 	Pragmas   map[string]string // PRAGMAs of the connection with which the node writes
-	DataBytes int64             // size of the node's directory
-	WALBytes  int64             // size of the node's write-ahead log, which is in its directory
+	DataBytes int64             // size of the node's directory in bytes
+	WALBytes  int64             // size in bytes of SQLite's write-ahead log, which is in the node's directory
 }
 
 // Status asks the node for its state.
 func (n *Node) Status(ctx context.Context) (*Status, error) { return StatusOf(ctx, n.HTTP) }
 
-// StatusOf asks the node whose API is at address, as [Call] takes it.
+// StatusOf asks a node for its state. The address of the node's API has the form that [Call]
+// expects.
 func StatusOf(ctx context.Context, address string) (*Status, error) {
 	data, err := Call(ctx, Client, http.MethodGet, address, "/status", nil)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command byhand does the workloads simple and complex with zombiezen.com/go/sqlite alone:
-// one connection of the library's pool, and statements that are prepared once. See
-// package byhand.
+// Command byhand runs the workloads simple.yaml and complex.yaml with zombiezen.com/go/sqlite
+// alone: one connection of the library's pool, and statements that are prepared once. See package
+// byhand.
 package main
 
 import (

@@ -21,8 +21,8 @@ import (
 // drivers/NAME/byhand.
 const plans = "../../../worker/plan/testdata"
 
-// Run runs small versions of both workloads with the program and with the engine. It checks
-// that settings, inserted rows, answers and database files are equal.
+// Run runs small versions of the workloads simple and complex with the program and with the engine.
+// It checks that settings, inserted rows, answers and database files are equal.
 func Run(t *testing.T, p byhand.Program, d driver.Driver) {
 	for _, name := range []string{"simple", "complex"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,6 +1,6 @@
-// Package byhand is the handwritten code for the driver's added cost (package addedcost): C for
-// one table, called from Go once for many rows, instead of the driver's C for any table. It is
-// not in a test file, because test files cannot use cgo.
+// Package byhand has the hand-written code with which package addedcost compares the driver native:
+// C for one table, called from Go once for many rows, instead of the driver's C for any table. It
+// is not in a test file, because test files cannot use cgo.
 package byhand
 
 /*
@@ -32,10 +32,10 @@ import (
 
 const (
 	pageRows   = 1024
-	emailBytes = 64 // maximum for one email
+	emailBytes = 64 // maximum number of bytes of one email
 )
 
-// hand keeps a connection with its statements in a channel, which serves as the pool.
+// hand has a connection with its statements. A channel with one connection serves as the pool.
 type hand struct{ free chan *conn }
 
 type conn struct {
@@ -146,8 +146,8 @@ func (c *conn) transaction(f func() error) error {
 	return c.err(C.byhand_run(c.commit, 0))
 }
 
-// Insert converts its values to the form that C takes before the clock starts, as
-// the engine does.
+// Insert converts its values to the form that C takes. Like the engine, it does so before the clock
+// starts.
 func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	flat := make([]C.byhand_user, len(blog.Users))
 	var emails []byte

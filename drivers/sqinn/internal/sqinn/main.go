@@ -21,7 +21,7 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// Functions, by the first byte of a request.
+// The codes of the protocol's functions. The first byte of a request is such a code.
 const (
 	sqinnVersion  = 1
 	ioVersion     = 2
@@ -32,7 +32,7 @@ const (
 	query         = 52
 )
 
-// Types of values.
+// The codes of types of values in requests and responses.
 const (
 	null    = 0
 	int32s  = 1
@@ -86,7 +86,7 @@ func (r *request) int() int     { return int(int32(binary.BigEndian.Uint32(r.tak
 func (r *request) long() uint64 { return binary.BigEndian.Uint64(r.take(8)) }
 func (r *request) blob() []byte { return r.take(r.int()) }
 
-// text reads a string up to its first NUL, which at the latest is its last byte.
+// text reads a string up to its first NUL. The last byte of a string is always NUL.
 func (r *request) text() string {
 	s, _, _ := strings.Cut(string(r.blob()), "\x00")
 	return s
@@ -99,7 +99,7 @@ func appendText(b []byte, s string) []byte {
 
 type database struct{ conn *sqlite.Conn }
 
-// failed returns the message for an error of SQLite in a C function.
+// failed returns the error with which sqinn reports an error of a C function of SQLite.
 func failed(function string, err error) error {
 	if err == nil {
 		return nil
@@ -247,7 +247,8 @@ func bind(stmt *sqlite.Stmt, req *request, params int) error {
 	return nil
 }
 
-// appendColumn appends whether column i is set, and its value if it is.
+// appendColumn appends 0 if column i is NULL or a BLOB without bytes. Otherwise it appends 1 and
+// the value as type t.
 func appendColumn(b []byte, stmt *sqlite.Stmt, i int, t byte) []byte {
 	if stmt.ColumnIsNull(i) || t == blob && stmt.ColumnLen(i) == 0 {
 		return append(b, 0)

@@ -54,6 +54,7 @@ func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 		s.Rows += ds.Total
 	}
 	s.Operations, i.rows = s.Rows, s.Rows
+	defer func() { s.ColdNS = i.slices.cold() }()
 	if in.Transaction == "per" {
 		return i.perRow(ctx, i.sets[in.Per])
 	}
@@ -86,9 +87,10 @@ func (i *inserter) bySet(ctx context.Context) error {
 			if err := i.fill(set, lo, hi); err != nil {
 				return err
 			}
+			begins := i.slices.left == i.slices.size
 			i.slices.left -= hi - lo
 			i.watch.Start()
-			err := i.chunk(ctx, set, int(hi-lo))
+			err := i.led(ctx, set, int(hi-lo), begins)
 			if err == nil && hi == set.Total && i.in.Transaction == "set" {
 				err = i.commit(ctx)
 			}
@@ -117,20 +119,38 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	}
 	n = max(min(n, i.slices.size)/per, 1) * per
 	i.slices.round(n)
+	i.slices.lead = n / 3 / per * per
 	return n
 }
 
-func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
+// led inserts a chunk of n rows. If a slice begins with it, led times the slice's lead.
+func (i *inserter) led(ctx context.Context, set *insertSet, n int, begins bool) error {
+	lead := int(i.slices.lead)
+	if !begins || lead == 0 || lead >= n || i.in.TimedValues {
+		return i.chunk(ctx, set, 0, n)
+	}
+	i.slices.began = i.watch.wall0
+	if err := i.chunk(ctx, set, 0, lead); err != nil {
+		return err
+	}
+	i.slices.led(int64(lead))
+	err := i.chunk(ctx, set, lead, n)
+	i.slices.followed(int64(n - lead))
+	return err
+}
+
+// chunk inserts rows lo ≤ r < hi of the set's chunk.
+func (i *inserter) chunk(ctx context.Context, set *insertSet, lo, hi int) error {
 	switch i.in.Transaction {
 	case "each":
-		return i.exec(ctx, set, 0, n)
+		return i.exec(ctx, set, lo, hi)
 	case "every":
 		every := int(i.in.Every)
-		for lo := 0; lo < n; lo += every {
+		for ; lo < hi; lo += every {
 			if err := i.begin(ctx); err != nil {
 				return err
 			}
-			if err := i.exec(ctx, set, lo, min(lo+every, n)); err != nil {
+			if err := i.exec(ctx, set, lo, min(lo+every, hi)); err != nil {
 				return err
 			}
 			if err := i.commit(ctx); err != nil {
@@ -142,7 +162,7 @@ func (i *inserter) chunk(ctx context.Context, set *insertSet, n int) error {
 		if err := i.begin(ctx); err != nil {
 			return err
 		}
-		return i.exec(ctx, set, 0, n)
+		return i.exec(ctx, set, lo, hi)
 	}
 }
 

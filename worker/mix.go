@@ -155,12 +155,16 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		}
 	}
 	all := clients
+	leads := all[0].turns
 	forConnections := t.countWaits()
 	w.Start()
 	if processes > 1 {
 		s.BeganUS = time.Now().UnixMicro()
 	}
 	begin := now()
+	if leads != nil {
+		leads.began = begin
+	}
 	if err := runClients(len(all), func(i int) { all[i].err = all[i].run(ctx, begin) }, states, names, begin, m.PatienceMS); err != nil {
 		clients = nil // the clients still run, so they cannot be closed
 		return err
@@ -173,6 +177,9 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		w.user -= c.user
 		w.system -= c.system
 		w.counted.subtract(c.counted)
+	}
+	if leads != nil {
+		s.ColdNS = leads.cold()
 	}
 	if err := collect(clients, latencies, s); err != nil {
 		return err

@@ -92,6 +92,9 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		pause := now() - start
 		start += pause
 		begin += pause
+		if c.leads {
+			c.turns.began += pause
+		}
 		if c.mix.DurationMS > 0 {
 			deadline += pause
 		}
@@ -103,6 +106,7 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 // slice has ended. It returns how long the client waited, in nanoseconds.
 func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
 	if c.leads {
+		c.turns.wall = c.elapsed
 		c.turns.count()
 	}
 	if !c.turns.asked.Load() {

@@ -19,6 +19,7 @@ type mixTurns struct {
 	parked  int // number of clients that wait
 	pauses  int
 	err     error
+	wall    int64 // the first client's time so far, in ns
 }
 
 // newMixTurns returns the mixTurns for the given number of clients, or nil if the mix is measured
@@ -29,6 +30,9 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 	}
 	s.size = max(1, s.size/int64(clients))
 	s.left = s.size
+	if clients > 1 {
+		s.lead = 0 // a slice of several clients is long, and one client's operations do not tell how long
+	}
 	t := &mixTurns{slicing: s, running: clients}
 	t.resumed = sync.NewCond(&t.mu)
 	return t
@@ -37,9 +41,15 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 // count counts an operation that the first client begins. If a slice has ended, it asks all clients
 // to pause.
 func (t *mixTurns) count() {
-	if t.left--; t.left < 0 {
+	switch t.left--; t.left {
+	case -1:
 		t.left = t.size - 1
 		t.asked.Store(true)
+		if t.lead > 0 {
+			t.followed(t.size - t.lead)
+		}
+	case t.size - t.lead - 1:
+		t.led(t.lead)
 	}
 }
 
@@ -74,7 +84,8 @@ func (t *mixTurns) leave(ctx context.Context) {
 // must have parked. The caller holds t.mu.
 func (t *mixTurns) turn(ctx context.Context) {
 	t.asked.Store(false)
-	if err := t.pause(ctx); t.err == nil {
+	t.watch.Stop()
+	if err := t.pause(ctx, t.wall); t.err == nil {
 		t.err = err
 	}
 	t.parked = 0

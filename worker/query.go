@@ -82,6 +82,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	once := func() {
 		var wg sync.WaitGroup
 		w.Start()
+		clients[0].slices.began = w.wall0
 		for _, c := range clients[1:] {
 			wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
 		}
@@ -105,6 +106,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		once()
 	}
 	w.divide(repeats)
+	s.ColdNS = clients[0].slices.cold()
 
 	for _, c := range clients {
 		if c.err != nil {
@@ -158,10 +160,13 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	}
 	for range q.Repeat {
 		for r := range n {
-			if c.slices.left--; c.slices.left == -1 {
+			switch c.slices.left--; c.slices.left {
+			case -1:
 				if err := c.turn(ctx, &last); err != nil {
 					return err
 				}
+			case c.slices.size - c.slices.lead - 1:
+				c.slices.led(c.slices.lead)
 			}
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {
@@ -187,8 +192,10 @@ func (c *queryClient) turn(ctx context.Context, last *int64) error {
 	if c.slices.size == 0 {
 		return nil
 	}
+	c.slices.followed(c.slices.size - c.slices.lead)
 	c.slices.left = c.slices.size - 1
-	err := c.slices.pause(ctx)
+	c.slices.watch.Stop()
+	err := c.slices.pause(ctx, c.slices.watch.wall)
 	*last = now()
 	return err
 }

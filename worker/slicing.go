@@ -8,12 +8,21 @@ import (
 
 // slicing divides a phase into slices. Between two slices the worker waits until the other
 // trials have had their turns. The zero value does not divide the phase.
+//
+// The first operations of a slice, its lead, take longer than the others, because they find cold
+// caches: the other trials have used the processor. slicing times the leads, and so knows how much
+// longer they take.
 type slicing struct {
 	trial *trial
 	watch *Stopwatch
 	phase string
 	size  int64 // operations in a slice; 0: the phase is measured in one piece
 	left  int64 // operations left in the current slice
+	lead  int64 // operations in a lead; 0: leads are not timed
+
+	began            int64 // when the current lead, or what follows it, began
+	leads, rests     int64 // time of all leads, and of what followed them in the same slices, in ns
+	leadOps, restOps int64 // operations in these times
 }
 
 // slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
@@ -22,7 +31,30 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	if !t.req.Alternate || n <= 0 {
 		return slicing{}
 	}
-	return slicing{t, w, p.Name, n, n}
+	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: n / 3}
+}
+
+// led records that the lead of a slice has ended. n is its number of operations.
+func (s *slicing) led(n int64) {
+	t := now()
+	s.leads += t - s.began
+	s.leadOps += n
+	s.began = t
+}
+
+// followed records that n operations after the lead of a slice have ended.
+func (s *slicing) followed(n int64) {
+	s.rests += now() - s.began
+	s.restOps += n
+}
+
+// cold returns how much longer the leads took than as many of the operations that followed them, in
+// nanoseconds. It returns 0 if that is not known.
+func (s *slicing) cold() int64 {
+	if s.leadOps == 0 || s.restOps == 0 {
+		return 0
+	}
+	return max(0, s.leads-int64(float64(s.rests)/float64(s.restOps)*float64(s.leadOps)))
 }
 
 // round makes the size of a slice a multiple of n, the number of operations after which the phase
@@ -30,6 +62,7 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 func (s *slicing) round(n int64) {
 	begun := s.left < s.size
 	s.size = max(1, (s.size+n/2)/n) * n
+	s.lead = s.size / 3 / n * n
 	if !begun {
 		s.left = s.size
 	}
@@ -46,10 +79,10 @@ func (s *slicing) next(ctx context.Context) error {
 }
 
 // pause stops the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice.
-func (s *slicing) pause(ctx context.Context) error {
-	s.watch.Stop()
-	err := s.trial.wait(ctx, s.phase, s.watch.wall)
+// operations left in the slice. The parameter wall is the wall time of the phase so far.
+func (s *slicing) pause(ctx context.Context, wall int64) error {
+	err := s.trial.wait(ctx, s.phase, wall)
 	s.watch.Start()
+	s.began = s.watch.wall0
 	return err
 }

@@ -362,11 +362,11 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 
 // sliceTimes returns the wall time of each slice of a phase. The parameter ends has the phase's wall
 // time at the end of each slice but the last, and total that at the end of the last slice. If these
-// times do not increase, sliceTimes returns nil.
+// times decrease, sliceTimes returns nil.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	last := int64(0)
 	for _, end := range append(slices.Clone(ends), total) {
-		if end <= last {
+		if end < last {
 			return nil
 		}
 		times = append(times, end-last)
@@ -398,9 +398,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
 	if n := int64(len(s.slices)) + 1; n > 1 && s.request.Repeats[p.Name] > 0 {
-		m.Repeats, m.SliceNS = n, sliceTimes(s.slices, m.WallNS*n)
+		m.Repeats, m.SliceNS = n, sliceTimes(s.slices, said.WallNS*n)
 	} else if n > 1 {
-		m.Slices, m.SliceNS = n, sliceTimes(s.slices, m.WallNS)
+		m.Slices, m.SliceNS = n, sliceTimes(s.slices, said.WallNS)
 	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
 			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})
@@ -409,7 +409,7 @@ func (s *session) sample(said *protocol.Sample) error {
 	if err := s.judge(doubts, faults); err != nil {
 		return err
 	}
-	s.claimed += time.Duration(m.WallNS + m.CheckpointNS)
+	s.claimed += time.Duration(said.WallNS + m.CheckpointNS)
 	s.trial.Samples = append(s.trial.Samples, *m)
 	return nil
 }

@@ -56,6 +56,10 @@ type Sample struct {
 	// if the worker does not report it.
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
+	// ColdNS is how much longer the slices took because each began with cold caches. It is not in
+	// WallNS.
+	ColdNS int64 `json:"cold_ns,omitempty"`
+
 	// Repeats is the number of executions of a query that was repeated so that this trial and
 	// others could take turns, although its phase normally executes it once. The sample's figures
 	// are then means per execution. Repeats is 0 if the query was not repeated.

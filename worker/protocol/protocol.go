@@ -171,6 +171,11 @@ type Sample struct {
 	WallNS     int64  `json:"wall_ns" jsonschema:"minimum=1"`
 	UserNS     int64  `json:"user_ns"`
 	SystemNS   int64  `json:"system_ns"`
+
+	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
+	// the operations that followed them, because the caches were cold. The lab subtracts it.
+	ColdNS int64 `json:"cold_ns,omitempty"`
+
 	Operations int64  `json:"operations" jsonschema:"minimum=1"`
 	Failed     int64  `json:"failed,omitempty"`
 	Rows       int64  `json:"rows"`

@@ -118,7 +118,8 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the cases of a comparison whose verdict is clear.
+// untilCompared returns the IDs of the cases of a comparison whose verdict is clear, for
+// [lab.Schedule]. It returns false if the run's verdicts are not computed after this round.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -137,8 +138,8 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns the command that measures the further rounds of a run that a comparison needs, or
-// "" if there is none.
+// further returns the command that measures the further rounds that a comparison of a run needs, or ""
+// if no further rounds can make a verdict clear.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {

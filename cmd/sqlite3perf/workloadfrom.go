@@ -208,7 +208,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 		if c, err = o.compare(ctx, w, resolved, tell); err != nil {
 			return err
 		}
-		if _, err := o.valid(w); err != nil { // the text may have changed
+		if _, err := o.valid(w); err != nil { // the comparison may have changed the text
 			return err
 		}
 	}
@@ -230,7 +230,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 }
 
 // compare compares the imitation with the database. With --keep it also stores the imitation's
-// database, but only if that is complete.
+// database, but only if the comparison succeeds.
 func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved *plan.Plan, tell func(string)) (*imitate.Comparison, error) {
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)

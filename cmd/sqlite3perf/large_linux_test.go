@@ -58,9 +58,8 @@ func largeStore(b *testing.B) *place {
 	return p
 }
 
-// BenchmarkLargeStore runs the commands that read a store, on a store with 1,000 runs and a
-// million samples. It reports the time of the whole process, and the peak of its resident memory
-// in MB.
+// BenchmarkLargeStore runs the commands that read a store, on a store with 1,000 runs and a million
+// samples. It reports the time of each process, and the peak of its resident memory in MB.
 func BenchmarkLargeStore(b *testing.B) {
 	p := largeStore(b)
 	for _, args := range [][]string{{"runs"}, {"show", "last"}, {"compare", "1", "1000"}} {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestSpellSettings asks workers how to give settings to their drivers. One driver has its own
-// spelling of data source names, one also needs a call, and one has no data source names.
+// TestSpellSettings asks workers how users give settings to their drivers: in a data source name, in
+// one that needs a call in addition, and without data source names.
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
 	var o cli.WorkerOptions

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurtherRounds checks which command measures a run until none of its figures is uncertain.
+// TestFurtherRounds checks the command that measures a run until all its figures are certain enough.
 func TestFurtherRounds(t *testing.T) {
 	measured := func(stopped string, precision float64) *stats.Analysis {
 		start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)

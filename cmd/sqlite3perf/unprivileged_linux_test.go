@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// unprivileged runs a command that must obey a file's mode even if the user is root:
+// unprivileged runs a command that must obey the modes of files even if the user is root, as in:
 // unprivileged sqlite3perf generate
 func unprivileged() {
 	const (

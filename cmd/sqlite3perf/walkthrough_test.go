@@ -109,7 +109,8 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram expects a program's files to be copied, except those that a run has created.
+// TestCopyProgram checks that copyProgram copies a program's files, except those that running the
+// program has created.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}

@@ -16,8 +16,9 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// workers are commands that the scripts find in their directory. They are real workers
-// that use the SQLite of the store, each broken in one way.
+// workers are commands that the scripts find in their directory. They are real workers that use the
+// SQLite library of the store. The workers good and better are correct. Each of the others has one
+// fault.
 var workers = map[string]func(){}
 
 func init() {
@@ -75,7 +76,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 	}}}, nil
 }
 
-// wrappedRunner runs statements that its function wraps.
+// wrappedRunner runs statements that the function wrap has wrapped.
 type wrappedRunner struct {
 	driver.Runner
 	wrap func(driver.Stmt, driver.Statement) driver.Stmt
@@ -130,7 +131,7 @@ func (t *wrappedTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, erro
 	return &wrappedStmt{t.wrap(inner, s.st), inner, s.st}, err
 }
 
-// wrappedStmt is a statement that wraps the statement inner.
+// wrappedStmt is a wrapped statement, together with the statement inner that it wraps.
 type wrappedStmt struct {
 	driver.Stmt
 	inner driver.Stmt

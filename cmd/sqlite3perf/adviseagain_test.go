@@ -28,7 +28,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int]}
 `
 
-// keptRun returns a run of workloads on two drivers, as a store would return it.
+// keptRun returns a run of workloads on two drivers and plain C, as a store would return it.
 func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
 	t.Helper()
 	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}
@@ -41,7 +41,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 	return run
 }
 
-// keptWorkload returns a workload as it is in a run.
+// keptWorkload returns a workload in the form in which a run has it.
 func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))

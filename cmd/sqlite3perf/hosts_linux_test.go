@@ -609,7 +609,7 @@ func TestSoakHostDiskFull(t *testing.T) {
 	sources, workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "sources"), filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	for _, x := range []struct {
 		name, client, dir, want, left string
-		lines                         int // number of lines of the error; 0: any
+		lines                         int // number of lines of the error; 0 for any
 	}{
 		{"some", small("some", dir, "400k", ""), dir, "modernc on heavy: failed: SQLITE_FULL: database or disk is full (13): make room in " + dir + ", or name another directory with --dir\n", "", 0},
 		{"none", small("none", dir, "64k", full), dir, "host pi: directory for databases: write " + dir, "ballast\n", 1},
@@ -644,7 +644,7 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 	n := newNetwork(t, p, "pi", "vm1")
 	for _, x := range []struct {
 		args []string
-		want string // in the answer
+		want string // text that the answer must contain
 	}{
 		{[]string{"compare", "modernc", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "ncruces against modernc, in 3 cells: "},
 		{[]string{"gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, " on "},

@@ -23,7 +23,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: $n}}
 `
 
-// multiply copies run 1 until the store has 1,000 runs.
+// multiply is SQL that copies run 1 until the store has 1,000 runs.
 const multiply = `
 PRAGMA synchronous = off;
 BEGIN;

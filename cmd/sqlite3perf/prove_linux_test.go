@@ -73,7 +73,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for as long as the given share of the time since since.
+// spend uses the CPU for a share of the time that has passed since the parameter since.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -280,8 +280,8 @@ func TestProveBisect(t *testing.T) {
 }
 
 // TestProveFidelity compares the time that a library takes in sqlite3perf with the time that it takes
-// in a program that is written by hand and does nothing else: see the packages byhand of drivers. The
-// lab interleaves the trials of both, and verifies both. The addresses of functions, which the linker
+// in a handwritten program that uses nothing else (the packages drivers/NAME/byhand). The lab
+// interleaves the trials of both, and verifies both. The addresses of functions, which the linker
 // chooses, change times by some percent. So both are built with several layouts, and the mean of their
 // ratios counts.
 func TestProveFidelity(t *testing.T) {

@@ -347,7 +347,8 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 			run.Cases[i] = c.Case
 		}
 	}
-	// If the run is resumed again, that must use these values, not those with which the run began.
+	// If the run is resumed once more, that resumption must use these values, not those with which the
+	// run began.
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.Now()))

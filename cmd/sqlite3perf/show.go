@@ -245,8 +245,8 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 	return stats.Analyze(run, lab.Floor), nil
 }
 
-// writeWorkload prints the text of a workload exactly as the run read it. The SQL files that the
-// workload names follow, each after a line with its name.
+// writeWorkload prints the text of a workload exactly as the run read it, followed by the SQL files
+// that the workload names, each after a line with its name.
 func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
 	var names []string
 	found := false

@@ -151,7 +151,8 @@ func (o *fromOptions) output() *cli.OutputOptions { return &cli.OutputOptions{Fi
 // hash of the text follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
-// sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
+// sealed returns the text with a last line that has the hash of the text. [replaceable] detects
+// changes by the hash.
 func sealed(text string) string { return text + seal + directory.Sum([]byte(text)) + "\n" }
 
 // replaceable reports whether a file does not exist, or has not changed since the command

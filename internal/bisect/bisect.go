@@ -94,9 +94,9 @@ type Search struct {
 	Margin   float64  // margin of ratios, as in [Finding]
 	Phase    string   // the only phase that the search follows; "" for all phases
 
-	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or
-	// failed. Without UntilFixed, the search ignores cells in which the first release has no
-	// figures.
+	// UntilFixed says that the search looks only for improvements: a later release is faster, or no
+	// longer wrong or failed. Without UntilFixed, the search ignores cells in which the first release
+	// has no figures.
 	UntilFixed bool
 
 	// Measure compares two releases in one run. The run ends when the function settled returns the IDs

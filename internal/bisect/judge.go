@@ -269,5 +269,5 @@ func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 		}
 		unclear = unclear || open(x)
 	}
-	return s.Phase != "" && !unclear && !statuses // other phases don't matter
+	return s.Phase != "" && !unclear && !statuses // phases other than s.Phase don't matter
 }

@@ -4,7 +4,7 @@ package browser
 
 import (
 	"context"
-	_ "embed" // the checker of accessibility
+	_ "embed" // embeds axe.min.js
 	"errors"
 	"fmt"
 	"os"
@@ -306,7 +306,8 @@ func (p *Page) Screenshot(all bool) ([]byte, error) {
 }
 
 // axe is the accessibility checker axe-core by Deque Systems,
-// https://github.com/dequelabs/axe-core. Its license is the Mozilla Public License 2.0: axe/LICENSE.
+// https://github.com/dequelabs/axe-core. Its license, the Mozilla Public License 2.0,
+// is in axe/LICENSE.
 //
 //go:embed axe/axe.min.js
 var axe string

@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Planned is a trial of which the results of the rounds are not summed up yet.
+// Planned is a trial before the results of its rounds are summed up.
 type Planned struct {
 	ClusterTrial
 	Ref build.Ref

@@ -188,8 +188,8 @@ func howSure(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// MachineChanged warns if between the two runs of a comparison the speed of the machine seems to
-// have changed. It returns nil if not.
+// MachineChanged warns if the speed of the machine seems to have changed between the two runs of a
+// comparison. It returns nil if the speed seems to be the same, or if that is not known.
 func MachineChanged(c Compared) document.List {
 	reference := floorOf(c.First)
 	ratio, ok := c.Drift(reference)
@@ -204,8 +204,8 @@ func MachineChanged(c Compared) document.List {
 	return document.List{conditions.WarningOf(conditions.CaveatSpeed, who+" "+document.Than(slower, "in "+c.Comparison.First))}
 }
 
-// floorOf returns the driver that is the floor of a run, which is plain C, with which the drivers are
-// compared. It returns "" if the run has none.
+// floorOf returns the name of the floor driver of a run, which is plain C for comparison. It returns
+// "" if the run has none.
 func floorOf(a *stats.Analysis) string {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {

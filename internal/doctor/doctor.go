@@ -22,7 +22,7 @@ const CheckupVersion = 1
 var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor", Fits: true}.Formats(
 	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 
-// JSONCheckup is the JSON form of a checkup, with its texts.
+// JSONCheckup is the JSON form of a checkup. It also has the texts of the answer and of the findings.
 type JSONCheckup struct {
 	Version int    `json:"version"`
 	Answer  string `json:"answer"`

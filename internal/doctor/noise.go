@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ExamineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
+// ExamineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them,
+// and writes them to c.
 func ExamineTools(ctx context.Context, b *build.Builder, known []build.Known, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error

@@ -1,4 +1,4 @@
-// Package gate says whether a candidate passes. It fails or is in doubt if a regression larger than
+// Package gate says whether a candidate passes. A candidate does not pass if a regression larger than
 // allowed was found or is still possible.
 package gate
 

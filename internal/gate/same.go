@@ -10,8 +10,7 @@ import (
 
 // WhySame explains a difference between a baseline and a candidate that are the same version of a
 // driver. version is the version of this sqlite3perf. why says what may have changed: the machine or,
-// if the builds differ, also the parts of the build that it names. same is true if both are the same
-// build.
+// if the builds differ, also the listed parts of the build. same is true if both are the same build.
 func WhySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {

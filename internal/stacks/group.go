@@ -10,7 +10,7 @@ import (
 // Group is a part of a worker in which time is spent.
 type Group string
 
-// The groups, in the order in which they are listed.
+// The groups, in the order in which reports list them.
 const (
 	SQLite      Group = "SQLite"
 	InC         Group = "in C" // SQLite and the driver's C code, which Go's profiler cannot distinguish

@@ -62,7 +62,7 @@ func KeepRun(ctx context.Context, env *Environment, storeFile string, run *resul
 	return run.ID
 }
 
-// keep opens a store and lets put store the answer in it. If that fails, keep prints the reason.
+// keep opens a store and calls put to store the answer in it. If that fails, keep prints the reason.
 func (env *Environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
 	a, err := answer.Keep()
 	var st *store.Store
@@ -114,7 +114,7 @@ func Analyzed(ctx context.Context, storeFile string) Loader {
 	}
 }
 
-// Loader loads and analyzes another run of the same store.
+// Loader loads the run with the given ID from a store, and analyzes it.
 type Loader func(run int64) (*stats.Analysis, error)
 
 // AllOfIt is the hint on how to print everything, for commands whose answer is not stored.

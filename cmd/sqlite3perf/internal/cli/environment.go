@@ -191,8 +191,8 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// Arguments returns a function that checks that a command has at least least and at most most
-// arguments. If most is -1, there is no upper bound. what names the arguments in errors.
+// Arguments returns a function that checks the number of a command's arguments: from least to most, or
+// without an upper bound if most is -1. what names the arguments in errors.
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {

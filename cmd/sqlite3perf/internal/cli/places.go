@@ -20,7 +20,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
-) // WorkerOptions are the flags of the commands that need workers.
+)
+
+// WorkerOptions are the flags of the commands that need workers.
 type WorkerOptions struct{ Source, Cache string }
 
 // AddFlags adds the flags that say from what workers are built, and where they are kept.

@@ -131,8 +131,8 @@ func (p *Progress) Computing(workload string, done, total int64) {
 	}
 }
 
-// Merging shows how many runs of a store have been merged: done of the number of. While the store is
-// copied and checked, of is 0.
+// Merging shows how many runs of a store have been merged. done is their number, and the parameter of
+// is the number of all runs in the store, or 0 while the store is copied and checked.
 func (p *Progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return

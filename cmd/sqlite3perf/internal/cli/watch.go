@@ -14,8 +14,8 @@ type Watcher struct {
 	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
-// NewWatcher returns a Watcher for a job. of is the expected number of rows, or 0 if that is not
-// known. line returns the plain line for a progress, or "".
+// NewWatcher returns a Watcher for a job. The parameter of is the expected number of rows, or 0 if
+// that is not known. line returns the plain line for a progress, or "".
 func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Progress) string) *Watcher {
 	w := &Watcher{display: display{w: env.Stderr, quiet: quiet}, of: of, line: line}
 	if env.StderrWidth > 0 && !quiet && of > 0 {
@@ -29,8 +29,9 @@ func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Prog
 	return w
 }
 
-// Every returns the interval in ms at which the worker should report: lines if progress is shown as
-// plain lines, a short one for a bar, and 0, which means never, if the watcher is quiet.
+// Every returns the interval in ms at which the worker should report. That is the parameter lines if
+// progress is shown as plain lines, and a shorter interval for a bar. It is 0, which means never, if
+// the watcher is quiet.
 func (w *Watcher) Every(lines int64) int64 {
 	switch {
 	case w.quiet:

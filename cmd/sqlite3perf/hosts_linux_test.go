@@ -760,7 +760,8 @@ func TestSoakHostWithoutGo(t *testing.T) {
 	// The agent also looks for Go in directories that this machine may have. A shell's startup file
 	// may set PATH, so the test sets PATH after that.
 	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
-	// The host uses workers in the user's cache without Go.
+	// Remove the symbolic link to the user's cache: with the workers there, the host would not need
+	// Go.
 	cache := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	if err := os.Remove(cache); err != nil {
 		t.Fatal(err)

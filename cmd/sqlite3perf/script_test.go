@@ -116,7 +116,7 @@ func scripts(t *testing.T, soak bool) {
 	})
 }
 
-// cut is the command cut of scripts: cut FILE BYTES truncates a file to its first bytes.
+// cut is the command cut of scripts: cut FILE BYTES keeps only the first BYTES bytes of a file.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cut FILE BYTES")

@@ -185,7 +185,7 @@ func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
-	for _, dir := range []string{outside, t.TempDir()} { // the second is the working directory
+	for _, dir := range []string{outside, t.TempDir()} { // the second remains the working directory
 		t.Chdir(dir)
 		db, err := sql.Open("sqlite", "file:victim.db")
 		if err != nil {

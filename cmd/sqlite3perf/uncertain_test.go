@@ -41,7 +41,7 @@ func TestFurtherRounds(t *testing.T) {
 		{"settled", measured(result.StoppedSettled, 0.9), ""},
 		{"no precision asked for", measured(result.StoppedTime, 0), ""},
 		{"hopeless", measured(result.StoppedTime, 0.0001), ""},
-		{"interrupted", measured(result.StoppedInterrupted, 0.05), ""}, // resuming it comes first
+		{"interrupted", measured(result.StoppedInterrupted, 0.05), ""}, // an interrupted run should be resumed first
 		{"of another version", other, ""},
 	} {
 		if got := furtherRounds(&cli.OutputOptions{}, tc.a); !regexp.MustCompile("^(" + tc.want + ")$").MatchString(got) {

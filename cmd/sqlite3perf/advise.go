@@ -131,7 +131,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// inquiry has sets of statements and the drivers that run them.
+// inquiry has sets of statements, and the drivers that will run them.
 type inquiry struct {
 	refs []build.Ref
 	work []diff.Questions
@@ -147,8 +147,8 @@ func (q inquiry) byName() map[string]build.Ref {
 	return refs
 }
 
-// questions returns the statements of each workload, in the first combination of its settings. The
-// floor driver does not run them.
+// questions returns the statements of each workload, in the first combination of its settings, and the
+// drivers that run them: all except plain C ([lab.Floor]).
 func (o *adviseOptions) questions(r *request) (q inquiry) {
 	for _, c := range r.cases {
 		floor := c.Ref.Known != nil && c.Ref.Known.Name == lab.Floor
@@ -210,7 +210,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 }
 
 // adviceWriter returns a function that writes the advice of a run. unasked lists the questions that
-// were not put to the candidates.
+// were not put to the candidates, with the reasons.
 func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) cli.AnswerWriter {
 	return func(w io.Writer, format string, opts document.Options) error {
 		advice := advise.Of(a, l)
@@ -237,9 +237,10 @@ func notLookedAt(l advise.Looked) (list []string) {
 	return list
 }
 
-// addFootprints adds the footprints of the drivers' workers to l, by the drivers' names in the run.
-// It skips the floor driver, which is not a candidate, and workers that are not built here. If a
-// build fails, it prints the reason and leaves the driver out.
+// addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
+// Their keys are the drivers' names in the run. It skips plain C ([lab.Floor]), which is not a
+// candidate, and workers that are not built here. If a build fails, it prints the reason and leaves
+// the driver out.
 func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
@@ -267,14 +268,14 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment,
 
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
 // workloads' texts are from the run, and the candidates have the versions that the run measured.
-// unasked lists the questions that could not be asked, each with the command that asks it.
+// unasked lists the questions that could not be asked, each with the reason.
 func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
 		return nil, nil
 	}
 	q := inquiry{}
-	var silent []string // reasons why statements are not run, one for each workload
+	var silent []string // workloads whose statements are not run, each with the reason
 	q.work, silent = advise.AskedAgain(a.Run, foreign(a.Run, named))
 	for _, name := range advise.Candidates(a.Run) {
 		ref, err := r.MeasuredRef(ctx, name, a)
@@ -343,8 +344,8 @@ func diffAgain(run *result.Run) string {
 	return strings.Join(words, " ")
 }
 
-// firstValues returns the flag for each name with the first of its values, because diff takes only
-// one.
+// firstValues returns the flag for each name with the first of its values, because the command
+// `sqlite3perf diff` takes only one.
 func firstValues[V any](flag string, values map[string][]V) (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(values[name]) > 0 {

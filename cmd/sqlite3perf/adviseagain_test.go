@@ -28,7 +28,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int]}
 `
 
-// keptRun returns a run of workloads on two drivers, as a store would return it.
+// keptRun returns a run of workloads on two drivers and plain C, as a store would return it.
 func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run {
 	t.Helper()
 	run := &result.Run{Scale: "quick", Seed: 7, Command: strings.Fields(command), Workloads: kept}
@@ -41,7 +41,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 	return run
 }
 
-// keptWorkload returns a workload as it is in a run.
+// keptWorkload returns a workload in the form in which a run has it.
 func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))
@@ -68,8 +68,8 @@ func builtinKept(t *testing.T, name string) result.Workload {
 	return keptOf(w)
 }
 
-// TestAskedAgain expects the statements of workloads whose text the run has, and a reason for each
-// other workload.
+// TestAskedAgain checks that AskedAgain returns the statements of workloads whose text the run has
+// and, for every other workload, the reason why there are none.
 func TestAskedAgain(t *testing.T) {
 	schema := workload.File{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
 	mine := keptWorkload(t, mineAgain, schema)
@@ -109,8 +109,8 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestMeasuredRefs expects advice to build the drivers that the run measured, under their names in
-// the run.
+// TestMeasuredRefs checks that MeasuredRefs returns the released drivers of a run in the versions that
+// the run measured, by their names in the run.
 func TestMeasuredRefs(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {
@@ -138,7 +138,8 @@ func TestMeasuredRefs(t *testing.T) {
 	}
 }
 
-// TestDiffAgain expects the command that compares the answers, with the flags of the run.
+// TestDiffAgain checks the command that compares the answers of a run's candidates. It must have the
+// workloads and the flags of the run.
 func TestDiffAgain(t *testing.T) {
 	mine, simple := keptWorkload(t, strings.Replace(mineAgain, "schema.sql", "CREATE TABLE t(id INTEGER PRIMARY KEY)", 1)), builtinKept(t, "simple")
 	asked := keptRun(t, "advise --workloads ./mine.yaml,simple --rounds 6", mine, simple)

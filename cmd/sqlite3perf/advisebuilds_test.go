@@ -14,11 +14,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestSoakAdviseBuilds requests cold builds and a build for a platform. Cold builds of two real
-// drivers would take minutes. So their results are in the test's own cache of workers, and the
-// command must print them without building again; package lab makes a cold build of a small
-// driver. The platform is this machine's, without C, because most packages for it are in the
-// build cache.
+// TestSoakAdviseBuilds requests cold builds, and builds for a platform. Cold builds of two real
+// drivers would take minutes, so the test writes their results into its own cache of workers. The
+// command must print these results without building again. The platform is this machine's, without C,
+// because most packages for it are in the build cache.
 func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -61,9 +61,9 @@ func addFiguresFlag(f *pflag.FlagSet, figures *bool) {
 	f.BoolVar(figures, figuresFlag[2:], false, "print the measurements, not the answer of a run")
 }
 
-// asksFor returns the question whose answer is to be printed for a run. It returns nil if the
-// measured figures are to be printed. Formats that the answer does not have, such as csv, also
-// print the figures.
+// asksFor returns the question whose answer is to be printed for a run. It returns nil if the measured
+// figures are to be printed: on request, and for formats that the answer does not have, such as csv.
+// It returns an error if figures are asked for and the run has none.
 func asksFor(o *cli.OutputOptions, run *result.Run, figures bool) (*question, error) {
 	if run.Answer == nil {
 		return nil, nil

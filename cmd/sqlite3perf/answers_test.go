@@ -32,7 +32,8 @@ func bufferedEnvironment() (env *cli.Environment, out, messages *bytes.Buffer) {
 	return env, out, messages
 }
 
-// someClusters returns a local driver and a cluster in which one round failed.
+// someClusters returns the results of a local driver and of three clusters: one with a failed round,
+// one that lost a write, and one without a result.
 func someClusters() *cluster.Clusters {
 	s := latency.Summary{Count: 100, P50NS: 1e6, P99NS: 2e6}
 	load := protocol.ClusterLoad{Clients: 8, Batch: 100}
@@ -71,7 +72,8 @@ func someLooked() advise.Looked {
 		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
 }
 
-// TestClustersShown expects show to print clusters as the cluster command did.
+// TestClustersShown checks that show prints the answer of the command cluster exactly as that command
+// did.
 func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
@@ -91,8 +93,8 @@ func TestClustersShown(t *testing.T) {
 	}
 }
 
-// TestAnswersShown expects show to print advice and comparisons of answers as they were printed
-// before they were stored.
+// TestAnswersShown checks that show prints stored advice, and stored comparisons of answers, exactly
+// as they were printed before they were stored.
 func TestAnswersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)
@@ -175,7 +177,7 @@ func TestAnswerNotStored(t *testing.T) {
 	}
 }
 
-// answeredRuns returns a run with an answer to each question.
+// answeredRuns returns, for each question that the store knows, a run with an answer to it.
 func answeredRuns(t *testing.T) map[string]*result.Run {
 	t.Helper()
 	here := t.TempDir()
@@ -236,7 +238,7 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 	return run
 }
 
-// TestHostileAnswers expects an answer that somebody else made to be refused, or to be printed
+// TestHostileAnswers checks that an answer that somebody else made is either refused or printed
 // without control characters.
 func TestHostileAnswers(t *testing.T) {
 	bad := []any{-1.0, 1e18, 1e300, hostile, nil, []any{}, map[string]any{}}
@@ -292,7 +294,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersAreStored expects show to print the answers to all questions that the store knows.
+// TestAnswersAreStored checks that show and report can print the answer to each question that the
+// store knows.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {

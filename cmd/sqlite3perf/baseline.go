@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// stored prepares a run of the cases of a stored baseline. differences lists how the conditions of
-// that run differ from those of the baseline.
+// stored prepares the measurement of the cases of a stored baseline. differences lists how its
+// conditions differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
@@ -65,8 +65,9 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	return base, r, append(differences, more...), err
 }
 
-// checkStored returns an error if the drivers of a stored baseline are to be measured and one of
-// them is not a released driver, because the baseline may be somebody else's.
+// checkStored makes the drivers of a stored baseline the candidates, unless the user named candidates.
+// It returns an error if one of these drivers is not a released driver, because the baseline may be
+// somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
 	shop, err := o.workers.Workshop()
 	if err != nil || len(o.drivers) > 0 {
@@ -146,7 +147,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 // repeat is a second measurement of cells whose first result is doubtful.
 type repeat struct {
 	cases    []*lab.Case
-	compares *result.Compares // the two sides that are measured; nil if the new figures are compared with stored ones
+	compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones
 }
 
 func (r *repeat) add(c *lab.Case) {
@@ -156,10 +157,10 @@ func (r *repeat) add(c *lab.Case) {
 }
 
 // repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
-// measured together with the candidate, because otherwise a change of the machine would look like
-// one of the candidate. Each pair of drivers gets its own run. repeats dismisses a cell whose two
-// sides are the same build. If the baseline's driver cannot be built, the stored figures are used
-// again.
+// measured together with the candidate, because otherwise a change of the machine would look like a
+// change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
+// built, the candidate is compared with the stored figures again. A cell whose two sides are the same
+// build is not measured again: repeats dismisses the cell.
 func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {

@@ -84,7 +84,7 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	if err != nil {
 		return cli.WrongUsage(err)
 	}
-	o.drivers, o.sided = []string{pinned.Name}, true // a stand-in: releases are listed only after all other checks
+	o.drivers, o.sided = []string{pinned.Name}, true // stands in for the releases, which are listed only after all other checks
 	show := cli.NewProgress(env, o.quiet)
 	r, err := o.check(ctx, env)
 	if err != nil {
@@ -217,8 +217,8 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 	return take(ctx, m.env, &m.o.runOptions, &r)
 }
 
-// start measures one trial of each case. It returns a [bisect.StartError] if these show that the
-// first release has no figures at all, so that no other release is built for nothing.
+// start measures one trial of each case of the first release. If all of them fail, it returns a
+// [bisect.StartError], so that no other release is built in vain.
 func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Building, cases []*lab.Case, first string) error {
 	cases = slices.DeleteFunc(slices.Clone(cases), func(c *lab.Case) bool { return c.Driver != cases[0].Driver })
 	if err := lab.Prepare(ctx, cases, m.r.Builder, show); err != nil {

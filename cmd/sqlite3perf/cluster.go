@@ -279,7 +279,7 @@ func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 	if err := (&protocol.Job{Cluster: &job}).Check(); err != nil {
 		return nil, cli.WrongUsage(err)
 	}
-	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and one that checks which rows are visible
+	pool := driver.Settings{"pool_size": strconv.Itoa(slices.Max(o.clients) + 1)} // one connection for each client, and another to check which rows are visible
 	settings, err := parseSettings("--set", o.set)
 	if err != nil {
 		return nil, err
@@ -302,7 +302,7 @@ func (o *clusterOptions) trials() ([]cluster.Planned, error) {
 				t.Delay = 0
 			}
 			defs := []string{"nodes=" + strconv.Itoa(nodes)}
-			if t.Delay > 0 || o.cuts > 0 { // otherwise nothing between the nodes delays or cuts connections
+			if t.Delay > 0 || o.cuts > 0 { // connections between nodes can be delayed and cut only if the setting node_delay is given
 				defs = append(defs, "node_delay="+t.Delay.String())
 			}
 			cluster, err := parseSettings("--nodes", defs)

@@ -22,7 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// clusterPlace returns a place with rqlited. It builds rqlited unless Go's build cache has it.
+// clusterPlace returns a [place] whose environment names the executable rqlited. It builds rqlited
+// unless Go's build cache has it.
 func clusterPlace(t *testing.T) *place {
 	t.Helper()
 	if testing.Short() {
@@ -49,8 +50,8 @@ func clusterPlace(t *testing.T) *place {
 	return p
 }
 
-// TestSoakCluster measures real clusters and a local driver, and expects the answer to show the
-// delay between nodes.
+// TestSoakCluster measures real clusters and a local driver. The latencies in the answer must include
+// the delay between nodes.
 func TestSoakCluster(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -100,8 +101,8 @@ func TestSoakCluster(t *testing.T) {
 	}
 }
 
-// TestBadCluster checks that a mistake in the flags of cluster is reported in one line, before
-// anything is stored.
+// TestBadCluster checks that a mistake in the environment variables for rqlite is reported in one
+// line, before anything is stored.
 func TestBadCluster(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs commands that ask Go for its version")

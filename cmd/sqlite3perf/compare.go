@@ -118,7 +118,8 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the cases of a comparison whose verdict is clear.
+// untilCompared returns the IDs of the cases of a comparison whose verdict is clear, for
+// [lab.Schedule]. It returns false if the run's verdicts are not computed after this round.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -137,8 +138,8 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns the command that measures the further rounds of a run that a comparison needs, or
-// "" if there is none.
+// further returns the command that measures the further rounds that a comparison of a run needs, or ""
+// if no further rounds can make a verdict clear.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {
@@ -156,7 +157,7 @@ func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string 
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
-// clear, or "" if a workload has no name that the command could take.
+// clear, or "" if no cell needs further rounds or if a workload is not a built-in one.
 func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {

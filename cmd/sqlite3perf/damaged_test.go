@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// damageable returns a store with a run of two cases and eight rounds.
+// damageable returns the content of a store with one run of two cases and eight rounds.
 func damageable(t *testing.T) []byte {
 	t.Helper()
 	r := &result.Run{Version: "test", Started: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), Command: []string{"sqlite3perf"}, Rounds: 8}
@@ -56,8 +56,8 @@ func damageable(t *testing.T) []byte {
 	return b
 }
 
-// TestShowDamaged deletes or changes each part of a stored run. It checks that show prints the run
-// in every format, or calls it damaged.
+// TestShowDamaged deletes or changes random parts of a stored run, 60 times. It checks that show
+// prints the run in every format, or says that the run is damaged or missing.
 func TestShowDamaged(t *testing.T) {
 	whole := damageable(t)
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())

@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// value returns the single value that a query on a database of the place returns.
+// value returns the single value that a query returns. name is the file name of the database in the
+// directory of the place.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))
@@ -61,7 +62,7 @@ func TestInterruptedGenerate(t *testing.T) {
 	if s := p.value("a.db", "PRAGMA integrity_check"); s != "ok" {
 		t.Error(s)
 	}
-	// The other commands accept the table as it is, and generate recreates it.
+	// The other commands accept the incomplete table, and generate recreates it.
 	for _, args := range [][]string{{"bench"}, {"generate", "-r", "10"}} {
 		if out, err := p.command(append(args, "--driver", "./good", "--db", "a.db", "--quiet")...).CombinedOutput(); err != nil {
 			t.Errorf("%v: %v\n%s", args, err, out)

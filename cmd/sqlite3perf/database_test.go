@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// sqlScript runs SQL on a database. It fails if the single value of a query is not the
-// expected one: sql a.db 'SELECT count(*) FROM bench' 10
+// sqlScript is the command sql of scripts. It runs SQL on a database. With a third argument, it fails
+// if the SQL does not return this single value, as in: sql a.db 'SELECT count(*) FROM bench' 10
 func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 || len(args) > 3 {
 		ts.Fatalf("usage: sql file statements [value]")
@@ -34,9 +34,9 @@ func sqlScript(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// locker is a process that holds the only lock on a database until its input ends. It
-// is a separate process, because a process that reads the file would lose its POSIX
-// locks when it closes the file.
+// locker is a process that holds an exclusive lock on a database until its input ends. The lock must
+// be in another process than the test's, because a process that closes a file loses all its POSIX
+// locks on it.
 func locker() {
 	db, err := sql.Open("sqlite", os.Args[1])
 	if err == nil {
@@ -53,7 +53,8 @@ func locker() {
 // lockKey is the key under which a script stores the function that releases its lock.
 type lockKey struct{}
 
-// lock makes another process lock a database until unlock: lock a.db
+// lock is the command lock of scripts, as in: lock a.db. It starts a process that locks the database
+// until the command unlock.
 func lock(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: lock file")

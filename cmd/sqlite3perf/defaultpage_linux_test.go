@@ -82,7 +82,8 @@ func likeDefault(t *testing.T, path string) {
 	}
 }
 
-// TestDefaultPage opens the page of a run as large as a default run: on a screen, a phone and paper.
+// TestDefaultPage checks the page of a run as large as a default run, on a screen, on a phone and on
+// paper.
 func TestDefaultPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -122,8 +123,8 @@ func TestDefaultPage(t *testing.T) {
 	want(t, p, `document.activeElement.innerText`, "synchronous")
 }
 
-// firstScreen fails unless the headline and the first picture are on the first screen: on a phone at
-// least the upper half of the picture.
+// firstScreen fails unless the headline and the first picture are on the first screen. On a phone, the
+// upper half of the picture is enough.
 func firstScreen(t *testing.T, p *browser.Page, l pageLook) {
 	t.Helper()
 	type place struct{ Heading, Top, Bottom int }
@@ -160,7 +161,8 @@ func outlined(t *testing.T, p *browser.Page) {
 	}
 }
 
-// onPaper fails if paper shows the title of details without their content.
+// onPaper fails if a printed page has titles without their content, hidden tables or lists, or
+// buttons.
 func onPaper(t *testing.T, p *browser.Page) {
 	t.Helper()
 	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {

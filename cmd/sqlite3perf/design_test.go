@@ -183,7 +183,7 @@ func TestRoomsViolated(t *testing.T) {
 		"drivers/x/y/a.go":   file(module+"/drivers/x", module+"/worker"),
 		"drivers/y/a.go":     file(module + "/drivers/x"),
 		"worker/a.go":        file("go.yaml.in/yaml/v3"),
-		"worker/plan/a.go":   file(module + "/worker"), // Go forbids circles
+		"worker/plan/a.go":   file(module + "/worker"), // no violation here, because Go itself forbids import cycles
 		"stats/testdata/a":   {},
 		".hidden/nowhere.go": file(),
 	})
@@ -255,8 +255,8 @@ func TestOnePlaceForTemporaryFiles(t *testing.T) {
 				t.Errorf("%s has %s…: want process.NewTemporary", file, call)
 			}
 		}
-		// Every command that measures removes files with this prefix from its directory for
-		// databases.
+		// Every command that measures removes leftovers from its directory for databases. It
+		// recognizes them by the prefix cli.RunDirectory.
 		for _, call := range regexp.MustCompile(`process\.NewScratch\(.*`).FindAllString(string(text), -1) {
 			if strings.HasPrefix(file, "cmd/") && !strings.Contains(call, ", RunDirectory)") && !strings.Contains(call, ", cli.RunDirectory)") && !strings.Contains(call, `, ".sqlite3perf-output-")`) {
 				t.Errorf("%s has %s: want the prefix cli.RunDirectory", file, call)

@@ -103,7 +103,7 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	return printDrivers(env, &o.output, d, fits)
 }
 
-// list returns what the flags ask for.
+// list returns the table that the flags ask for: the drivers, their features or their defects.
 func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cli.Workshop, refs []build.Ref) (d document.Document, err error) {
 	c := &catalog.Catalog{Builder: shop.Builder, Known: shop.Known, Naming: "--drivers", Scratch: func() (*process.Scratch, error) {
 		parent, err := cli.DatabasesDirectory("")
@@ -145,8 +145,8 @@ func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, e
 var driversFormats = document.Question[document.Document]{Name: "list of drivers", Fits: true,
 	Document: func(d document.Document, _ document.Options) document.Document { return d }}.Formats()
 
-// printDrivers prints a list of drivers. If fits is set, a terminal gets as much of it as fits.
-// Elsewhere no line is wrapped.
+// printDrivers prints a list of drivers. If fits is true and standard output is a terminal, it prints
+// only as much as fits on the screen. Without a terminal, no line is wrapped.
 func printDrivers(env *cli.Environment, o *cli.OutputOptions, d document.Document, fits bool) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)

@@ -16,9 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestAllDrivers builds every driver from source and measures them on a tiny workload. All must be
-// complete and proven, and must agree. Without a C compiler, the drivers that need one must be
-// unavailable for that reason, and the test says so.
+// TestAllDrivers builds every driver from source and measures them on a tiny workload. Every driver
+// must complete all cells, prove its versions, and return the same answers as the others. Without a C
+// compiler, the drivers that need one must be unavailable for that reason, and the test logs their
+// names.
 func TestAllDrivers(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

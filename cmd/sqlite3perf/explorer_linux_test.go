@@ -59,8 +59,8 @@ func changing(t *testing.T, path string) {
 	}
 }
 
-// TestSoakTrendsPage opens the page of a driver that got slower. The page must mark the run in
-// which it did.
+// TestSoakTrendsPage opens the page of trends for a driver that became slower. The page must mark the
+// run in which the driver became slower.
 func TestSoakTrendsPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -76,7 +76,8 @@ func TestSoakTrendsPage(t *testing.T) {
 	want(t, p, `String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
 	want(t, p, `document.querySelector("main").innerText`, "50 runs", "1 more were measured in only one run")
 
-	// The line of a change is drawn in the color of its series, before its point.
+	// The page marks a change by a vertical line in the color of the series, just before the first
+	// point after the change.
 	const marked = `(() => {
 		const canvas = document.querySelector(".uplot canvas"), over = document.querySelector(".u-over");
 		const scale = canvas.width / canvas.clientWidth, c = canvas.getContext("2d");
@@ -196,8 +197,9 @@ func point(t *testing.T, p *browser.Page, selector, then string) {
 	t.Fatalf("pointing at %s: never %s", selector, then)
 }
 
-// TestSoakRunPictures opens the pictures of a real run. Their marks must show exact figures and
-// link to the samples. The pictures must follow the user's choices, and can be saved.
+// TestSoakRunPictures opens the pictures of a real run. Their marks must show exact figures and link
+// to the samples. The pictures must show only the drivers that the user chose, and the user must be
+// able to save them.
 func TestSoakRunPictures(t *testing.T) {
 	t.Parallel()
 	b, err := browser.Start(t.Context()) // the test's own browser, because all pages of a browser share the directory for downloads
@@ -342,8 +344,8 @@ func TestRunDefects(t *testing.T) {
 	want(t, p, `document.querySelector("section.panel").innerText`, "known defects", "wal-reset, CVE-2026-11822")
 }
 
-// TestRunWords reads the page of a run. One driver is tied with the first, one leads by no more
-// than the overhead of sqlite3perf, and two are refused for the same reason.
+// TestRunWords checks the words on the page of a run in which one driver is tied with the first, one
+// leads by no more than the overhead of sqlite3perf, and two are refused for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -395,7 +397,7 @@ func TestRunWords(t *testing.T) {
 	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "may explain its lead before ncruces")
 	want(t, p, `document.querySelector(".facts").innerText`, "without cgo", "modernc")
 
-	// Times have a zone.
+	// Times are shown with a time zone.
 	const zoned = `String(/20\d\d-\d\d-\d\d \d\d:\d\d (UTC|[A-Z]{3,5}|GMT[-+]\d[\d:]*)(,|\s)/.test(document.querySelector("main").innerText))`
 	want(t, p, zoned, "true")
 	p = openPage(t, b, s.url)
@@ -410,8 +412,8 @@ func TestRunWords(t *testing.T) {
 	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
 
-// TestAnswerPages opens the page of a run that has an answer instead of samples, and the page of
-// the answer.
+// TestAnswerPages opens the page of a run that has an answer instead of samples, and the page with
+// this answer.
 func TestAnswerPages(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)

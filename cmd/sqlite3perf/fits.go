@@ -13,14 +13,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// tryingShare limits the time of trials that do not count to one twentieth of the run's time. One case
-// of each workload is tried in any case.
+// tryingShare limits the time of trials before a run, which only serve to estimate its duration, to
+// one twentieth of the run's time. One case of each workload is tried even if that takes longer.
 const tryingShare = 20
 
-// fits returns an error if the least number of rounds does not fit into the --time that the user
-// typed, or the shortest search into any --time. It judges by what is known before the first trial:
-// phases say how long they last, and fits tries the beginning of a long recording. If r.keepsTime is
-// set, it tries a trial of each workload.
+// fits returns an error if the user typed a --time that is too short for the least number of rounds,
+// or if --time, typed or not, is too short for the shortest search. Before the first trial, the
+// durations of phases say how long a trial takes at least. For a long recording, fits measures how
+// long its beginning takes. If r.keepsTime is set, fits runs trials of each workload.
 func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
@@ -75,7 +75,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Pr
 // limited describes something that is to end within --time.
 type limited struct {
 	what, takes  string // what is measured, and the verb: take or takes
-	fewer, more  string // what to name (such as "fewer drivers"), and what may be given instead of --time
+	fewer, more  string // advice in the error: what to reduce, such as "fewer drivers", and alternatives to a longer --time, such as " or --rounds 6"
 	limit, least time.Duration
 }
 

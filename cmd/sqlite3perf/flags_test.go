@@ -19,10 +19,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// word matches text that can be a flag.
+// word matches a long flag in a text, with the character before it.
 var word = regexp.MustCompile(`[^\w-](--[A-Za-z][\w-]*)`)
 
-// TestLibrariesNameNoFlags checks that only the package of the command names flags. Other
+// TestLibrariesNameNoFlags checks that only the packages below cmd/ and docs/ name flags. All other
 // packages must describe mistakes in their own terms.
 func TestLibrariesNameNoFlags(t *testing.T) {
 	flags := map[string]bool{}

@@ -74,7 +74,7 @@ type gateOptions struct {
 	strict   bool
 	also     []string
 	chosen   []stats.Metric
-	outputs  []cli.OutputOptions // all places to which the result is written
+	outputs  []cli.OutputOptions // the outputs of --output and of each --also
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
@@ -107,9 +107,8 @@ var metricNames = func() (names []string) {
 	return names
 }()
 
-// gateHere judges the candidate on one machine and writes the result where the options ask. If the
-// gate could not judge, gateHere writes the reason to the files, so that they don't keep an older
-// result.
+// gateHere judges the candidate on one machine and writes the result to all outputs. If the gate could
+// not judge, gateHere writes the reason to the output files, so that they don't keep an older result.
 func gateHere(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	out, failure := o.judged(ctx, env)
 	_, interrupted := errors.AsType[cli.StatusError](failure)
@@ -178,8 +177,8 @@ func gateStatus(out *gate.Gated, failure error) error {
 	return nil
 }
 
-// judged measures the candidate and judges it. If that fails, the returned result also contains the
-// error.
+// judged measures the candidate and judges it. If that fails, the field Why of the returned result has
+// the error.
 func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.Gated, error) {
 	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
@@ -391,8 +390,9 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request,
 
 const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
 
-// write writes the result where the options ask. If begun is not set, it writes nothing to standard
-// output, because the command prints the error.
+// write writes the result to all outputs. If begun is false, it writes nothing to standard output,
+// because the command prints the error. In GitHub Actions, it also writes annotations to standard
+// error, unless they are on standard output already.
 func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) error {
 	annotated, hints, again := false, o.hints(g), "sqlite3perf gate"
 	if len(hints.More) > 0 {

@@ -35,7 +35,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestFlagGroups checks that the help of commands with many flags has them in groups, each flag once.
+// TestFlagGroups checks that the help lists every flag that is not hidden, and that commands with many
+// flags list them in groups.
 func TestFlagGroups(t *testing.T) {
 	var commands []string
 	for _, c := range cli.Subcommands(rootCommand(cli.ProcessEnvironment())) {

@@ -29,8 +29,8 @@ import (
 // and is a spreadsheet formula.
 const hostile = "=cmd|' /C calc'!A1\x1b]0;owned\a\x1b[31m\u009b31m\u202egnorw\u2066\r\nsqlite3perf: \t\x7f\x00\ufeff"
 
-// color matches the control sequences that the command writes to a terminal on purpose: colors,
-// erase line, and carriage return. All others must come from hostile text.
+// color matches the control sequences that the command writes to a terminal on purpose: colors, erase
+// line, and carriage return. Any other control sequence must come from hostile text.
 var color = regexp.MustCompile("\x1b\\[[0-9;]*[mK]|\r")
 
 // run1 runs the command in this process and returns its standard output and exit status. Its
@@ -97,7 +97,7 @@ func hostileStore(t *testing.T) (path string) {
 	return storedAs(t, r)
 }
 
-// hostileRun returns a run that has texts of every kind.
+// hostileRun returns a run in which every kind of text is set.
 func hostileRun() *result.Run {
 	r := &result.Run{Version: "test", Command: []string{"run"}, Started: time.Now(), LeftOut: []result.LeftOut{{Workload: "x", Code: result.LeftOutTime}, {Driver: "x", Code: "x", Message: "x"}}, Warnings: []result.Warning{{Code: "a", Message: "b"}}}
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -120,7 +120,8 @@ func hostileRun() *result.Run {
 	return r
 }
 
-// storedAs creates a store with a run whose texts were replaced.
+// storedAs stores a run in a new store, and returns the store's path. Before that, it restores the
+// statuses and metrics of the run, which spoil may have made invalid.
 func storedAs(t *testing.T, r *result.Run) (path string) {
 	t.Helper()
 	for i := range r.Trials {

@@ -68,7 +68,7 @@ func (a *arrival) note(failure error, boot string) {
 	})
 }
 
-// wait notes the arrival of the host and waits for the others. It returns failure or, if another
+// wait notes the arrival of the host and waits for the other hosts. It returns failure or, if another
 // host cannot be reached, an error that says so.
 func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	if a == nil {
@@ -90,8 +90,8 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// noise returns n with a warning if the same machine is measured under several names at the same
-// time, and otherwise n.
+// noise adds a warning to n if the host's machine is measured under several names at the same time.
+// One of these hosts also prints the warning, with say. Otherwise noise returns n unchanged.
 func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n
@@ -122,7 +122,8 @@ func (s doubleNoise) BeforeRun() []result.Warning {
 	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
 }
 
-// on returns a copy of the request for the host name. The copy shares nothing that a run changes.
+// on returns a copy of the request for the host with this name. Hosts run at the same time, so the
+// copy shares nothing that a run changes.
 func (r *request) on(name string) *request {
 	own := *r
 	own.host = &result.Host{Name: name}
@@ -140,7 +141,7 @@ type hosted struct {
 	failure  error
 }
 
-// measureOnHosts measures what is requested on several hosts at the same time, stores a run for
+// measureOnHosts measures the cases of a request on several hosts at the same time, stores a run for
 // each host, and prints the results.
 func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	list := make([]*hosted, len(o.hosts.names))

@@ -28,7 +28,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// network is an SSH server on this machine with a configuration of the client. The configuration
+// network is an SSH server on this machine, with a configuration for SSH clients. The configuration
 // has several names for the server. Each name stands for a different machine, with its own cache
 // directory.
 type network struct {
@@ -36,12 +36,12 @@ type network struct {
 	place  *place
 	dir    string // directory of the server, its keys and the client's configuration
 	port   int
-	client string // value of --ssh
+	client string // command line of the SSH client, for --ssh
 	hosts  map[string]string
 }
 
-// newNetwork starts the server. Each host is a name, or a name followed by lines of the
-// client's configuration.
+// newNetwork starts the server. Each of hosts is a name, or a name followed by further lines for it in
+// the client's configuration.
 func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	t.Helper()
 	sshd, err := exec.LookPath("sshd")
@@ -175,8 +175,8 @@ func (n *network) serve(sshd string) {
 	n.t.Fatalf("sshd does not listen\n%s", log.String())
 }
 
-// changed returns a client that edits its arguments with a sed script before it connects. Tests use
-// it to imitate other machines.
+// changed returns the path of a client that edits its arguments with a sed script before it connects.
+// Tests use such clients to imitate other machines.
 func (n *network) changed(name, script string) string {
 	n.t.Helper()
 	n.write(name, "#!/bin/sh\nn=$#\nfor a; do\n\tset -- \"$@\" \"$(printf %s \"$a\" | sed '"+script+"')\"\ndone\nshift $n\nexec "+n.client+" \"$@\"\n")
@@ -381,7 +381,7 @@ func TestSoakHostsInterrupted(t *testing.T) {
 	}
 }
 
-// parentOf returns the parent of a process, or 0 if it has ended.
+// parentOf returns the ID of the parent of a process, or 0 if the process has ended.
 func parentOf(pid int) (parent int) {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if _, rest, ok := strings.Cut(string(text), ") "); ok {
@@ -392,7 +392,7 @@ func parentOf(pid int) (parent int) {
 	return parent
 }
 
-// childrenOf returns the children of a process.
+// childrenOf returns the IDs of the children of a process.
 func childrenOf(pid int) (list []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, f := range files {
@@ -403,8 +403,8 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// TestKillsConnection cuts the connection to a host at random moments. The error must say what
-// ended, and nothing may be left on the host.
+// TestKillsConnection cuts the connection to a host at random moments, by killing one of the processes
+// that it needs. The error must say which of them ended, and nothing may be left on the host.
 func TestKillsConnection(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -609,7 +609,7 @@ func TestSoakHostDiskFull(t *testing.T) {
 	sources, workers := filepath.Join(n.hosts["pi"], "sqlite3perf", "sources"), filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	for _, x := range []struct {
 		name, client, dir, want, left string
-		lines                         int // number of lines of the error; 0: any
+		lines                         int // number of lines of the error; 0 for any
 	}{
 		{"some", small("some", dir, "400k", ""), dir, "modernc on heavy: failed: SQLITE_FULL: database or disk is full (13): make room in " + dir + ", or name another directory with --dir\n", "", 0},
 		{"none", small("none", dir, "64k", full), dir, "host pi: directory for databases: write " + dir, "ballast\n", 1},
@@ -644,7 +644,7 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 	n := newNetwork(t, p, "pi", "vm1")
 	for _, x := range []struct {
 		args []string
-		want string // in the answer
+		want string // text that the answer must contain
 	}{
 		{[]string{"compare", "modernc", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, "ncruces against modernc, in 3 cells: "},
 		{[]string{"gate", "--baseline", "modernc", "--drivers", "ncruces", "--workloads", "./tiny.yaml", "--rounds", "8"}, " on "},
@@ -760,7 +760,8 @@ func TestSoakHostWithoutGo(t *testing.T) {
 	// The agent also looks for Go in directories that this machine may have. A shell's startup file
 	// may set PATH, so the test sets PATH after that.
 	n.client = n.changed("goless", `s#/go/bin#/nowhere#g; s#PATH="$PATH#PATH="`+tools+`#`)
-	// The host uses workers in the user's cache without Go.
+	// Remove the symbolic link to the user's cache: with the workers there, the host would not need
+	// Go.
 	cache := filepath.Join(n.hosts["pi"], "sqlite3perf", "workers")
 	if err := os.Remove(cache); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,8 @@ func init() {
 // holding is a driver whose trials wait until the test allows them to continue with [place.let].
 type holding struct{ driver.Driver }
 
-// held waits until the test allows this many processes to measure.
+// held counts the calling process, and waits until the test has allowed as many processes as have been
+// counted.
 var held = sync.OnceValue(func() error {
 	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the place's directory
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -92,8 +93,8 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times returns the number of repetitions. That is few or, under make kills, the value of the
-// variable TEST_TIMES.
+// times returns the number of repetitions of a test: few or, if it is set, the value of the
+// environment variable TEST_TIMES, as in make kills.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -132,7 +133,7 @@ func (p *place) nothingLeft() {
 	}
 }
 
-// stored returns the number of trials of all runs in the store.
+// stored returns the number of trials in the store, of all runs, that have samples.
 func (p *place) stored() (n int) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, ".home/data/sqlite3perf/results.db")+"?mode=ro&_pragma=busy_timeout(30000)")
@@ -400,7 +401,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let allows the workers whose names are in holds to run the given number of trials.
+// let allows trials of drivers of the type holding to continue, until the given number of them have
+// run.
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.
@@ -410,7 +412,8 @@ func (p *place) let(trials int) {
 	}
 }
 
-// inTrialAfter waits until the given number of trials are stored and the next trial waits.
+// inTrialAfter waits until the given number of trials are stored and the next trial waits for
+// [place.let].
 func (p *place) inTrialAfter(trials int) {
 	p.t.Helper()
 	eventually(p.t, "the next trial is held", func() bool {

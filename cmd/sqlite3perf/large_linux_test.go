@@ -23,7 +23,7 @@ phases:
   - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: $n}}
 `
 
-// multiply copies run 1 until the store has 1,000 runs.
+// multiply is SQL that copies run 1 until the store has 1,000 runs.
 const multiply = `
 PRAGMA synchronous = off;
 BEGIN;
@@ -58,9 +58,8 @@ func largeStore(b *testing.B) *place {
 	return p
 }
 
-// BenchmarkLargeStore runs the commands that read a store, on a store with 1,000 runs and a
-// million samples. It reports the time of the whole process, and the peak of its resident memory
-// in MB.
+// BenchmarkLargeStore runs the commands that read a store, on a store with 1,000 runs and a million
+// samples. It reports the time of each process, and the peak of its resident memory in MB.
 func BenchmarkLargeStore(b *testing.B) {
 	p := largeStore(b)
 	for _, args := range [][]string{{"runs"}, {"show", "last"}, {"compare", "1", "1000"}} {

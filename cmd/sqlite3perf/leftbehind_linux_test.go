@@ -25,7 +25,8 @@ import (
 // secret is a text in the database that the tests imitate.
 const secret = "0c5d7e1a of a customer"
 
-// imitated creates a database whose imitation takes a moment.
+// imitated creates app.db, a database that is so large that a test can interrupt its imitation by the
+// command workload from.
 func (p *place) imitated() {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, "app.db"))
@@ -51,8 +52,8 @@ func exposed(dir string) (list []string) {
 	return list
 }
 
-// TestNoCopyIsLeft ends the command workload from in various ways. After that, nobody must be
-// able to read the user's data. An interruption must be reported as one.
+// TestNoCopyIsLeft ends the command workload from in various ways. After that, nobody must be able to
+// read the user's data. An interruption must be reported as an interruption.
 func TestNoCopyIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -93,7 +94,7 @@ func TestNoCopyIsLeft(t *testing.T) {
 	p.nothingLeft()
 }
 
-// unread runs a command whose output is not read.
+// unread runs a command whose output nobody reads. The command must end by SIGPIPE.
 func (p *place) unread(args ...string) {
 	p.t.Helper()
 	read, write, err := os.Pipe()
@@ -121,7 +122,8 @@ func TestUnreadLeaveNothing(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestLookUpLeavesNothing ends a command while the go command looks up releases.
+// TestLookUpLeavesNothing ends a command while the go command looks up releases. Nothing may be left
+// of either.
 func TestLookUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -130,8 +132,8 @@ func TestLookUpLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// This imitated go command creates its temporary directory as the real one does, and then waits
-	// for a server.
+	// This script imitates the go command: it creates a temporary directory as the real go command
+	// does, and then waits, as for a server.
 	if err := os.Mkdir(filepath.Join(p.dir, "path"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -206,8 +208,8 @@ func TestUnwritableOutput(t *testing.T) {
 	check(rootCommand(&cli.Environment{}))
 }
 
-// TestInterruptedUnread interrupts a run whose output nobody reads. Ctrl-C must be reported as
-// the reason for its end.
+// TestInterruptedUnread interrupts a run whose output nobody reads. The exit status must be that of an
+// interruption.
 func TestInterruptedUnread(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -268,8 +270,8 @@ type ended struct {
 	most time.Duration // longest time after which the test ends the command; shorter than the command takes
 }
 
-// everyCommand returns a call of each command, in two lists. The list builds has the commands
-// that build workers first.
+// everyCommand returns a call of each command, in two lists. The list builds has the commands that
+// first build workers. measured has flags for the commands that measure a workload.
 func everyCommand(measured []string) (commands, builds [][]string) {
 	with := func(args ...string) []string { return append(args, measured...) }
 	commands = [][]string{

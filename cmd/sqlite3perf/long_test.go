@@ -37,7 +37,7 @@ func TestSoakLongTexts(t *testing.T) {
 	}
 }
 
-// TestManyWarnings shows a run with very many warnings.
+// TestManyWarnings shows a run with very many warnings. The output must stay small.
 func TestManyWarnings(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := hostileRun()
@@ -53,8 +53,8 @@ func TestManyWarnings(t *testing.T) {
 	}
 }
 
-// TestCommandsOfCI shows a run whose texts contain commands of CI services. It tries widths at
-// which any of these commands would be at the beginning of a line.
+// TestCommandsOfCI shows a run whose texts contain commands of CI services. No line of the output may
+// contain such a command where a service would execute it, at any width of the terminal.
 func TestCommandsOfCI(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := hostileRun()
@@ -89,7 +89,7 @@ func TestCommandsOfCI(t *testing.T) {
 	}
 }
 
-// stderrOf runs the command in this process and returns its standard error.
+// stderrOf runs the command in this process and returns its standard error and exit status.
 func stderrOf(t *testing.T, args ...string) (string, int) {
 	t.Helper()
 	var out, messages strings.Builder

@@ -1,6 +1,6 @@
 // Command sqlite3perf measures ways of using SQLite from Go.
 //
-// Each subcommand has its own file. main only wires them.
+// Each subcommand has its own file. This file only puts them together.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-func init() { cobra.EnableCommandSorting = false } // so the help lists commands in the order of groups
+func init() { cobra.EnableCommandSorting = false } // so that the help lists commands in the order of the variable groups
 
 func main() { os.Exit(command()) }
 
@@ -72,8 +72,8 @@ func execute(ctx context.Context, env *cli.Environment, args []string) int {
 	return cli.ExitFailed
 }
 
-// hint returns words that complete the message of an error: the flag that names another file or
-// directory. It returns "" for other errors.
+// hint returns words that complete the message of an error, such as the flag that names another file
+// or directory. It returns "" if there is nothing to add.
 func hint(err error) string {
 	var file *store.UnusableError
 	var cache *build.CacheError

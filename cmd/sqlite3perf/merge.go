@@ -150,8 +150,8 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges the store name, through a copy next to the destination. unread is the reason if
-// the store cannot be read.
+// mergeOne merges the store in the file name, through a copy next to the destination. unread is the
+// reason if the store cannot be read.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *cli.Progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
@@ -180,7 +180,8 @@ func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport
 	return nil, err
 }
 
-// destination is the store into which others are merged. It is created when the first run is added.
+// destination is the store into which other stores are merged. It is created when the first run is
+// added.
 type destination struct {
 	path string
 	st   *store.Store // the open store; nil before it is created

@@ -25,7 +25,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// runOptions are the flags of run as the user typed them.
+// runOptions are the flags of the command run, as the user typed them. Other commands that measure
+// have most of these flags, too.
 type runOptions struct {
 	flags      *pflag.FlagSet // flags of the command
 	drivers    []string
@@ -40,8 +41,8 @@ type runOptions struct {
 	rounds     int
 	exact      bool // the user gave --rounds
 	time       time.Duration
-	precision  string // width at which a case is settled
-	margin     string // difference that counts as none, for commands that compare
+	precision  string // the figures of a case are precise enough if their intervals are within this share, such as "5%"
+	margin     string // differences up to this share count as no difference, in commands that compare
 	seed       string
 	dir        string
 	trialLimit time.Duration
@@ -138,7 +139,8 @@ func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupOutput, "html")
 }
 
-// request is a runOptions after checking. Nothing has been created yet.
+// request is what the user asks for with runOptions, after all flags have been checked. Nothing has
+// been created yet.
 type request struct {
 	matrix    lab.Matrix
 	cases     []*lab.Case
@@ -151,7 +153,7 @@ type request struct {
 	compares  *result.Compares
 	search    *result.Search
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
-	retyped   map[string]build.Ref // drivers of resumed that the user had to type again, by name
+	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name
 	ahead     string               // message to print before the run begins; "" for none
 	least     time.Duration        // least time of the run, if known beforehand
 	dir       string
@@ -166,8 +168,9 @@ type request struct {
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
 
-	// keepsTime says that nothing is measured if a trial of each workload shows that --time is not
-	// enough. called is what the error calls the run; "" for rounds of cases.
+	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if
+	// these trials show that --time is not enough. called names the run in the error about that; if it
+	// is "", the error names the numbers of rounds and cases.
 	keepsTime bool
 	called    string
 }

@@ -41,7 +41,8 @@ func (l pageLook) String() string {
 
 type pageLook browser.Look
 
-// checkPage opens a page in all looks. The page may load only addresses with the given prefixes.
+// checkPage checks an open page in all looks: it must fit the window's width, break no rule of
+// accessibility and log no errors. The page may load only addresses with the given prefixes.
 func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
 	t.Helper()
 	for _, l := range looks {
@@ -238,7 +239,7 @@ func TestSoakBisectionPage(t *testing.T) {
 	want(t, p, `document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
 }
 
-// TestSoakProfilePage profiles two real drivers, and opens the page.
+// TestSoakProfilePage profiles two drivers of the tests, and opens the page.
 func TestSoakProfilePage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)
@@ -253,7 +254,8 @@ func TestSoakProfilePage(t *testing.T) {
 	want(t, p, `document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
-// downloaded waits until a complete file has been saved. The file exists before its content does.
+// downloaded waits until a file has been saved in dir, and check accepts its content. The file exists
+// before its content is complete.
 func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
 	var err error
@@ -288,7 +290,7 @@ func savedSVG(data []byte, texts ...string) error {
 	return nil
 }
 
-// savedPNG checks that a file is an image with a picture.
+// savedPNG checks that a file is a PNG image with the width and the colors of a picture.
 func savedPNG(data []byte) error {
 	picture, err := png.Decode(bytes.NewReader(data))
 	if err != nil {
@@ -349,7 +351,7 @@ func prints(t *testing.T, p *browser.Page) {
 	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
 		t.Fatal(err)
 	}
-	// Left out are the samples of each case, and pictures among figures.
+	// The check leaves out the samples of each case, and pictures among figures.
 	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
 		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
 	if err != nil || len(lost) > 0 {
@@ -390,11 +392,11 @@ func pageText(p *browser.Page) string {
 	return text
 }
 
-// loaded is a JavaScript condition: the explorer has drawn a view.
+// loaded is a JavaScript condition. It is true when the explorer has drawn a view.
 const loaded = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// shownText returns the text of a view, except for text in pictures, which depends on their
-// width.
+// shownText is a JavaScript expression for the text of a view, without the text in pictures, which
+// depends on their width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
 // TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, looks at

@@ -21,8 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stacks"
 )
 
-// TestProfile profiles a real driver, with the profiler of this machine and then without
-// perf.
+// TestProfile profiles a real driver twice: with perf if this machine has it, and without perf.
 func TestProfile(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

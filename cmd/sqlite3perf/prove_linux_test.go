@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// slower is a driver whose statements take longer by a share of their time.
+// slower is a driver whose statements take longer: their time grows by the given share.
 type slower struct {
 	driver.Driver
 	share float64
@@ -90,10 +90,10 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once. Under make prove, it runs the command as many times as make says,
-// or a multiple of that, each time with another seed. The function has reports whether an output
-// has some property. proved returns how many outputs have the property, and how many outputs had
-// enough rounds to judge. On a slow or busy machine some may have too few.
+// proved runs a command once or, under make prove, multiple times as often as make says, each time
+// with another seed. has reports whether an output has the property that a test looks for. proved
+// returns how many outputs have the property, and how many had enough rounds to be judged. On a slow
+// or busy machine, some may have too few.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -139,7 +139,7 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said reports whether any cell of a comparison has one of the verdicts.
+// said reports whether some cells of a comparison, and whether all cells, have one of the verdicts.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides
@@ -192,8 +192,9 @@ func TestProveGate(t *testing.T) {
 	}
 }
 
-// TestProvePower compares a driver with one that spends 5 % more time per operation. At least 95
-// of 100 comparisons must find it slower within the default time.
+// TestProvePower compares a driver with one that spends 5 % more time per operation and, with a
+// smaller margin, with one that spends 2 % more. At least 95 of 100 comparisons must find it slower
+// within the default time.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)
@@ -219,8 +220,8 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
 }
 
-// TestProveBisect searches 29 releases for the one from which on a driver spends 10 % more time
-// per operation, as the command does. The search must find it each time, with at most 6
+// TestProveBisect searches 29 releases, as the command bisect does, for the release from which on a
+// driver spends 10 % more time per operation. The search must find it each time, and need at most 6
 // releases.
 func TestProveBisect(t *testing.T) {
 	parallelUnlessProving(t)
@@ -278,10 +279,10 @@ func TestProveBisect(t *testing.T) {
 	}
 }
 
-// TestProveFidelity compares the time that a library takes in sqlite3perf with the time that it
-// takes in a handwritten program that uses nothing else: see package byhand. The lab interleaves
-// the trials of both, and verifies both. The addresses of functions, which the linker chooses,
-// change times by some percent. So both are built with several layouts, and the mean of their
+// TestProveFidelity compares the time that a library takes in sqlite3perf with the time that it takes
+// in a handwritten program that uses nothing else (the packages drivers/NAME/byhand). The lab
+// interleaves the trials of both, and verifies both. The addresses of functions, which the linker
+// chooses, change times by some percent. So both are built with several layouts, and the mean of their
 // ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {

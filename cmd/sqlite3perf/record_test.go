@@ -25,7 +25,7 @@ func init() {
 	}
 }
 
-// application is a program that is recorded. Its usage is: application [-values] [-rows N]
+// application is a program that is recorded. Its usage is: application [-values] [-rows N] [-queue]
 // DATABASE RECORDING.
 func application() (err error) {
 	values := flag.Bool("values", false, "record the values of parameters")
@@ -49,8 +49,9 @@ func application() (err error) {
 	return serveUsers(db, *rows)
 }
 
-// serveJobs has clients whose transactions begin early, and then write rows that another client
-// has written in the meantime. That works because the transactions are deferred.
+// serveJobs runs clients each of which begins a transaction, and then writes in it a row that refers
+// to a row that another transaction has written in the meantime. That works because the transactions
+// are deferred.
 func serveJobs(db *sql.DB, clients int) error {
 	_, err := db.Exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY); CREATE TABLE events (job INTEGER NOT NULL REFERENCES jobs)`)
 	if err != nil {

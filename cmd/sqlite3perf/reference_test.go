@@ -125,8 +125,8 @@ func commandName(c *cobra.Command) string {
 	return name
 }
 
-// sharedFlags returns, by name, the flags that several commands have with the same text. If a
-// flag has several texts, the text is the one that most commands have.
+// sharedFlags returns, by name, the flags that several commands have with the same text. If a flag has
+// several such texts, sharedFlags chooses the text that most commands have.
 func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	count := map[string]int{}
 	most := map[string]*pflag.Flag{}
@@ -145,8 +145,8 @@ func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	return most
 }
 
-// documents has, by command, the document that explains the command. For these commands the page
-// has only the first paragraph of the help, and what it says about exit statuses.
+// documents has, by command, the document that explains the command. For these commands
+// docs/commands.md has only the first paragraph of the help, and the paragraphs about exit statuses.
 var documents = map[string]string{
 	"reproduce": "studies.md", "profile": "profiling.md",
 	"compare": "verdicts.md", "gate": "ci.md", "bisect": "verdicts.md", "diff": "answers.md",
@@ -232,7 +232,7 @@ func writeParagraph(b *strings.Builder, text string) {
 	flush()
 }
 
-// describe returns a flag as an item of a list.
+// describe returns the description of a flag as a list item in Markdown.
 func describe(f *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(f)
 	names := "`--" + f.Name + "`"

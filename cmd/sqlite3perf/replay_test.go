@@ -22,8 +22,8 @@ import (
 
 const recordingHeader = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}` + "\n"
 
-// replayOn lets a real worker replay files, one of which is app.jsonl, and returns the lab's
-// result.
+// replayOn replays a recording with the driver d in a real worker. phase is the replay phase of a
+// workload, as YAML, and files has the recording. It returns the sample and the lab's doubts about it.
 func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Settings, files map[string]string) (*protocol.Sample, []string) {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -132,8 +132,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayAffected replays statements that change another number of rows than recorded. They
-// must be reported, except statements after which the number has no meaning.
+// TestReplayAffected replays statements that change another number of rows than when they were
+// recorded. The differences must be reported, except for statements after which the number has no
+// meaning.
 func TestReplayAffected(t *testing.T) {
 	statement := func(n int, text string) string { return fmt.Sprintf(`{"sql":%d,"text":%q}`+"\n", n, text) }
 	event := func(n, affected int) string {
@@ -188,9 +189,9 @@ func TestReplayInserted(t *testing.T) {
 	}
 }
 
-// TestReplayErrors replays statements that failed when they were recorded. The error must count
-// as a result only if the primary code is the same. If a lock made a statement fail only when it
-// was recorded, the database must not be reported as different.
+// TestReplayErrors replays statements that failed when they were recorded. An error must count as the
+// recorded result only if its primary code is the same. A statement that failed only because of a lock
+// when it was recorded must not be reported as a difference of the database.
 func TestReplayErrors(t *testing.T) {
 	const text = recordingHeader +
 		`{"sql":1,"text":"INSERT INTO t (id, v) VALUES (?, ?)"}` + "\n" +
@@ -258,12 +259,13 @@ func (b *busyConn) Begin(ctx context.Context) (driver.Tx, error) {
 	return b.Conn.Begin(ctx)
 }
 
-// TestReplayLocked expects the rest of a transaction to be skipped after a lock has stopped it,
-// and skipped events not to be counted as operations.
+// TestReplayLocked checks that the rest of a transaction is skipped after a lock has stopped it, and
+// that skipped events are not counted as operations.
 func TestReplayLocked(t *testing.T) {
 	d := &busyOnce{Driver: honest(), refused: new(bool)}
 	s, doubts := replayOn(t, d, "{name: replay, replay: app.jsonl, clients: 1}", nil, map[string]string{"app.jsonl": twoConnections})
-	// The select now finds no row, and the row that was there twice is now there once.
+	// The SELECT finds no row now, and the INSERT that failed as a duplicate when it was recorded
+	// succeeds.
 	const want = "operations 6 failed 1 skipped 4 different 3 rows 0 error SQLITE_BUSY 1 [INSERT t 2] [BEGIN 2] [COMMIT 1] [SELECT t 1]"
 	if got := counts(s); got != want {
 		t.Errorf("%s\nwant %s", got, want)
@@ -295,8 +297,8 @@ SELECT * FROM t`
 	}
 }
 
-// TestReplayTypes replays a recording without values. The values must be made from the seed,
-// with the recorded types and lengths.
+// TestReplayTypes replays a recording that has no values, only their types and lengths. The worker
+// must make values of these types and lengths from the seed.
 func TestReplayTypes(t *testing.T) {
 	text := strings.Replace(recordingHeader, "values", "types", 1) +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +

@@ -25,9 +25,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// withResume lists the flags that are allowed with --resume. --time extends a run whose time is
-// over. Most of the others do not affect what is measured. The rest name executables, files,
-// directories and hosts, which are never taken from a store.
+// withResume lists the flags that are allowed with --resume. --time extends a run whose time is over.
+// The other flags do not affect what is measured, or they name executables, files, directories and
+// hosts, which are never taken from a store.
 var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
 
 func resume(ctx context.Context, env *cli.Environment, o *runOptions, name string) error {
@@ -72,20 +72,20 @@ func timeOf(run *result.Run) time.Duration {
 	return max(0, took)
 }
 
-// toExtend returns the command that measures a run for a further time, or "" if there is none. The
-// run must have ended because its time was over: it was judged again and again until then, which
-// its intervals allow for, so it can go on.
+// toExtend returns the command that measures a run for a further time, or "" if there is none. Only a
+// run that ended because its time was over can be extended, because only the intervals of such a run
+// allow for further decisions about whether to go on.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
 		return ""
 	}
 	const step = 10 * time.Second
-	total := (timeOf(run) + further + further/4 + step).Truncate(step) // a quarter more, because it is an estimate
+	total := (timeOf(run) + further + further/4 + step).Truncate(step) // a quarter more than the further time, which is an estimate
 	return cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
 }
 
 // resumable returns the reason why a run cannot be continued on any machine, or nil. extended says
-// that it gets more time.
+// that the user gives the run more time.
 func resumable(run *result.Run, extended bool) error {
 	switch {
 	case run.Merged != "":
@@ -347,7 +347,8 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 			run.Cases[i] = c.Case
 		}
 	}
-	// If the run is resumed again, that must use these values, not those with which the run began.
+	// If the run is resumed once more, that resumption must use these values, not those with which the
+	// run began.
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.Now()))
@@ -372,7 +373,7 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	return nil
 }
 
-// furtherRounds returns the command that measures a run until none of its figures is uncertain, or
+// furtherRounds returns the command that measures a run until all its figures are certain enough, or
 // "" if there is none.
 func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
 	run := a.Run

@@ -21,8 +21,8 @@ func (p *place) storedRun(id string) *result.Run {
 	return p.shown(id).Run
 }
 
-// TestSoakResumeAfterKills repeatedly kills a run at random moments, and resumes it. Trials that
-// were stored must not change, and at the end each case must have each round once.
+// TestSoakResumeAfterKills repeatedly kills a run at random moments, and resumes it. Trials that were
+// stored must not change, and at the end each case must have exactly one valid trial in each round.
 func TestSoakResumeAfterKills(t *testing.T) {
 	t.Parallel()
 	const rounds = 12
@@ -84,7 +84,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 	p.nothingLeft()
 }
 
-// countDone counts the trials of a run by case and round.
+// countDone returns the number of combinations of case and round for which a run has a valid trial.
 func countDone(r *result.Run) int {
 	done := map[[2]int]bool{}
 	for _, t := range r.Trials {

@@ -106,8 +106,9 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	return outcome(a)
 }
 
-// take measures what is requested and stores it. If that fails, it returns the analysis so far with
-// the error, or nil if no run was begun. The first Ctrl-C ends the run after the current trials.
+// take measures the cases of a request and stores them as a run. If that fails, it returns the error
+// with the analysis of what was measured, or with nil if no run was begun. The first Ctrl-C ends the
+// run after the current trials.
 func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) (*stats.Analysis, error) {
 	show := cli.NewProgress(env, o.quiet)
 	show.Least = r.least
@@ -146,7 +147,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 	return stats.Analyze(measured, lab.Floor), failure
 }
 
-// prepare does everything before the first trial. Its errors mean that there is nothing to measure.
+// prepare does everything before the first trial. If it returns an error, nothing is measured.
 func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
 	if !r.told {
 		sayWithout(&r.matrix, show.Note)
@@ -191,8 +192,8 @@ func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions
 	return run, st.Begin(ctx, run)
 }
 
-// anyWorker returns an error if no case has a worker, because then nothing can be measured or
-// stored. The error contains the reasons only if quiet is set; otherwise they have already been
+// anyWorker returns an error if no case has a worker, because then nothing can be measured or stored.
+// The error contains the reasons only if quiet is true. Otherwise the reasons have already been
 // printed.
 func anyWorker(cases []*lab.Case, quiet bool) error {
 	var reasons []string

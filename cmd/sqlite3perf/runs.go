@@ -106,8 +106,8 @@ var runsFormats = document.FormatsOf[[]store.Entry, document.Options]{What: "lis
 	}},
 }}
 
-// runRows returns the list of runs as rows of a table; the first has the titles. It names at most
-// most drivers and workloads of a run.
+// runRows returns the list of runs as rows of a table. The first row has the titles. The parameter
+// most is the greatest number of drivers, and of workloads, that are named for each run.
 func runRows(list []store.Entry, most int) [][]string {
 	rows := [][]string{{"RUN", "STARTED (UTC)", "TRIALS", "ENDED", "DRIVERS", "WORKLOADS", "SETTINGS"}}
 	several := slices.ContainsFunc(list, func(e store.Entry) bool { return machineOf(e) != machineOf(list[0]) })
@@ -129,8 +129,8 @@ func runRows(list []store.Entry, most int) [][]string {
 	return rows
 }
 
-// machineOf returns the name of the machine of a run. If the run was made on another machine, it
-// is the name that the user typed.
+// machineOf returns the name of the machine of a run. For a run on another machine, that is the name
+// by which the user gave the machine.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 func damagedRuns(path string, list []store.Entry) error {

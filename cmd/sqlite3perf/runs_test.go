@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestAsked checks that settings come in the order of the vocabulary, before parameters.
+// TestAsked checks that settings are listed before parameters, in the order of [driver.Vocabulary].
 func TestAsked(t *testing.T) {
 	a := &result.Asked{Settings: map[string][]string{"synchronous": {"off", "full"}, "journal_mode": {"wal"}}, Parameters: map[string][]int64{"n": {1000, 10}, "clients": {4}}}
 	const want = "journal_mode=wal synchronous=off,full clients=4 n=1000,10"

@@ -116,7 +116,7 @@ func scripts(t *testing.T, soak bool) {
 	})
 }
 
-// cut truncates a file to its first bytes: cut FILE BYTES.
+// cut is the command cut of scripts: cut FILE BYTES keeps only the first BYTES bytes of a file.
 func cut(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: cut FILE BYTES")
@@ -126,8 +126,8 @@ func cut(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), n))
 }
 
-// setup gives a script its own directories for everything that the command stores, and the
-// workers. Go's caches are not moved.
+// setup gives a script its own directories for everything that the command stores, and puts the
+// workers and some files into its working directory. Go's caches are not moved.
 func setup(env *testscript.Env) error {
 	home, err := surroundings(env.WorkDir)
 	if err != nil {
@@ -214,8 +214,8 @@ func surroundings(dir string) ([]string, error) {
 	return vars, nil
 }
 
-// mountNamespace returns a command that runs another command in a place where that may mount a
-// file system. It returns nil if this system does not allow that.
+// mountNamespace returns a command that runs another command in a mount namespace, in which it may
+// mount a file system. It returns nil if this system does not allow that.
 var mountNamespace = sync.OnceValue(func() []string {
 	for _, c := range [][]string{{"unshare", "-m"}, {"unshare", "-r", "-m"}} {
 		if exec.Command(c[0], append(c[1:], "mount", "-t", "tmpfs", "none", os.TempDir())...).Run() == nil {
@@ -225,7 +225,8 @@ var mountNamespace = sync.OnceValue(func() []string {
 	return nil
 })
 
-// status runs a command and expects an exit status: status 4 sqlite3perf run
+// status is the command status of scripts. It runs a command and expects an exit status, as in: status
+// 4 sqlite3perf run
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N command [argument...]")
@@ -250,9 +251,9 @@ func exitStatus(ts *testscript.TestScript, command []string) int {
 	return -1
 }
 
-// fails runs a command that must fail with an exit status and one line that matches.
-// The command must print nothing else and must not change any files:
-// fails 2 'did you mean' sqlite3perf rnu
+// fails is the command fails of scripts. It runs a command that must fail with an exit status and one
+// line that matches a pattern. The command must print nothing else and must not change any files. For
+// example: fails 2 'did you mean' sqlite3perf rnu
 func fails(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: fails N pattern command [argument...]")
@@ -281,7 +282,8 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 // schemas has the names of the files in docs/schemas for JSON outputs, by command.
 var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "tune": "tuning"}
 
-// fulfills validates the JSON that was printed last against a schema: fulfills gate
+// fulfills is the command fulfills of scripts. It validates the JSON that was printed last against a
+// schema, as in: fulfills gate
 func fulfills(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 || schemas[args[0]] == "" {
 		ts.Fatalf("usage: fulfills %s", strings.Join(slices.Sorted(maps.Keys(schemas)), "|"))
@@ -317,8 +319,8 @@ func files(ts *testscript.TestScript) map[string]string {
 	return list
 }
 
-// load reads a report in JSON. It checks that trials that are OK are proven and that
-// the answers agree.
+// load reads a report in JSON. It checks that all trials that are OK are proven, and that the
+// checksums of their answers agree.
 func load(data []byte) (*report.JSON, error) {
 	j := &report.JSON{}
 	if err := json.Unmarshal(data, j); err != nil {
@@ -359,8 +361,8 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// cells writes the cells of the JSON report that was printed last to a file, one per
-// line: cells got.txt
+// cells is the command cells of scripts. It writes the cells of the JSON report that was printed last
+// to a file, one per line, as in: cells got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: cells file")
@@ -381,8 +383,8 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Join(lines, "")), 0o644))
 }
 
-// trials writes the trials of the JSON report that was printed last to a file, with
-// everything that must not depend on chance: trials got.txt
+// trials is the command trials of scripts. It writes the trials of the JSON report that was printed
+// last to a file, with everything that must not depend on chance, as in: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trials file")

@@ -22,7 +22,7 @@ type served struct {
 	stdout *bufio.Reader
 }
 
-// serve starts serve on a free port and waits until it listens.
+// serve starts the command serve on a free port and waits until it listens.
 func (p *place) serve(args ...string) *served {
 	p.t.Helper()
 	cmd := p.command(append([]string{"serve", "--port", "0"}, args...)...)
@@ -93,7 +93,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// current is the response of /api/v1/current.
+// current is the response to /api/v1/current.
 type current struct {
 	Job struct {
 		State    string
@@ -127,7 +127,8 @@ func (s *served) ask(method, body string) (status int, c current) {
 	return a.StatusCode, c
 }
 
-// events reads the stream of events about the current run until an event fulfills a condition.
+// events reads the stream of events about the current run until the function is accepts an event. what
+// describes that event in errors.
 func (s *served) events(what string, is func(current) bool) (c current) {
 	s.t.Helper()
 	a, err := http.Get(s.url + "api/v1/current/events")
@@ -235,7 +236,7 @@ func TestServeRuns(t *testing.T) {
 	p.alone()
 }
 
-// runHead is the response of /api/v1/runs/{id}.
+// runHead is the response to /api/v1/runs/{id}.
 type runHead struct {
 	Stopped string
 	Trials  int
@@ -251,8 +252,8 @@ func (p *place) head(s *served, id int64) (r runHead) {
 	return r
 }
 
-// TestServeKilled kills the server. The run that it started must end after the current trial.
-// Then it kills a run. The next run must be able to start.
+// TestServeKilled kills the server. The run that the server started must end after the current trial.
+// Then the test kills another run. After that, it must be possible to start the next run.
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -164,9 +164,9 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
 }
 
-// storedRun loads a run from the store that the user named or from the usual one. ref is its ID or
-// "last", the run that started last, of those that have ended or, with unfinished, of all. storedRun prints to
-// standard error which parts of the run the store lacks.
+// storedRun loads a run from the store in storeFile or, if that is "", from the default store. ref is
+// the run's ID or "last", which is the run that started last. If unfinished is false, "last" ignores
+// runs that have not ended. storedRun prints to standard error which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
 	path, err := cli.StorePath(storeFile)
 	if err != nil {
@@ -245,8 +245,8 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 	return stats.Analyze(run, lab.Floor), nil
 }
 
-// writeWorkload prints the text of a workload exactly as the run read it. The SQL files that the
-// workload names follow, each after a line with its name.
+// writeWorkload prints the text of a workload exactly as the run read it, followed by the SQL files
+// that the workload names, each after a line with its name.
 func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
 	var names []string
 	found := false
@@ -278,7 +278,8 @@ func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error 
 	}, o.Again(fmt.Sprintf("sqlite3perf show %d", a.Run.ID)))
 }
 
-// ofRun adds to the options of a report what depends on the run.
+// ofRun returns options with everything that the report of a run needs in addition: the evaluated
+// study, and hints for this run.
 func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, options document.Options) report.Options {
 	opts := report.Options{Options: options, Study: study.Evaluate(a, "--scale full")}
 	opts.Hints = document.Hints{Workloads: "--workloads", AddedCost: "sqlite3perf drivers --added-cost", Scale: cli.ScaleHint, Samples: moreSamples,

@@ -73,7 +73,7 @@ func (p *place) command(args ...string) *exec.Cmd {
 // on a slow and busy machine, a trial may take minutes.
 const patience = 10 * time.Minute
 
-// eventually waits until a condition is true.
+// eventually waits until the function is returns true. what describes that condition in errors.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
@@ -120,7 +120,7 @@ func (p *place) started(cmd *exec.Cmd) *session {
 	return s
 }
 
-// until waits for a line on standard error.
+// until waits for a line on standard error that contains part.
 func (s *session) until(part string) {
 	s.t.Helper()
 	late := time.After(patience)
@@ -140,8 +140,7 @@ func (s *session) until(part string) {
 	}
 }
 
-// untilRound waits for the end of a round with this number or a higher one, because not
-// every round has a line.
+// untilRound waits for the line about round n or a later round, because not every round has a line.
 func (s *session) untilRound(n int) {
 	s.t.Helper()
 	s.until("round 1 of")
@@ -152,8 +151,8 @@ func (s *session) untilRound(n int) {
 	}
 }
 
-// TestInterruptedComputing presses Ctrl-C while the expected results of a workload are computed.
-// That must end the computation, and a message must say so.
+// TestInterruptedComputing sends an interrupt while the expected results of a workload are computed.
+// The command must end by the signal, without output.
 func TestInterruptedComputing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -241,7 +240,7 @@ func (p *place) alone() {
 }
 
 // TestInterruptedBeforeItBegins interrupts the command before it has created anything. The command
-// may then end at once.
+// must end by the signal.
 func TestInterruptedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -403,7 +402,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// asleep waits until the sleeping worker has created its database.
+// asleep waits until the worker named sleeps has created its database.
 func (p *place) asleep(s *session) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
@@ -480,8 +479,9 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.alone()
 }
 
-// TestKilledWhileWorkersAreStopped kills the command while one worker has its turn and others are
-// stopped. These must go on, remove their databases and end.
+// TestKilledWhileWorkersAreStopped kills the command while one worker measures and other workers are
+// stopped (SIGSTOP) until it is their turn. The stopped workers must go on, remove their databases and
+// end.
 func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -501,8 +501,9 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p.alone()
 }
 
-// TestWorkerThatNobodyReads kills the lab between two answers of a worker. The signal for
-// writing to a closed pipe must not end the worker, because then its database would be left.
+// TestWorkerThatNobodyReads runs a worker whose output nobody reads, as after the lab was killed. The
+// signal for writing to a closed pipe must not end the worker, because then its database would be
+// left.
 func TestWorkerThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	w, err := workload.Load("testdata/tiny.yaml")
@@ -551,8 +552,9 @@ func TestWorkerThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestReaderGoesAway checks a reader of the output that goes away, as head does. It must not end
-// the run. All results are stored, a message says so, and nothing is left behind.
+// TestReaderGoesAway runs the command with a reader of the output that has gone away, as the program
+// head does. The run must not end early. All its results must be stored, the error must say how to
+// print them, and nothing may be left behind.
 func TestReaderGoesAway(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -584,8 +586,8 @@ func TestReaderGoesAway(t *testing.T) {
 	}
 }
 
-// TestInterruptedBuild checks that while workers are built, Ctrl-C does not wait for a
-// trial.
+// TestInterruptedBuild checks that Ctrl-C ends the building of workers at once, and that nothing is
+// left of a build.
 func TestInterruptedBuild(t *testing.T) {
 	t.Parallel()
 	gocmd, err := exec.LookPath("go")

@@ -26,8 +26,8 @@ type site struct {
 	executor lab.Executor
 	noise    lab.Noise
 
-	// prepare finds or builds the workers of cases. needs asks the workers of cases for the
-	// features that the workloads need.
+	// prepare finds or builds the workers of cases. needs asks these workers for the features that the
+	// workloads need.
 	prepare func(ctx context.Context, cases []*lab.Case, progress lab.Building) error
 	needs   func(ctx context.Context, cases []*lab.Case) error
 
@@ -39,7 +39,8 @@ const featuresHint = "sqlite3perf drivers --features shows which driver has what
 
 const elsewhereHint = "or name another directory with --dir"
 
-// newSite prepares the machine for what is requested: this machine or, if r.host is set, another one.
+// newSite prepares the machine on which a request is measured: this machine or, if r.host is set,
+// another one.
 func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*site, error) {
 	if r.host != nil {
 		return remoteSite(ctx, env, o, r, show)

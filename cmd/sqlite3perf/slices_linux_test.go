@@ -25,11 +25,12 @@ type quietly struct{}
 func (quietly) Building(int, int, string)     {}
 func (quietly) Built(int, int, string, error) {}
 
-// BenchmarkSlices measures the default run's drivers in one piece and in slices of several
-// lengths, all in each round. For each phase and each length it prints, with their spreads: how
-// much longer an operation takes than in one piece, the geometric mean over the drivers; how far
-// the ratios between drivers differ from those in one piece, the standard deviation over the
-// drivers; and how much the ratios vary from round to round. docs/proofs.md has the figures.
+// BenchmarkSlices measures the drivers of a default run in each round in several ways: each trial
+// alone, trials that take turns at whole phases, and trials that take turns at slices of several
+// lengths. For each phase and each way it prints three figures. The first is how much longer an
+// operation takes than in a trial alone, as the geometric mean over the drivers. The second is how far
+// the ratios between drivers differ from those of trials alone, as the standard deviation over the
+// drivers. The third is how much the ratios vary from round to round. docs/proofs.md has the figures.
 func BenchmarkSlices(b *testing.B) {
 	o := &runOptions{}
 	flags := pflag.NewFlagSet("run", pflag.ContinueOnError)
@@ -57,7 +58,7 @@ func BenchmarkSlices(b *testing.B) {
 	}
 	const alone, onePiece = time.Duration(-2), time.Duration(-1)
 	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond}
-	logs := map[string]map[time.Duration]map[string][]float64{} // by workload and phase, length and driver: logarithms of times, round by round
+	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length, and by driver
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {
 			for _, l := range rand.Perm(len(lengths)) {
@@ -94,7 +95,7 @@ func BenchmarkSlices(b *testing.B) {
 			}
 		}
 	}
-	round(false) // the speeds are not known before
+	round(false) // not recorded, because slices need the speeds that this round measures
 	for b.Loop() {
 		round(true)
 	}

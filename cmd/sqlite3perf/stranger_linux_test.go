@@ -31,8 +31,8 @@ var evil = []string{
 	"mattn@v1.14.23-0.20240101000000-0123456789ab", "mattn@v1.14.22:tags=libsqlite3",
 }
 
-// strangersRun returns a killed run of the given drivers and of one released driver. change may be
-// nil.
+// strangersRun returns a killed run of the given drivers and of one released driver. The function
+// change, if not nil, changes the run.
 func strangersRun(t *testing.T, change func(*result.Run), drivers ...string) *result.Run {
 	t.Helper()
 	w := builtinKept(t, "simple")
@@ -69,8 +69,8 @@ func strangersStore(t *testing.T, name string, r *result.Run) {
 	}
 }
 
-// TestStrangersStore checks that no command executes, reads or writes anything that is named in
-// a store, a merged run or a report, or connects to it.
+// TestStrangersStore checks that no command executes, reads, writes or connects to anything that is
+// named in a store, a merged run or a report from somebody else.
 func TestStrangersStore(t *testing.T) {
 	here := t.TempDir()
 	t.Chdir(here)
@@ -185,7 +185,7 @@ func TestEveryCommandGetsStrangersWorkloads(t *testing.T) {
 func TestStrangersWorkload(t *testing.T) {
 	outside := t.TempDir()
 	victim := filepath.Join(outside, "victim.db")
-	for _, dir := range []string{outside, t.TempDir()} { // the second is the working directory
+	for _, dir := range []string{outside, t.TempDir()} { // the second remains the working directory
 		t.Chdir(dir)
 		db, err := sql.Open("sqlite", "file:victim.db")
 		if err != nil {
@@ -263,7 +263,7 @@ func namesIn(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-// TestReportsMutated reads reports in which random values were changed.
+// TestReportsMutated reads reports in which random values were changed. Each must be read or refused.
 func TestReportsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -289,7 +289,8 @@ func TestReportsMutated(t *testing.T) {
 	}
 }
 
-// TestSoakStoresMutated reads stores in which random values were changed.
+// TestSoakStoresMutated reads stores in which random values were changed. Each must be read or
+// refused.
 func TestSoakStoresMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -341,7 +342,7 @@ const recorded = `{"format":"sqlite3perf-recording","version":1,"began":"2026-01
 `
 
 // TestRecordingsMutated reads recordings in which random values were changed, and replays some of
-// them.
+// them. Each must be read or refused.
 func TestRecordingsMutated(t *testing.T) {
 	t.Chdir(t.TempDir())
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -393,7 +394,7 @@ func TestRecordingsMutated(t *testing.T) {
 	}
 }
 
-// mutateRow changes the JSON in a random row of a table, and returns the JSON.
+// mutateRow changes the JSON in a random row of a table, and returns the changed JSON.
 func mutateRow(t *testing.T, random *rand.Rand, path, table string) []byte {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path)

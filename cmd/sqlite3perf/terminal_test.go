@@ -25,7 +25,8 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
-// TestStepFits checks that a step is cut before the terminal's last column, so that it takes one line.
+// TestStepFits checks that the line about a step of the command workload from is shortened so that it
+// ends before the terminal's last column.
 func TestStepFits(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
@@ -125,8 +126,8 @@ func TestTuneOnTerminal(t *testing.T) {
 	}
 }
 
-// TestDriversOnTerminal checks that the list of drivers fits on a terminal, and that drivers NAME
-// prints there what the list leaves out.
+// TestDriversOnTerminal checks that the list of drivers fits on a terminal, and that the command
+// drivers NAME prints what the list leaves out.
 func TestDriversOnTerminal(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	drivers := func(width, height int, args ...string) string {

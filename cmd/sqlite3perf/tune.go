@@ -64,8 +64,8 @@ type tuneOptions struct {
 	leastGain  string
 }
 
-// durabilities are the values of --durability. mostLost has the worst loss that each of them
-// allows.
+// durabilities are the values of --durability. mostLost has, for each of these values, the worst loss
+// that it allows.
 var (
 	durabilities = []string{"same", "power-loss", "any"}
 	mostLost     = map[string]int{"same": conditions.NothingLost, "power-loss": conditions.CommitsLost, "any": conditions.DatabaseLost}
@@ -321,7 +321,7 @@ func (t *candidateRuns) spell(ctx context.Context, offered []driver.Settings) (l
 }
 
 // tell asks the worker how the driver treats a data source name with the given settings. It returns
-// nil if the driver takes no data source names.
+// nil if the driver accepts no data source names.
 func (t *candidateRuns) tell(ctx context.Context, set driver.Settings) (*dsn.Told, error) {
 	text, _ := dsn.Of("app.db", set)
 	name, err := dsn.Parse(text)

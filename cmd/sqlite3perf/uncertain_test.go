@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestFurtherRounds checks which command measures a run until none of its figures is uncertain.
+// TestFurtherRounds checks the command that measures a run until all its figures are certain enough.
 func TestFurtherRounds(t *testing.T) {
 	measured := func(stopped string, precision float64) *stats.Analysis {
 		start := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -41,7 +41,7 @@ func TestFurtherRounds(t *testing.T) {
 		{"settled", measured(result.StoppedSettled, 0.9), ""},
 		{"no precision asked for", measured(result.StoppedTime, 0), ""},
 		{"hopeless", measured(result.StoppedTime, 0.0001), ""},
-		{"interrupted", measured(result.StoppedInterrupted, 0.05), ""}, // resuming it comes first
+		{"interrupted", measured(result.StoppedInterrupted, 0.05), ""}, // an interrupted run should be resumed first
 		{"of another version", other, ""},
 	} {
 		if got := furtherRounds(&cli.OutputOptions{}, tc.a); !regexp.MustCompile("^(" + tc.want + ")$").MatchString(got) {

@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// unprivileged runs a command that must obey a file's mode even if the user is root:
+// unprivileged runs a command that must obey the modes of files even if the user is root, as in:
 // unprivileged sqlite3perf generate
 func unprivileged() {
 	const (
-		prCapBSetDrop  = 24 // of prctl(2)
-		capDACOverride = 1  // of capabilities(7)
+		prCapBSetDrop  = 24 // PR_CAPBSET_DROP of prctl(2)
+		capDACOverride = 1  // CAP_DAC_OVERRIDE of capabilities(7)
 	)
 	runtime.LockOSThread()
 	// This fails for a user without privileges, but then it is not needed either.

@@ -11,8 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// live starts an application that keeps a database open in WAL mode. Its commits are only in the
-// write-ahead log: live app.db 'INSERT …'
+// live is the command live of scripts. It opens a database in WAL mode, as an application does, and
+// keeps it open, so that what it commits is only in the write-ahead log. For example: live app.db
+// 'INSERT …'
 func live(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: live file statements")
@@ -29,8 +30,8 @@ func live(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// listing writes the names, sizes, times and hashes of a directory's files to a file:
-// listing dir got.txt
+// listing is the command listing of scripts. It writes the names, sizes, times and hashes of a
+// directory's files to a file, as in: listing dir got.txt
 func listing(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: listing directory file")

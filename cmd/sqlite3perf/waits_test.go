@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// queue has four clients whose operations take much longer than the time after which the
-// scheduler preempts a goroutine. So the clients meet even on one CPU.
+// queue is a workload with four clients. Their operations take much longer than the time after which
+// Go's scheduler preempts a goroutine, so the clients meet even on one CPU.
 const queue = `
 name: queue
 settings: {journal_mode: wal, txlock: immediate, busy_timeout: 5s, synchronous: normal}

@@ -67,7 +67,8 @@ func TestSoakWalkthrough(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", line, err, out)
 		}
-		// Two visitors with the same user may have been active at the same time.
+		// Up to 99 events may end differently, because two visitors with the same user may have been
+		// active at the same time.
 		if m := differently.FindSubmatch(out); m != nil && len(m[1]) > 2 {
 			t.Errorf("%s: the replay is not what was recorded:\n%s", line, out)
 		}
@@ -109,7 +110,8 @@ func copyProgram(t *testing.T, dir string, program fs.FS) {
 	}
 }
 
-// TestCopyProgram expects a program's files to be copied, except those that a run has created.
+// TestCopyProgram checks that copyProgram copies a program's files, except those that running the
+// program has created.
 func TestCopyProgram(t *testing.T) {
 	dir := t.TempDir()
 	program := fstest.MapFS{}

@@ -16,8 +16,9 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// workers are commands that the scripts find in their directory. They are real workers
-// that use the SQLite of the store, each broken in one way.
+// workers are commands that the scripts find in their directory. They are real workers that use the
+// SQLite library of the store. The workers good and better are correct. Each of the others has one
+// fault.
 var workers = map[string]func(){}
 
 func init() {
@@ -75,7 +76,7 @@ func (d *spoiled) Open(ctx context.Context, path string, s driver.Settings) (dri
 	}}}, nil
 }
 
-// wrappedRunner runs statements that its function wraps.
+// wrappedRunner runs statements that the function wrap has wrapped.
 type wrappedRunner struct {
 	driver.Runner
 	wrap func(driver.Stmt, driver.Statement) driver.Stmt
@@ -130,7 +131,7 @@ func (t *wrappedTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, erro
 	return &wrappedStmt{t.wrap(inner, s.st), inner, s.st}, err
 }
 
-// wrappedStmt is a statement that wraps the statement inner.
+// wrappedStmt is a wrapped statement, together with the statement inner that it wraps.
 type wrappedStmt struct {
 	driver.Stmt
 	inner driver.Stmt
@@ -143,8 +144,8 @@ type spoiledStmt struct {
 	fault string
 }
 
-// Query misbehaves when it reads rows of the workload, which have two columns, or of a job's table,
-// which have three columns.
+// Query shows the fault of the worker when it reads rows of the workload, which have two columns, or
+// of a job's table, which have three columns.
 func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if len(s.st.Columns) > 1 && s.st.Columns[0].Type == driver.Int {
 		switch s.fault {

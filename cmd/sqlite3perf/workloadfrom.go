@@ -151,7 +151,8 @@ func (o *fromOptions) output() *cli.OutputOptions { return &cli.OutputOptions{Fi
 // hash of the text follows.
 const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
 
-// sealed appends a line with the hash of the text. [replaceable] detects changes by the hash.
+// sealed returns the text with a last line that has the hash of the text. [replaceable] detects
+// changes by the hash.
 func sealed(text string) string { return text + seal + directory.Sum([]byte(text)) + "\n" }
 
 // replaceable reports whether a file does not exist, or has not changed since the command
@@ -208,7 +209,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 		if c, err = o.compare(ctx, w, resolved, tell); err != nil {
 			return err
 		}
-		if _, err := o.valid(w); err != nil { // the text may have changed
+		if _, err := o.valid(w); err != nil { // the comparison may have changed the text
 			return err
 		}
 	}
@@ -230,7 +231,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 }
 
 // compare compares the imitation with the database. With --keep it also stores the imitation's
-// database, but only if that is complete.
+// database, but only if the comparison succeeds.
 func (o *fromOptions) compare(ctx context.Context, w *imitate.Workload, resolved *plan.Plan, tell func(string)) (*imitate.Comparison, error) {
 	if o.keep == "" {
 		return w.Compare(ctx, resolved, "", tell)

@@ -87,7 +87,8 @@ start from a built-in one, or from a database:
 }
 
 // loadWorkload reads a built-in workload or a file. If the workload begins with a database,
-// loadWorkload copies that into dir, the directory for databases; "" is the usual one.
+// loadWorkload copies the database into dir. If dir is "", that is the default directory for
+// databases.
 func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error) {
 	w, err := readWorkload(name, allowFiles)
 	if err != nil || w.Database == "" {
@@ -167,8 +168,8 @@ func standalone(w *workload.Workload) (string, error) {
 	return schemaFile.ReplaceAllLiteralString(string(w.Source()), schema), nil
 }
 
-// explain describes what a workload does, in the terms of its file. quick is the plan of the quick
-// scale, which run uses by default.
+// explain describes what a workload does, in the terms of its file. quick is the plan of the workload
+// at the scale quick, which the command run uses by default.
 func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	// Lines from the file are indented, so that nobody mistakes them for the command's own lines.
 	about := strings.ReplaceAll(strings.TrimSpace(w.About), "\n", "\n  ")
@@ -231,8 +232,8 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements))
 }
 
-// ownDefaults returns a warning about settings that the workload does not set. It is the
-// [conditions.CaveatUnset] of a run that has not begun.
+// ownDefaults returns a warning about settings that the workload does not set. It is for the time
+// before a run begins; reports have the warning [conditions.CaveatUnset] instead.
 func ownDefaults(unset driver.Settings) string {
 	return "doesn't set " + document.Or(slices.Sorted(maps.Keys(unset))) + ", so each driver uses its own default"
 }

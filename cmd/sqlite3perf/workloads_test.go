@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestStandalone checks that the output of --yaml means the same workload in any directory.
+// TestStandalone checks that the output of the command workloads with --yaml is the same workload in
+// any directory.
 func TestStandalone(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w, err := workload.Load(name)
@@ -81,8 +82,8 @@ func TestSayUnset(t *testing.T) {
 	}
 }
 
-// TestReplaceable checks that a generated workload is replaced without asking, but that an
-// edited one, or any other file, is not.
+// TestReplaceable checks that a generated workload that has not been edited may be replaced, and that
+// no other file may.
 func TestReplaceable(t *testing.T) {
 	text := sealed("name: app\nphases: []\n")
 	for name, c := range map[string]struct {

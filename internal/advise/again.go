@@ -13,10 +13,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Executions is how many executions of each statement are compared.
+// Executions is how many executions of each statement are compared between drivers.
 const Executions = 20
 
-// Candidates lists the drivers of a run, except the floor driver.
+// Candidates lists the drivers of a run, except plain C ([lab.Floor]).
 func Candidates(run *result.Run) (names []string) {
 	for i := range run.Cases {
 		if name := run.Cases[i].Driver; result.BaseDriver(name) != lab.Floor {
@@ -26,8 +26,10 @@ func Candidates(run *result.Run) (names []string) {
 	return names
 }
 
-// AskedAgain returns the statements of a run's workloads, each with the first combination of its
-// settings and parameters. silent has the reason for each workload that cannot be run again.
+// AskedAgain returns the statements of a run's workloads, so that the drivers' answers to them can be
+// compared. Each workload has the settings and parameters of its first case. foreign says that the run
+// may be somebody else's, so that only built-in workloads can be used. silent has the name of each
+// workload that cannot be run again, with the reason.
 func AskedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []string) {
 	var seen []string
 	for i := range run.Cases {

@@ -9,13 +9,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// keptVersion is the version of [Looked] as a run keeps it.
+// keptVersion is the version of the JSON form in which a run stores [Looked].
 const keptVersion = 1
 
 // Looked has the facts for advice that don't come from the samples.
 type Looked struct {
 	Footprints map[string]*result.Footprint `json:"footprints,omitempty"` // footprints of workers, by the driver's name in the run
-	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // nil: answers were not compared
+	Answers    *diff.Diffed                 `json:"answers,omitempty"`    // comparison of the drivers' answers; nil if they were not compared
 
 	Diff    bool   `json:"diff,omitempty"`     // the user asked to compare answers
 	NotDiff string `json:"not_diff,omitempty"` // why answers could not be compared
@@ -28,8 +28,8 @@ func Of(a *stats.Analysis, l Looked) Advised {
 	return Advised{Recommendation: recommend.Of(a, l.Footprints), Of: a, Answers: l.Answers}
 }
 
-// Keep returns the facts as they are stored with the run. The rest of the advice follows from the
-// samples.
+// Keep returns the facts in the form in which a run stores them. All other parts of the advice are
+// computed from the samples.
 func (l Looked) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionAdvise, keptVersion, l)
 }

@@ -21,8 +21,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// measuredFacts is the table of the measured figures of each candidate: the recommended ones, to
-// the first of which the ratios are relative, and then the others, the fastest first.
+// measuredFacts returns the table of the measured figures of each candidate. The recommended
+// candidates come first, followed by the others, the fastest first. Ratios are relative to the first
+// row.
 func measuredFacts(a Advised) document.Grid {
 	f := a.Facts
 	var order []int
@@ -89,8 +90,8 @@ func verdict(a Advised, name string) string {
 	return "as fast, not better"
 }
 
-// memoryFacts is the table of peak memory in each combination of settings, if there are several.
-// It has a row for each combination.
+// memoryFacts returns the table of peak memory in each combination of settings, with a row for each
+// combination. The table has no rows if there is only one combination.
 func memoryFacts(f *recommend.Facts) document.Grid {
 	var combinations []string
 	byName := map[string]int64{} // peak memory in bytes, by candidate and combination
@@ -130,8 +131,8 @@ func tailNote(a Advised) string {
 	return text + ". Memory is that of the process and its children."
 }
 
-// answersAlike says how the answers of the candidates differ from those of the first, with likely
-// reasons.
+// answersAlike says how the answers of the candidates differ from those of the first candidate, with
+// likely reasons.
 func answersAlike(d *diff.Diffed) (l document.List) {
 	for _, r := range d.Results {
 		l = append(l, document.Item{Label: r.Second, Text: diff.DiffAnswer(r), Alarm: alarming(r)})
@@ -151,7 +152,7 @@ func alarming(r *diff.Result) bool {
 	return slices.ContainsFunc(r.Groups, func(g diff.Group) bool { return g.Kind != diff.ErrorType && g.Kind != diff.ErrorText })
 }
 
-// mostGroups is how many kinds of different answers are listed for each candidate.
+// mostGroups is how many likely reasons of different answers are listed for each candidate.
 const mostGroups = 2
 
 func candidatesOf(f *recommend.Facts) document.Grid {
@@ -170,7 +171,8 @@ func candidatesOf(f *recommend.Facts) document.Grid {
 	return g
 }
 
-// shortVersion returns the revision of a pseudo-version, and other versions unchanged.
+// shortVersion returns the first 7 characters of the revision of a pseudo-version, and other versions
+// unchanged.
 func shortVersion(v string) string {
 	if module.IsPseudoVersion(v) {
 		if rev, err := module.PseudoVersionRev(v); err == nil {
@@ -242,10 +244,10 @@ func failedBuilds(f *recommend.Facts) (l document.List) {
 	return l
 }
 
-// adviceDefects lists the known defects, each with the candidates that have it, and why some do not
-// matter here.
+// adviceDefects lists the known defects, each with the candidates that have it. For defects that do no
+// harm in the measured workloads, it says why.
 func adviceDefects(f *recommend.Facts) document.Document {
-	var have, without conditions.Groups[string, string] // candidates, by the defect or by why none is listed
+	var have, without conditions.Groups[string, string] // names of candidates: have by the ID of a defect, which follows "-" if the defect is harmless; without by the reason why no defect is listed
 	var harmful, harmless document.List
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

@@ -1,5 +1,6 @@
-// Package advise says which driver to take, with all facts that matter for the choice: package
-// recommend decides, and this package adds what a run doesn't know, and writes the formats.
+// Package advise says which driver to take, with all facts that matter for the choice. Package
+// recommend decides. This package adds facts that a run doesn't contain, such as the cost of builds,
+// and writes the output formats.
 package advise
 
 import (
@@ -22,11 +23,11 @@ import (
 // version.
 const AdviceVersion = 1
 
-// Advised is a recommendation with all facts behind it.
+// Advised is a recommendation with all facts on which it is based.
 type Advised struct {
 	*recommend.Recommendation
 	Of      *stats.Analysis // analysis of the run
-	Answers *diff.Diffed    // nil: answers were not compared
+	Answers *diff.Diffed    // comparison of the candidates' answers; nil if they were not compared
 	NotIn   []string        // missing facts, each with the flag that collects it or the reason why it is missing
 }
 
@@ -50,7 +51,7 @@ type JSONAdvice struct {
 func advice(a Advised, _ document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: a.Answer()}}
 	said := report.AnswersOf(a.Of, report.Options{})
-	said.Recommended = a.Recommendation // which also knows the builds
+	said.Recommended = a.Recommendation // a.Recommendation also considers the builds
 	l := append(a.Alternatives(), document.Item{Label: "how sure", Text: report.HowSure(a.Of, &said, report.Options{})})
 	d = append(d, append(l, a.otherWork()...))
 	d = append(d, document.Heading{Level: 2, Text: measuredTitle}, measuredFacts(a))
@@ -87,7 +88,7 @@ func advice(a Advised, _ document.Options) document.Document {
 	return d
 }
 
-// advicePage is the advice as a page, with pictures of the times by which speed is judged.
+// advicePage describes the advice for a page, with pictures of the times by which speed is judged.
 func advicePage(a Advised, o document.Options) document.Document {
 	d := advice(a, o)
 	at := slices.IndexFunc(d, func(b document.Block) bool { h, ok := b.(document.Heading); return ok && h.Text == measuredTitle })
@@ -123,7 +124,8 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 	return list
 }
 
-// measuredTitle is the heading of the page's section that has the pictures.
+// measuredTitle is the heading of the section with the measured figures. On a page, this section also
+// has the pictures.
 const measuredTitle = "What was measured"
 
 func adviceOrigin(a *stats.Analysis) document.List {
@@ -148,8 +150,8 @@ func (a Advised) unset() (l document.List) {
 	return l
 }
 
-// otherWork warns of replays in which events did not end as recorded, because then the measured
-// work differs from the recorded work.
+// otherWork warns if events of a replay did not end as recorded, because then the measured work
+// differs from the recorded work.
 func (a Advised) otherWork() (l document.List) {
 	type most struct {
 		driver         string
@@ -187,7 +189,8 @@ func workloadsOf(run *result.Run) (names []string) {
 	return names
 }
 
-// options says when to take another candidate than the recommended one.
+// options says under which conditions to take a candidate other than the recommended one. It also
+// lists the reasons that the answer does not mention.
 func options(a Advised) (l document.List) {
 	var needs conditions.Groups[string, string] // candidates by the condition
 	var harmless, cells []string
@@ -199,7 +202,7 @@ func options(a Advised) (l document.List) {
 			needs.Add("a version that works in every cell is measured", o.For)
 		case o.Change == recommend.ChangeCell:
 			cells = append(cells, fmt.Sprintf("%s (%s)", o.For, o.Cell))
-		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // Needs has these two
+		case o.Change == recommend.ChangeNeed && o.Advantage != recommend.WithoutC && o.Advantage != recommend.DatabaseSQL: // a.Needs has these two advantages
 			needs.Add(recommend.NeedWords(o), o.For)
 		}
 	}

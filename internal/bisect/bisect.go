@@ -1,5 +1,6 @@
-// Package bisect finds the release that changed a cell: the release that made it slower, faster,
-// wrong or failed. The package decides which releases are compared and what each comparison
+// Package bisect finds the release of a driver that changed a cell, which is a phase of a workload
+// with its settings and parameters. The release may have made the cell slower or faster, or it may
+// give wrong answers or fail. The package decides which releases are compared and what each comparison
 // means. It measures nothing itself.
 package bisect
 
@@ -19,7 +20,7 @@ import (
 // Judgment says whether the second release of a step has the change.
 type Judgment string
 
-// The judgments.
+// The values of Judgment.
 const (
 	Changed    Judgment = "changed"
 	Unchanged  Judgment = "unchanged"
@@ -47,7 +48,7 @@ type Finding struct {
 	Change *Change // the change that was found; nil if none was seen
 	Good   string  // the last release that was measured without the change
 	Bad    string  // the first release that was measured with the change; "" if none was
-	Pair   *Step   // the comparison of Good and Bad
+	Pair   *Step   // the comparison of Good and Bad; nil if the two were not compared
 
 	// Between lists the releases between Good and Bad, which were not judged. The change came with
 	// one of them or with Bad.
@@ -74,7 +75,7 @@ func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 // follows.
 type StartError struct {
 	Release string
-	Cell    stats.TableName // one of the cells
+	Cell    stats.TableName // one of these cells
 	Status  result.Status
 	Reason  *protocol.Reason
 }
@@ -91,39 +92,39 @@ func (e *StartError) Error() string {
 type Search struct {
 	Releases []string // oldest first, two or more
 	Margin   float64  // margin of ratios, as in [Finding]
-	Phase    string   // the only phase that the search follows; "": all phases
+	Phase    string   // the only phase that the search follows; "" for all phases
 
-	// UntilFixed looks only for improvements: a later release is faster, or no longer wrong or
-	// failed. Without UntilFixed, the search ignores cells in which the first release has no
-	// figures.
+	// UntilFixed says that the search looks only for improvements: a later release is faster, or no
+	// longer wrong or failed. Without UntilFixed, the search ignores cells in which the first release
+	// has no figures.
 	UntilFixed bool
 
-	// Measure compares two releases in one run. The run ends when the function settled returns
-	// all of its cases, as in [lab.Schedule]. If change is not nil, only the cells of the change
-	// matter.
+	// Measure compares two releases in one run. The run ends when the function settled returns the IDs
+	// of all cases of the run, as in [lab.Schedule]. If change is not nil, only the cells of the
+	// changed case matter.
 	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
-	// Begin and End, if not nil, are called for each step. The step has the number k, out of
-	// about n steps.
+	// Begin and End, if not nil, are called before and after each step. k is the number of the step,
+	// and n an estimate of the number of all steps.
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
-	base, lo, hi int          // indexes of releases: base is compared with others, lo is the last one without the change, and hi is the first one with it
+	base, lo, hi int          // indexes of releases: base is the release with which later ones are compared, lo the last one without the change, hi the first one with the change; hi is len(Releases) if there is none
 	without      map[int]bool // indexes of releases that are not compared again
 	unclear      []int        // indexes of releases whose judgment is unclear
 	last         bool         // the current step is the last one, whose ratio is reported
 	f            *Finding
 }
 
-// mostUnclear is how many steps may be unclear before the search ends. Further steps would not be
-// clearer.
+// mostUnclear is how many steps may be unclear, after a change was found, before the search ends.
+// Further steps would not be clearer.
 const mostUnclear = 3
 
-// Run looks for the change by repeatedly halving the range of releases. With n releases, it
-// compares at most ⌈log₂ n⌉ of them with the first one, if every step is clear. The last release
-// is compared only if the search leads to it, because any release can show that something
-// changed. At the end, Run compares the two releases around the change with each other. If there
-// is an error, Run returns it with the findings so far.
+// Run looks for the change by repeatedly halving the range of releases. If every step is clear, the
+// halving compares at most ⌈log₂ n⌉ of n releases with the first one. It compares the last release
+// only if it gets there, because any release can show that something changed. After that, Run compares
+// the two releases around the change with each other. If there is an error, Run returns it with the
+// findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
@@ -175,9 +176,9 @@ func (s *Search) halve(ctx context.Context) error {
 	return nil
 }
 
-// middle returns the index of the release to be compared next, or -1 if none is left. It chooses
-// the release farthest from both ends of the range and from unclear releases, because their
-// neighbors would be unclear too.
+// middle returns the index of the release to be compared next, or -1 if none is left. It chooses the
+// release farthest from both ends of the range and from releases whose judgment is unclear, because
+// the neighbors of an unclear release would be unclear too.
 func (s *Search) middle() int {
 	best, most := -1, 0
 	for at := s.lo + 1; at < min(s.hi, len(s.Releases)); at++ {
@@ -222,8 +223,8 @@ func (s *Search) again() {
 	}
 }
 
-// step compares two releases and judges the second. If there is no worker for the first, step
-// uses the release after it instead.
+// step compares two releases, given by index, and judges the second. If there is no worker for the
+// first release, step uses the release after it instead.
 func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 	for {
 		step := &Step{First: s.Releases[first], Second: s.Releases[second]}

@@ -18,15 +18,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench measures imitated releases in a real laboratory. Only trials move its clock.
+// bench measures imaginary releases with a real [lab.Laboratory]. Its clock advances only during
+// trials, by one second for each.
 type bench struct {
 	releases []string
 	rand     *rand.Rand
-	noise    float64                         // variation of a trial, as a share of its time
-	factor   func(release int) float64       // factor by which a trial of a release takes longer
-	outcome  func(release int) *result.Trial // outcome of a trial; nil: OK
+	noise    float64                         // standard deviation of the logarithm of a trial's time
+	factor   func(release int) float64       // factor by which the phase query takes longer in a release
+	outcome  func(release int) *result.Trial // result of every trial of a release; nil if the trials are OK
 	missing  func(release int) bool          // whether a release has no worker
-	limit    time.Duration                   // time limit of a step; 0: an hour
+	limit    time.Duration                   // time limit of a step; 0 for one hour
 	built    map[string]bool
 	now      time.Time
 	trials   int
@@ -123,11 +124,11 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	return stats.Analyze(run, ""), err
 }
 
-// atMost returns the greatest number of releases that a search may build.
+// atMost returns the greatest number of releases that a search among n releases may build.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
-// TestProveTenPercent tests 20 times with a release from which on trials take 10 % longer. The
-// search must find that release each time, with few builds.
+// TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from some release
+// on. The search must find that release with few builds.
 func TestProveTenPercent(t *testing.T) {
 	for seed := range uint64(20) {
 		b := newBench(seed)
@@ -237,8 +238,8 @@ func TestStartIsWrong(t *testing.T) {
 	}
 }
 
-// TestPassedOver checks that releases that cannot be built are passed over, and that the answer
-// names them if they matter.
+// TestPassedOver checks that releases that cannot be built are passed over, and that the finding lists
+// them in Between if they may have brought the change.
 func TestPassedOver(t *testing.T) {
 	slowFrom := func(from int) func(int) float64 {
 		return func(release int) float64 {

@@ -21,7 +21,7 @@ type Change struct {
 	Fixed   bool          `json:"fixed,omitempty"`  // true if Verdict is "bad" and the release without figures is the earlier one
 
 	of       result.Case // the case of the first release
-	nearest  float64     // the end of the effect's interval that is nearer to zero
+	nearest  float64     // the end of the effect's interval that is nearer to zero, as the method nearer returns it
 	blamed   string      // if Verdict is bad: the phase that is wrong or failed, timed or not; "" if unknown
 	followed string      // if Verdict is bad: a timed phase that has no figures because of the blamed phase
 }
@@ -84,7 +84,8 @@ func (s *Search) discover(step *Step) error {
 		followed++
 		c := s.changed(x)
 		if c != nil && c.Verdict == stats.Bad {
-			// One wrong or failed phase leaves all phases without figures: blame that phase.
+			// One wrong or failed phase leaves all phases of its trials without figures. Blame that
+			// phase.
 			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
 				x = step.comparison.Cells[at]
 			}
@@ -106,8 +107,9 @@ func (s *Search) discover(step *Step) error {
 	return nil
 }
 
-// open reports whether a cell may have changed. Only a difference of typical trials counts, because
-// it needs fewer rounds than the verdict that the sides are the same.
+// open reports whether a cell may have changed: its verdict is unclear, and the intervals of its
+// typical times or of its failures still reach beyond the margin. It does not wait for the verdict
+// that the sides are the same, which needs more rounds.
 func open(x *stats.Compared) bool {
 	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
@@ -117,7 +119,7 @@ func (s *Search) follows(x *stats.Compared) bool {
 	return (s.Phase == "" || x.Phase == s.Phase) && (s.UntilFixed || x.First.Status == result.OK || disagree(x))
 }
 
-// disagree reports whether both sides are wrong only because their answers differ.
+// disagree reports whether both sides are wrong only because their answers differ from each other.
 func disagree(x *stats.Compared) bool {
 	wrong := func(c *stats.Cell) bool {
 		return c.Status == result.Wrong && c.Reason != nil && c.Reason.Code == protocol.CodeChecksum
@@ -159,7 +161,8 @@ func blamed(c *stats.Cell) string {
 	return c.Reason.Phase
 }
 
-// nearer returns the end of the interval of a cell's effect that is nearer to zero.
+// nearer returns the end of the interval of a cell's effect that is nearer to zero. If the interval is
+// missing or includes zero, nearer returns a third of the effect.
 func (c *Change) nearer(x *stats.Compared) float64 {
 	at, low, _, ok := c.effect(x)
 	if ok && low > 0 {
@@ -168,20 +171,21 @@ func (c *Change) nearer(x *stats.Compared) float64 {
 	if !ok {
 		at = math.Abs(math.Log(x.Ratio.Median))
 	}
-	return at / 3 // the effect is significant although its interval includes zero
+	return at / 3 // the effect is significant although its interval is missing or includes zero
 }
 
-// tight reports whether the interval of a cell's effect is narrow enough to go on with other
-// releases: half of the interval is at most a third of the effect.
+// tight reports whether the interval of a cell's effect is narrow enough to go on with other releases:
+// its lower end is at least two thirds of the effect.
 func (c *Change) tight(x *stats.Compared) bool {
 	at, _, _, _ := c.effect(x)
 	return 3*c.nearer(x) >= 2*at
 }
 
-// judge says whether the second release of a comparison has the change. For a change of times, or
+// judge says whether the second release of a comparison has the change. It also returns the cell on
+// which the judgment is based, and the reason if the release is passed over. For a change of times, or
 // of the share of failed operations, the limit is half of the smallest effect that the change can
-// have. The release has the change if the whole interval of its effect is beyond the limit. It is
-// unclear if the limit lies in the interval.
+// have. The release has the change if the whole interval of its effect is beyond the limit. The
+// judgment is unclear if the limit lies in the interval.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })
 	if i < 0 {
@@ -242,8 +246,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If statuses is set, only the statuses of
-// cells count and their figures do not.
+// done reports whether a step needs no further rounds. If statuses is true, done considers only the
+// statuses of cells, not their figures.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)
@@ -265,5 +269,5 @@ func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 		}
 		unclear = unclear || open(x)
 	}
-	return s.Phase != "" && !unclear && !statuses // other phases don't matter
+	return s.Phase != "" && !unclear && !statuses // phases other than s.Phase don't matter
 }

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is the result of a search for the release that changed a cell, as it is shown.
+// Bisection is the result of a search for the release that changed a cell, with the facts that reports
+// show in addition.
 type Bisection struct {
 	*Finding
 	Driver string
@@ -177,7 +178,8 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: time of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
 }
 
-// measured names the part of the answer that says how it was measured.
+// measured returns the name of the section that says how the releases were measured, with the number
+// of its warnings.
 func measured(l document.List) string {
 	warnings := 0
 	for _, it := range l {

@@ -4,7 +4,7 @@ package browser
 
 import (
 	"context"
-	_ "embed" // the checker of accessibility
+	_ "embed" // embeds axe.min.js
 	"errors"
 	"fmt"
 	"os"
@@ -31,8 +31,8 @@ type Browser struct {
 	stop []func()
 }
 
-// Start starts Chromium: the executable that the environment variable CHROMIUM names. If it is not
-// set, Start searches the usual directories.
+// Start starts the Chromium that the environment variable CHROMIUM names. If the variable is not set,
+// Start searches the usual directories.
 func Start(ctx context.Context) (*Browser, error) {
 	options := chromedp.DefaultExecAllocatorOptions[:]
 	if path := os.Getenv("CHROMIUM"); path != "" {
@@ -63,9 +63,10 @@ func (b *Browser) Close() {
 	}
 }
 
-// Look says how a page is viewed: the size of the window, the color scheme, on a screen or printed.
+// Look says how a page is viewed: in which window size and color scheme, and whether on a screen or
+// printed.
 type Look struct {
-	Width, Height int // size of the window in CSS pixels; a window less than 500 wide counts as a phone
+	Width, Height int // size of the window in CSS pixels
 	Dark          bool
 	Print         bool
 }
@@ -182,7 +183,8 @@ func (p *Page) Requests() []string {
 	return slices.Clone(p.requests)
 }
 
-// Eval evaluates JavaScript in a page and decodes the result as T. It awaits a promise first.
+// Eval evaluates JavaScript in a page and decodes the result as T. If the result is a promise, Eval
+// waits for its value.
 func Eval[T any](p *Page, script string) (T, error) {
 	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
@@ -266,7 +268,7 @@ func (p *Page) Type(selector, text string) error {
 // Press sends keys, such as "abc", "\t" or [kb.Enter], to the element that has the focus.
 func (p *Page) Press(keys string) error { return p.do(chromedp.KeyEvent(keys)) }
 
-// Downloads allows the page to save files, into directory dir.
+// Downloads allows the page to save files in the directory dir.
 func (p *Page) Downloads(dir string) error {
 	return p.do(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := chromedp.CallBrowser(ctx, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
@@ -304,7 +306,8 @@ func (p *Page) Screenshot(all bool) ([]byte, error) {
 }
 
 // axe is the accessibility checker axe-core by Deque Systems,
-// https://github.com/dequelabs/axe-core. Its license is the Mozilla Public License 2.0: axe/LICENSE.
+// https://github.com/dequelabs/axe-core. Its license, the Mozilla Public License 2.0,
+// is in axe/LICENSE.
 //
 //go:embed axe/axe.min.js
 var axe string

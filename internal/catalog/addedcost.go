@@ -14,12 +14,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// AddedCost returns the added cost of every driver for which it was measured, with causes for
-// costs above the bound.
+// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was
+// measured. Causes follow for the phases in which that is too much according to [lab.AddsTooMuch].
 func AddedCost(known []build.Known) document.Document {
 	var lines, causes, not []string
 	var rows [][]string
-	of := map[string][]string{} // phases that a cause explains, by cause
+	of := map[string][]string{} // names of drivers and phases, by the cause that explains their added cost
 	for _, k := range known {
 		c := k.AddedCost
 		if c == nil {
@@ -67,7 +67,8 @@ func nanoseconds(e estimate.Estimate) string {
 	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
 }
 
-// addedCostLines describes a driver's added cost, as lines for the list of drivers.
+// addedCostLines describes the time that sqlite3perf adds to a driver, as lines for the list of
+// drivers. It returns nil if that was not measured.
 func addedCostLines(c *driver.AddedCost) []string {
 	if c == nil {
 		return nil

@@ -25,12 +25,12 @@ func indented(text string) document.Paragraph {
 	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
 }
 
-// Drivers returns the table of drivers, followed by notes about each. Its shorter forms have no
-// notes about the drivers of the source tree.
+// Drivers returns the table of drivers, followed by notes about each driver. The shorter forms of the
+// document leave out the notes about the drivers of the source tree.
 func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
-	var about, named document.Document // notes about all, and about the variants and workers that are named
+	var about, named document.Document // about has the notes about all drivers, named those about variants of drivers and about workers that are given as executables
 	for _, ref := range refs {
 		row, notes, err := p.about(ctx, ref)
 		if err != nil {
@@ -69,7 +69,7 @@ func shortVersion(v string) string {
 
 var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
-// about returns a driver's row in the table of drivers, and notes about it.
+// about returns a driver's row in the table of drivers, and notes about the driver.
 func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes document.Document, err error) {
 	var k build.Known
 	var version, state string
@@ -107,8 +107,8 @@ func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes
 	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
 }
 
-// Features returns a table with a row for each feature, and a column for each driver whose
-// worker is available.
+// Features returns a table with a row for each feature, and a column for each driver whose worker is
+// available. Notes follow on how to get features that a driver lacks.
 func (p *Catalog) Features(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))

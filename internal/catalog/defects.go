@@ -17,13 +17,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// Catalog finds out about drivers, by asking their workers where that is needed.
+// Catalog describes drivers. It runs their workers if that is necessary.
 type Catalog struct {
 	Builder *build.Builder
 	Known   []build.Known                    // all drivers of the source tree
 	Scratch func() (*process.Scratch, error) // creates a directory for workers
-	Note    func(format string, args ...any) // says that a worker is built or left out; may be nil for Drivers
-	Naming  string                           // the flag that names drivers to measure
+	Note    func(format string, args ...any) // tells the user that a worker is built or left out; may be nil if only the method Drivers is used
+	Naming  string                           // the flag that names the drivers to measure, such as --drivers
 
 	scratch *process.Scratch // nil until the first worker runs
 }
@@ -35,7 +35,7 @@ func (p *Catalog) Close() {
 	}
 }
 
-// processes returns a runner of workers. Their directory is removed by Close.
+// processes returns a runner of workers. Close removes its directory.
 func (p *Catalog) processes() (*lab.Processes, error) {
 	if p.scratch == nil {
 		var err error
@@ -46,8 +46,8 @@ func (p *Catalog) processes() (*lab.Processes, error) {
 	return &lab.Processes{Dir: p.scratch.Dir, Limit: time.Minute}, nil
 }
 
-// library returns the versions of a driver's library without building anything. unknown is the
-// reason why the version of SQLite is not known, or "".
+// library returns the versions of a driver's library without building a worker. unknown is the reason
+// why the version of SQLite is not known, or "".
 func (p *Catalog) library(ctx context.Context, ref build.Ref) (l defects.Library, unknown string) {
 	if ref.Known != nil {
 		if built, err := p.Builder.Built(ctx, ref); err != nil || !built {
@@ -88,7 +88,8 @@ func (p *Catalog) worker(ctx context.Context, ref build.Ref, building func()) (d
 	return l, err
 }
 
-// pinnedLibrary returns the library of a driver in the version that would be measured.
+// pinnedLibrary returns the library of a driver in the version that would be measured. The version is
+// "" if it is not known, as for a library in a directory.
 func pinnedLibrary(ref build.Ref) (l defects.Library) {
 	if ref.Known == nil {
 		return l
@@ -112,14 +113,14 @@ func defectLines(l defects.Library, unknown string) (lines []string) {
 	return lines
 }
 
-// Defects returns a table of the known defects of each driver, followed by all that is said of
-// each defect.
+// Defects returns a table of the known defects of each driver, followed by a description of each
+// defect.
 func (p *Catalog) Defects(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	var rows [][]string
 	var all []defects.Defect
 	for _, ref := range refs {
 		if ref.Name == lab.Floor {
-			continue // no application uses the floor driver
+			continue // the floor driver is plain C for comparison, which no application uses
 		}
 		l, err := p.worker(ctx, ref, func() { p.Note("building the worker for %s", ref.Name) })
 		if _, unavailable := errors.AsType[*build.BuildError](err); err != nil && !unavailable {

@@ -36,7 +36,7 @@ type ClusterTrial struct {
 	Settings driver.Settings     `json:"settings"`          // settings as the user asked for them
 	Result   *protocol.Clustered `json:"result,omitempty"`  // result of all rounds together
 	Rates    Rates               `json:"rates,omitempty"`
-	Reason   string              `json:"reason,omitempty"` // why the last round that failed did so; "" if no round failed
+	Reason   string              `json:"reason,omitempty"` // error of the last round that failed; "" if no round failed
 }
 
 // Rates are rows acknowledged per second, by load and then by round. The rate of a round that
@@ -57,7 +57,8 @@ func (t *ClusterTrial) Name() string {
 // Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns how many acknowledged writes are missing on any node.
+// Lost returns how many acknowledged writes are missing: in the final reads or in the copy of a node,
+// whichever misses most.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0
@@ -79,7 +80,7 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of each round under a load, which is given by index.
+// rates returns the rows per second of each round under a load. load is the index of the load.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -143,8 +144,8 @@ func ClustersAnswer(c *Clusters) string {
 	return strings.Join(words, " ")
 }
 
-// hardest returns the load with the most rows in flight that all trials have. The load with the
-// highest rate would often be highest by chance only.
+// hardest returns, of the loads that all trials have, the one with the most rows in flight. The load
+// with the highest rate would often be highest by chance only.
 func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	for _, l := range trials[0].Result.Loads {
 		shared := !slices.ContainsFunc(trials, func(t *ClusterTrial) bool { return t.index(l.ClusterLoad) < 0 })
@@ -155,10 +156,11 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// lostVerb is a past tense because that is the same for one node and for several.
+// lostVerb is in the past tense, which is the same for one node and for several.
 const lostVerb = "lost"
 
-// nodes names the cluster of a trial as the subject of a sentence, followed by the verb.
+// nodes returns the beginning of a sentence about a trial's cluster: the nodes as its subject,
+// followed by the verb.
 func (t *ClusterTrial) nodes(verb string) string {
 	if t.Nodes == 1 && verb != lostVerb {
 		verb += "s"
@@ -170,7 +172,8 @@ func (t *ClusterTrial) nodes(verb string) string {
 	return name + " " + verb
 }
 
-// priceAnswer compares the largest cluster without a delay with the local driver.
+// priceAnswer compares a cluster with the local driver: of the clusters with the smallest delay, the
+// one with the most nodes.
 func priceAnswer(list []*ClusterTrial) string {
 	var local, large, far *ClusterTrial
 	for _, t := range list {
@@ -269,7 +272,7 @@ func harmAnswer(t *ClusterTrial) string {
 		t.nodes(lostVerb), lost, document.Thousands(h.Acknowledged), how, document.And(what), silence, staleWords(h.Reads))
 }
 
-// silent returns the longest and the median time without an acknowledged write.
+// silent returns the longest and the median time without an acknowledged write, in nanoseconds.
 func silent(harms []protocol.Harm) (longest, median int64) {
 	var list []int64
 	for _, h := range harms {

@@ -22,7 +22,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Planned is a trial that has not begun, or whose results are not summed up.
+// Planned is a trial before the results of its rounds are summed up.
 type Planned struct {
 	ClusterTrial
 	Ref build.Ref
@@ -41,7 +41,7 @@ type Measurement struct {
 	Note        func(format string, args ...any)
 }
 
-// Run measures all rounds. If it returns an error, the results have what was measured before.
+// Run measures all rounds. If it returns an error, it also returns the results of the rounds before.
 func (m *Measurement) Run(ctx context.Context) (*Clusters, error) {
 	out := &Clusters{Machine: m.Observer.Machine}
 	results := make([][]*protocol.Clustered, len(m.Trials))
@@ -67,7 +67,8 @@ func (m *Measurement) Run(ctx context.Context) (*Clusters, error) {
 	return out, failed
 }
 
-// sum merges the results of all rounds of each trial that have a result.
+// sum merges, for each trial, the results of the rounds that have one. It leaves out trials that did
+// not begin.
 func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial
@@ -95,8 +96,9 @@ func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial
 	return list
 }
 
-// one runs a trial in its own directory. If the trial has no result, one notes the reason in t. It
-// returns an error only if ctx has ended or the lab failed.
+// one runs the trial t in the directory dir, which it creates and removes. If there is no result, it
+// writes the reason to t.Reason and returns nil. It returns an error only if ctx has ended or the lab
+// failed.
 func (m *Measurement) one(ctx context.Context, dir string, t *Planned) (*protocol.Clustered, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, err

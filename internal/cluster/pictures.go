@@ -88,7 +88,7 @@ type JSONClusters struct {
 type JSONCluster struct {
 	Driver        string              `json:"driver"`
 	ModuleVersion string              `json:"module_version,omitempty"`
-	Nodes         int                 `json:"nodes"` // 0: the driver is local
+	Nodes         int                 `json:"nodes"` // number of nodes; 0 if the driver is local
 	DelayNS       int64               `json:"delay_ns"`
 	Settings      driver.Settings     `json:"settings" jsonschema:"nullable"`
 	Result        *protocol.Clustered `json:"result,omitempty"` // result of all rounds together

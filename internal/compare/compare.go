@@ -16,7 +16,7 @@ import (
 // Compared is a comparison with the one or two runs that its samples come from.
 type Compared struct {
 	*stats.Comparison
-	First, Second *stats.Analysis // analyses of the sides' runs; the same if one run has both sides
+	First, Second *stats.Analysis // analyses of the sides' runs; both are the same pointer if one run has both sides
 }
 
 // Formats are the output formats of a comparison.
@@ -41,8 +41,8 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// Comparison describes a comparison as a document: the answer, the verdict on each cell, and then
-// how sure that is and where it is from.
+// Comparison describes a comparison as a document: the answer, the verdict on each cell, how certain
+// the verdicts are, and how the sides were measured.
 func Comparison(c Compared, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, MachineChanged(c)}
 	g := comparedGrid(c.Comparison)
@@ -122,7 +122,9 @@ func comparedNote(c Compared) document.Paragraph {
 // OfSides is the title of the methodology's section about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote explains the ratios of a table. A ratio is over divided by under.
+// RatioNote returns the sentence that explains the ratios of a table. over and under describe the two
+// figures of a ratio, which is over divided by under. interleaved says that both were measured in the
+// same rounds.
 func RatioNote(over, under string, interleaved bool) string {
 	of := "over all pairs of samples"
 	if interleaved {
@@ -132,7 +134,7 @@ func RatioNote(over, under string, interleaved bool) string {
 		over, under, of, document.Share(1-stats.Doubt))
 }
 
-// More lists the commands that show more.
+// More returns a list item with the commands that show more details.
 func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
@@ -165,8 +167,8 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// HowSure says how often a comparison calls equal sides different. It returns "" if it calls no
-// cell slower or faster.
+// HowSure says how likely it is that a comparison calls equal sides different. It returns "" if the
+// comparison calls no cell slower or faster.
 func HowSure(c *stats.Comparison) string {
 	if c.Count(stats.Slower)+c.Count(stats.Faster) == 0 {
 		return ""
@@ -186,8 +188,8 @@ func howSure(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// MachineChanged warns if between the two runs of a comparison the speed of the machine seems to
-// have changed. It returns nil if not.
+// MachineChanged warns if the speed of the machine seems to have changed between the two runs of a
+// comparison. It returns nil if the speed seems to be the same, or if that is not known.
 func MachineChanged(c Compared) document.List {
 	reference := floorOf(c.First)
 	ratio, ok := c.Drift(reference)
@@ -202,7 +204,8 @@ func MachineChanged(c Compared) document.List {
 	return document.List{conditions.WarningOf(conditions.CaveatSpeed, who+" "+document.Than(slower, "in "+c.Comparison.First))}
 }
 
-// floorOf returns the driver that is the floor of a run; "" if the run has none.
+// floorOf returns the name of the floor driver of a run, which is plain C for comparison. It returns
+// "" if the run has none.
 func floorOf(a *stats.Analysis) string {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
@@ -231,8 +234,9 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, followed by cells that have a ratio
-// although operations failed.
+// without lists the cells that have no ratio, with the reason, followed by the cells that have a ratio
+// although some operations failed. It lists at most [conditions.MostWithout] items and the number of
+// further ones.
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {

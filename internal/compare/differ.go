@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// SidesDiffer is the section about the versions and settings of both sides as their workers
-// reported them: a table of the differences, and a list of what is the same.
+// SidesDiffer returns the section about the versions and settings of both sides as their workers
+// reported them: a table of the differences, and a list of what is the same. It returns nil if there
+// is no cell for which workers of both sides reported anything.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	differ, same, proven := sideFacts(cells)
 	if proven == 0 {
@@ -125,8 +126,9 @@ func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	return list
 }
 
-// alsoDiffers lists differences between the sides other than the compared one, the library and the
-// version of SQLite. It returns "" if workers reported nothing.
+// alsoDiffers lists differences between the sides other than the driver, its library, the version of
+// SQLite and the setting that is compared. It returns "" if there is no cell for which workers of both
+// sides reported anything.
 func alsoDiffers(c Compared) string {
 	if _, _, proven := sideFacts(c.Cells); proven == 0 {
 		return ""
@@ -206,8 +208,9 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	return l
 }
 
-// optionsApart returns the compile options that matter and that only one of the two outcomes has.
-// It returns two empty texts if the options of one outcome are unknown.
+// optionsApart returns the compile options that only one of two outcomes has, a those of the first and
+// b those of the second. It leaves out options that don't matter. It returns two empty texts if the
+// options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// This file describes comparisons, gates and the steps of a bisection for pages: each has two
-// sides.
+// This file describes comparisons, gates and the steps of bisections for pages. Each of them compares
+// two sides.
 
 // ComparisonPage describes a comparison for a page: the answer and warnings, a picture of all
 // cells, the differences between the sides, and samples.
@@ -61,7 +61,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 				title += " · " + v
 			}
 			d = append(d, document.Heading{Level: 3, Text: title})
-			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // without intervals, because those on the page have one confidence level only
+			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // without intervals, because they would have another confidence level than the other intervals of the page
 		}
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
@@ -84,8 +84,8 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow is the row of a picture for a cell with a ratio. judged is the cell's judgment, and p
-// its probability.
+// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, kind the
+// index of its verdict among the picture's kinds, and judged the verdict in words.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	m := medians(x)
 	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}
@@ -98,10 +98,11 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio
 	return r
 }
 
-// maxForestRows is how many rows a picture of ratios has at most.
+// maxForestRows is the greatest number of rows in a picture of ratios.
 const maxForestRows = 120
 
-// Forest is a picture of ratios, with one row for each.
+// Forest returns a picture of ratios with one row for each ratio, but not more than maxForestRows. f
+// has the axis, the band and the kinds of the picture.
 func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
@@ -116,11 +117,11 @@ func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
 	}}}
 }
 
-// maxOrders is how many cells of a page have a picture of their samples.
+// maxOrders is the greatest number of cells of a page that have a picture of their samples.
 const maxOrders = 6
 
-// OrderPictures is the section with pictures of the samples of the given cells. Rows of the same
-// cells are linked to these pictures.
+// OrderPictures returns the section with pictures of the samples of the given cells, at most maxOrders
+// of them. In rows, it links the row of each of these cells to the cell's picture.
 func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Ratio) document.Document {
 	if len(cells) == 0 {
 		return nil
@@ -167,5 +168,5 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 // GateKinds are the states that a picture of a gate's ratios distinguishes.
 var GateKinds = []stats.State{stats.GatePassed, stats.GateRegression, stats.GateUnconfirmed, stats.GatePossible, stats.GateTooFew, stats.GateWrong}
 
-// MostTips is how many samples of a run have a tooltip at most.
+// MostTips is the greatest number of samples of a run that have a tooltip.
 const MostTips = 600

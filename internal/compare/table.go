@@ -37,8 +37,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns are the columns of a table of cells with ratios. The first column is judged. p
-// returns the probability that chance alone makes a cell look as it does.
+// RatioColumns returns the columns of a table of cells with ratios. The first column is judged. p
+// returns the p-value of a cell.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,
@@ -61,8 +61,8 @@ func CellName(x *stats.Compared) string {
 	return x.String() + " (" + string(x.Metric) + ")"
 }
 
-// medians formats the medians of both sides in the same unit, with four digits, because differences
-// of two percent matter.
+// medians formats the medians of both sides in the same unit, with four significant digits, because
+// differences of two percent matter.
 func medians(x *stats.Compared) []string {
 	a, b := x.Medians()
 	return figuresOf(x, 4, a, b)
@@ -101,11 +101,11 @@ type JSONSides struct {
 	Margin      float64        `json:"margin"`
 	Doubt       float64        `json:"doubt"`           // greatest probability that any "slower" or "faster" is false
 	Interleaved bool           `json:"interleaved"`     // both sides were measured in the same rounds of one run
-	Alternated  bool           `json:"alternated"`      // the two sides of a case took turns at each phase
+	Alternated  bool           `json:"alternated"`      // trials of the two sides took turns at each phase
 	Pairs       int            `json:"pairs"`           // number of pairs of drivers; p-values are corrected for the cells of all pairs
 	Runs        []int64        `json:"runs"`            // ID of the run with both sides, or IDs of the runs of First and Second
 	Trials      int            `json:"trials"`          // number of trials in these runs
-	Repeated    int            `json:"repeated_trials"` // how many of Trials were measured again, because other processes had taken time
+	Repeated    int            `json:"repeated_trials"` // number of Trials that were measured again because other processes had taken time
 	Mean        *stats.Summary `json:"mean,omitempty"`
 	Cells       []JSONSideCell `json:"cells"`
 	Alone       []string       `json:"alone,omitempty"` // cells that only one of the sides has

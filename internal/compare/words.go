@@ -62,8 +62,8 @@ const (
 	failuresUnknown kind = "failures not known yet"
 )
 
-// kindOf returns what is said about a cell, or "" if it has no ratio. A side is probably slower
-// if a single comparison would find that, without the corrections for several cells and looks.
+// kindOf returns what the answer says about a cell, or "" if the cell has no ratio. A side is probably
+// slower if a single comparison would find that, without the corrections for several cells and looks.
 func kindOf(x *stats.Compared) kind {
 	switch {
 	case x.FailuresOpen():
@@ -96,7 +96,7 @@ func kindOf(x *stats.Compared) kind {
 	return unknown
 }
 
-// Told is the verdict on a cell in words.
+// Told returns the verdict on a cell in words.
 func Told(x *stats.Compared) string {
 	switch k := kindOf(x); k {
 	case "":
@@ -110,7 +110,7 @@ func Told(x *stats.Compared) string {
 	}
 }
 
-// Word is a verdict in words. [Told] says more about a cell that is not known yet.
+// Word returns a verdict in words. For cells whose verdict is unclear, [Told] says more.
 func Word(v stats.Verdict) string {
 	switch v {
 	case stats.Unclear:
@@ -121,7 +121,7 @@ func Word(v stats.Verdict) string {
 	return string(v)
 }
 
-// sentence says that cells are of this kind.
+// sentence returns the answer's sentence about the given cells, which are of the kind k.
 func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	where, more := inCells(cells, c), Settling(cells)
 	switch k {
@@ -155,8 +155,9 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
 }
 
-// ratiosThan says how the ratios of cells compare with a side: "33% slower than mattn in simple
-// insert (30% to 36%)". For several cells it says between what their ratios are.
+// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter than:
+// "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the smallest and
+// the greatest ratio.
 func ratiosThan(cells []*stats.Compared, where, than string) string {
 	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Ratio })
 	return document.Than(by, than) + where + within
@@ -167,7 +168,9 @@ func meansThan(cells []*stats.Compared, where, than string) string {
 	return document.Than(by, than) + " on average" + where + within
 }
 
-// ratioWords describes the ratios of cells, which is "33% slower" for one cell, and its interval.
+// ratioWords describes ratios of cells. The parameter of is a function that returns the ratio of a
+// cell. For one cell, by is like "33% slower", and within is the interval in parentheses. For several
+// cells, by is the range of their ratios, and within is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -196,7 +199,7 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 	return by, within
 }
 
-// RatioOf is the ratio of a cell in words, such as "33% slower (30% to 36%)" or "10% more memory
+// RatioOf returns the ratio of a cell in words, such as "33% slower (30% to 36%)" or "10% more memory
 // (8% to 12%)".
 func RatioOf(x *stats.Compared) string {
 	by, within := ratioWords([]*stats.Compared{x}, func(x *stats.Compared) stats.Summary { return x.Ratio })
@@ -206,9 +209,9 @@ func RatioOf(x *stats.Compared) string {
 	return by + within
 }
 
-// Ratios says between what the ratios of the given cells are. of is the number of cells in the
-// table. For a single cell, Ratios gives the interval, and also the name if the table has other
-// cells. The words have no brackets, so they can be in brackets.
+// Ratios describes the range of the ratios of the given cells. The parameter of is the number of cells
+// in the table. For a single cell, Ratios gives the interval, and also the cell's name if the table
+// has other cells. The text contains no parentheses, so callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
 	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Ratio })
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {
@@ -257,8 +260,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 	return sentences
 }
 
-// atFault names the phase that leaves a side of a cell without figures. It may be another phase of
-// the same trials.
+// atFault names the phase that leaves a side of a cell without figures. It may be a phase other than
+// the cell's, because one failed phase leaves all phases of its trials without figures.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
@@ -274,7 +277,7 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// inCells says in which cells something was found: by name for one cell, otherwise by number. It
+// inCells says in which cells something was found: by name for one cell, otherwise by their number. It
 // returns "" if the comparison has only one cell.
 func inCells(cells []*stats.Compared, c *stats.Comparison) string {
 	switch {

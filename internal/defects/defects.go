@@ -24,7 +24,7 @@ const OfSQLite = "sqlite"
 // Effect is the worst effect of a defect.
 type Effect string
 
-// The effects, worst first.
+// The values of Effect, worst first.
 const (
 	Corruption  Effect = "corruption"
 	LostWrites  Effect = "lost writes"
@@ -70,10 +70,10 @@ type Patch struct {
 	From   string `json:"from"`
 }
 
-// Needs lists the conditions under which a defect does harm. All of them must be met. A field
-// with its zero value is not a condition.
+// Needs lists the conditions under which a defect does harm. All conditions must be met. A field with
+// its zero value is not a condition.
 type Needs struct {
-	OS           []string `json:"os,omitempty"` // operating systems, as GOOS; one of them must match
+	OS           []string `json:"os,omitempty"` // operating systems, as GOOS, of which one must match
 	Arch         []string `json:"arch,omitempty"`
 	WAL          bool     `json:"wal,omitempty"`         // journal_mode=wal
 	Rollback     bool     `json:"rollback,omitempty"`    // any journal_mode except wal
@@ -193,7 +193,7 @@ func numbers(version string) (list []int, ok bool) {
 
 // Use says how a program uses a library.
 type Use struct {
-	OS, Arch    string // operating system and processor, as GOOS and GOARCH; "": not known
+	OS, Arch    string // operating system and processor, as GOOS and GOARCH; "" if not known
 	WAL         Answer
 	Connections Answer // is there more than one connection?
 	Cancels     Answer // are contexts canceled, or do they have deadlines?
@@ -202,15 +202,15 @@ type Use struct {
 // Answer is yes, no, or not known.
 type Answer int
 
-// The answers.
+// The values of Answer.
 const (
 	NotKnown Answer = iota
 	Yes
 	No
 )
 
-// Unmet lists the needs of a defect that a use is known not to meet: "os", "arch", "wal",
-// "rollback", "connections" or "cancellation". A defect with an unmet need does no harm.
+// Unmet lists the conditions of a defect that the use u certainly does not meet: "os", "arch", "wal",
+// "rollback", "connections" or "cancellation". A defect with an unmet condition does no harm.
 func (n Needs) Unmet(u Use) (list []string) {
 	note := func(need string, unmet bool) {
 		if unmet {

@@ -24,7 +24,7 @@ func ids(list []defects.Defect) string {
 	return strings.Join(names, " ")
 }
 
-// TestVersions checks at the ends of ranges which versions have a defect.
+// TestVersions checks which versions have a defect, at the ends of the affected ranges.
 func TestVersions(t *testing.T) {
 	const mattn, modernc, ncruces = "github.com/mattn/go-sqlite3", "modernc.org/sqlite", "github.com/ncruces/go-sqlite3"
 	for _, c := range []struct {
@@ -54,7 +54,7 @@ func TestVersions(t *testing.T) {
 		{"withdrawn", defects.Library{SQLite: "3.53.0"}, false},
 		{"false-commit", defects.Library{SQLite: "3.28.0"}, true},
 
-		// The driver of modernc and forks of it that link its SQLite.
+		// The module modernc.org/sqlite, and a fork that links its SQLite.
 		{"super-journal", defects.Library{Module: modernc, Version: "v1.55.0", SQLite: "3.53.3"}, true},
 		{"super-journal", defects.Library{Module: modernc, Version: "v1.56.0", SQLite: "3.53.3"}, false},
 		{"super-journal", defects.Library{Module: "github.com/glebarez/go-sqlite", Version: "v1.23.0", SQLite: "3.53.3", Linked: map[string]string{modernc: "v1.55.0"}}, true},
@@ -79,7 +79,7 @@ func TestVersions(t *testing.T) {
 	}
 }
 
-// TestWorstFirst checks the order of a library with many defects.
+// TestWorstFirst checks that Known lists the worst defect first, for a library with many defects.
 func TestWorstFirst(t *testing.T) {
 	list := defects.Known(defects.Library{Module: "crawshaw.io/sqlite", Version: "v0.3.2", SQLite: "3.32.2"})
 	if len(list) < 3 || list[0].ID != "wal-reset" || list[len(list)-1].Effect != defects.Security {
@@ -144,7 +144,7 @@ func TestData(t *testing.T) {
 
 var effectsByDamage = []defects.Effect{defects.Corruption, defects.LostWrites, defects.WrongAnswer, defects.Security, defects.Crash, defects.Withdrawn, defects.Leak, defects.StrayErrors, defects.Slow}
 
-// TestPage compares docs/defects.md with the data.
+// TestPage checks that docs/defects.md has the text that is generated from defects.json.
 func TestPage(t *testing.T) {
 	const file = "../../docs/defects.md"
 	want := page()
@@ -225,7 +225,7 @@ func sentence(s string) string {
 	return strings.ToUpper(s[:1]) + s[1:]
 }
 
-// versions lists the affected versions.
+// versions describes the ranges of versions that have the defect d.
 func versions(d defects.Defect) string {
 	var list []string
 	for _, r := range d.Affected {

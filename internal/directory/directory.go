@@ -22,7 +22,7 @@ func Missing(dir string) (missing []string) {
 	}
 }
 
-// errNotRegular is the reason in an error of [OpenRegular].
+// errNotRegular is the cause in the error of [OpenRegular] if a file is not regular.
 var errNotRegular = errors.New("is not a regular file")
 
 // OpenRegular opens a file for reading. It returns an error if the path is a directory, a

@@ -3,7 +3,7 @@ package distinct
 
 import "slices"
 
-// Append appends the values to list that the list does not contain.
+// Append appends each of values to list, unless list contains it already.
 func Append[T comparable](list []T, values ...T) []T {
 	for _, v := range values {
 		if !slices.Contains(list, v) {

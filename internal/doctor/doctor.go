@@ -22,7 +22,7 @@ const CheckupVersion = 1
 var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor", Fits: true}.Formats(
 	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 
-// JSONCheckup is the JSON form of a checkup, with its texts.
+// JSONCheckup is the JSON form of a checkup. It also has the texts of the answer and of the findings.
 type JSONCheckup struct {
 	Version int    `json:"version"`
 	Answer  string `json:"answer"`
@@ -110,7 +110,8 @@ func checkup(c *result.Checkup, o document.Options) document.Document {
 	return append(d, document.Heading{Level: 2, Text: "Facts"}, facts(c))
 }
 
-// noise is the table of how much two measurements of the same driver differ that ran side by side.
+// noise returns the table of the differences between two measurements of the same driver, which were
+// made in the same rounds.
 func noise(n *result.Noise) document.Document {
 	g := document.Grid{Columns: []document.Column{{Title: "phase"}, {Title: "median", Right: true}, {Title: "between rounds"}, {Title: "within, half", Right: true}, {Title: "all", Right: true}}}
 	for i, p := range n.Phases {

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// findingWords has the texts of a finding. Each text is a sentence without its full stop. clause
-// follows "but" in the answer.
+// findingWords has the texts of a finding. Each text is a sentence without its full stop, except
+// clause, which completes the answer: "Measurable, but CLAUSE" or "Not fit to measure: CLAUSE".
 type findingWords struct{ title, clause, found, effect, do string }
 
 func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords {
@@ -23,7 +23,8 @@ func finding(f result.Finding, c *result.Checkup, h document.Hints) findingWords
 	return words
 }
 
-// values returns a replacer of the names in braces that the texts of [findings] contain.
+// values returns a replacer that replaces the names in braces in the texts of [findings] by the values
+// of a checkup.
 func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Replacer {
 	elsewhere, good, waited, failure := "Name a directory on another file system", "good", "", ""
 	if h.Directory != "" {
@@ -59,7 +60,7 @@ func values(f result.Finding, c *result.Checkup, h document.Hints) *strings.Repl
 // processesEffect describes how other processes affect measurements.
 const processesEffect = "They take time from trials: times are longer, and rounds differ. Ratios need more rounds, and can differ from those on a quiet machine"
 
-// findings has the texts of all findings, by code. [values] replaces names in braces.
+// findings has the texts of all findings, by code. [values] replaces the names in braces.
 var findings = map[string]findingWords{
 	result.FindingNoise: {"The times vary", "the times vary",
 		"A driver compared with itself shows that only differences of about {share} can be measured in {minutes}; {most} or less would be {good}",

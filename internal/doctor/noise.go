@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ExamineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them.
+// ExamineTools finds the Go toolchain, the C compiler, and the drivers that can be built with them,
+// and writes them to c.
 func ExamineTools(ctx context.Context, b *build.Builder, known []build.Known, c *result.Checkup) error {
 	var unavailable *build.BuildError
 	var err error
@@ -40,7 +41,7 @@ func ExamineTools(ctx context.Context, b *build.Builder, known []build.Known, c 
 	return nil
 }
 
-// BesideItself measures two equal cases of one driver side by side, to see how much they differ.
+// BesideItself measures two equal cases of one driver in the same rounds, to see how much they differ.
 type BesideItself struct {
 	Builder *build.Builder
 	Known   []build.Known // drivers to choose from
@@ -62,7 +63,9 @@ const (
 	noiseScale    = "quick"
 )
 
-// Measure adds to c how much the cases differ. Workers are built until early ends.
+// Measure measures by how much the two cases differ. It writes the result to c.Noise or, if there is
+// none, the reason to c.NoNoise. The context early limits the building of workers, ctx the
+// measurement.
 func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) error {
 	ref, reason, err := a.driver(early)
 	if c.NoNoise = reason; err != nil || reason != nil {
@@ -141,8 +144,8 @@ func (a *BesideItself) driver(ctx context.Context) (build.Ref, *protocol.Reason,
 	return build.Ref{}, first, nil
 }
 
-// noiseOf says how much the samples of two equal cases differ. If that is unknown, it returns the
-// reason.
+// noiseOf returns how much the samples of two equal cases differ, or the reason why that is unknown.
+// took is the duration of the measurement.
 func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Reason) {
 	n := &result.Noise{Rounds: a.Run.Rounds, RoundNS: int64(took) / int64(max(a.Run.Rounds, 1)), Scale: a.Run.Scale}
 	for _, g := range a.Groups {
@@ -172,8 +175,8 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 }
 
 // lengths returns the numbers of rounds for which a smallest visible difference is computed: the
-// fewest that a run has, 30, and as many as fit into [machine.NoiseTime]. round is the duration of
-// one round.
+// fewest that a run has, 30, and as many as fit into [machine.NoiseTime]. It leaves out numbers
+// greater than the last one. round is the duration of one round.
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

@@ -29,8 +29,8 @@ type JSONGate struct {
 	MaxRegression float64        `json:"max_regression"`
 	Interleaved   bool           `json:"interleaved"`
 	Runs          []int64        `json:"runs"`
-	Trials        int            `json:"trials"`          // number of trials in these runs
-	Repeated      int            `json:"repeated_trials"` // number of Trials whose case was measured again because other processes had taken time
+	Trials        int            `json:"trials"`          // number of trials in Runs
+	Repeated      int            `json:"repeated_trials"` // number of Trials that were measured again because other processes had taken time
 	Differences   []string       `json:"differences,omitempty"`
 	Apart         string         `json:"apart,omitempty"` // why the driver of a stored baseline was not measured again
 	Cells         []JSONGateCell `json:"cells"`
@@ -135,7 +135,8 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 			t.Error = p
 			suite.Errors++
 		case c.Hides(), c.State == stats.GateUnconfirmed:
-			// Services show passed tests by name only, or not at all.
+			// A CI service may show no more than the name of a passed test, so this cell is a skipped
+			// test.
 			t.Skipped = &problem{Message: stateWords(c.State) + ": " + summary(c)}
 			suite.Skipped++
 		}
@@ -145,7 +146,7 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
 		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
 	}
-	whole := "" // name of a test case that fails for the gate as a whole, because services show an empty suite as passed
+	whole := "" // name of a test case that fails for the gate itself; without it, services would show an empty suite as passed
 	switch {
 	case g.Interrupted:
 		whole = "measured to the end"
@@ -176,8 +177,9 @@ type annotation struct {
 	text  string
 }
 
-// annotations returns an error for each cell that fails the gate, and a warning for each cell that
-// leaves the decision in doubt.
+// annotations returns an annotation with the gate's answer, followed by an error for each cell that
+// fails the gate or could not be judged, and a warning for each cell that leaves the decision in
+// doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {

@@ -1,5 +1,5 @@
-// Package gate says whether a candidate passes. It doesn't if a regression larger than allowed was
-// found, or is still possible.
+// Package gate says whether a candidate passes. A candidate does not pass if a regression larger than
+// allowed was found or is still possible.
 package gate
 
 import (
@@ -21,7 +21,7 @@ type Gated struct {
 	*stats.Gate
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
-	Differences []string          // differences between baseline and candidate that are allowed, apart from the one that is judged
+	Differences []string          // differences between baseline and candidate, apart from the compared one, that the user allowed
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" if it was
 	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
@@ -100,7 +100,7 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + short
 }
 
-// DecisionWords are the words for a decision.
+// DecisionWords returns the words for a decision.
 func DecisionWords(d stats.Decision) string {
 	if d == stats.NotExcluded {
 		return "Not known yet"
@@ -108,7 +108,7 @@ func DecisionWords(d stats.Decision) string {
 	return string(d)
 }
 
-// stateWords are the words for the state of a cell.
+// stateWords returns the words for the state of a cell.
 func stateWords(s stats.State) string {
 	if s == stats.GatePossible {
 		return "not known yet"
@@ -275,7 +275,8 @@ func comparedCells(g *stats.Gate) (list []*stats.Compared) {
 	return list
 }
 
-// cause says why a cell has no ratio. It returns "" if the cell has one.
+// cause says why a cell has no ratio, or what its failed operations show. It returns "" if there is
+// nothing to explain.
 func cause(c *stats.Gated) string {
 	switch {
 	case c.Moot != "":
@@ -326,7 +327,9 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside says how a cell was measured again if the baseline is stored. It returns "" otherwise.
+// beside returns the words that follow "measured again" for a cell whose baseline is stored: whether
+// the baseline's driver was measured, too, or under which assumption a regression is confirmed. It
+// returns "" for other cells.
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:
@@ -337,7 +340,8 @@ func beside(c *stats.Gated) string {
 	return ""
 }
 
-// measured returns the runs that a gate rests on: that of a stored baseline, and its own.
+// measured returns the runs on which a gate is based: the stored baseline's run, if there is one, and
+// the gate's own runs.
 func (g Gated) measured() []*result.Run {
 	if g.Base == nil {
 		return conditions.Runs(g.Runs)

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// WhySame is for a baseline and a candidate of the same version of a driver. version is that of this
-// sqlite3perf. why says what may have
-// changed anyway. same is true if both are the same build.
+// WhySame explains a difference between a baseline and a candidate that are the same version of a
+// driver. version is the version of this sqlite3perf. why says what may have changed: the machine or,
+// if the builds differ, also the listed parts of the build. same is true if both are the same build.
 func WhySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {

@@ -18,8 +18,8 @@ type firstOn struct {
 	ranked  []string
 }
 
-// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only
-// table. It returns "" for runs that compare two sides.
+// whoIsFirst says which driver is the fastest on each machine, over all tables or in the only table.
+// It returns "" if fewer than two machines rank drivers, as for runs that compare two sides.
 func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	var list []firstOn
 	for _, m := range all {

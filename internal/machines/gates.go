@@ -53,7 +53,7 @@ func gates(all []GatedOn, _ document.Options) document.Document {
 
 // JSONGates is the JSON form of a gate on several machines.
 type JSONGates struct {
-	Version  int            `json:"version"` // the same as that of a gate on one machine
+	Version  int            `json:"version"` // version of the JSON form of a gate on one machine
 	Answer   string         `json:"answer"`
 	Passed   bool           `json:"passed"` // true if the candidate passed on all machines
 	Machines []JSONGateOfIt `json:"machines"`

@@ -64,7 +64,7 @@ func together(n int) string {
 	return fmt.Sprintf("all %d machines", n)
 }
 
-// agreementLabels has the labels of agreements, in the order of the report.
+// agreementLabels has the labels of agreements, in the order in which the answer lists them.
 var agreementLabels = []struct {
 	agreement stats.Agreement
 	label     string
@@ -270,9 +270,9 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 }
 
 // ratiosOnOf returns the grid of one table. ok is false if the table has only one driver, or if the
-// driver that ratios are relative to was measured on only one machine.
+// driver to which ratios are relative was measured on only one machine.
 func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
-	cells := make([]map[string]int, len(tables)) // index of each driver that has figures, by machine and driver
+	cells := make([]map[string]int, len(tables)) // index in t.Measured() of each driver that has figures, by machine and driver
 	var drivers []string
 	on := map[string]int{} // number of machines on which a driver was measured
 	floor := ""

@@ -25,10 +25,11 @@ const (
 	cpuFile        = ".cpu.pprof"
 	allocsFile     = ".allocs.pprof"
 	flameFile      = ".flame.svg"
-	PageFile       = "profile.html" // the page with all of it
+	PageFile       = "profile.html" // page with the answer, the tables and the flame graphs
 	differenceFile = "difference.flame.svg"
 
-	// manifestFile lists the SHA-256 of each file that profile wrote, in the format of sha256sum.
+	// manifestFile lists the SHA-256 of each file that the command `sqlite3perf profile` wrote, in the
+	// format of sha256sum.
 	manifestFile = "profile.sha256"
 )
 
@@ -42,8 +43,8 @@ type Files struct {
 	drivers []string
 }
 
-// FilesOf returns the files of a profile of drivers. dir is their directory; "" is one with the names
-// of the workload and the phase.
+// FilesOf returns the files of a profile of drivers. dir is their directory. If dir is "", the
+// directory is profile-WORKLOAD-PHASE.
 func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	if dir == "" {
 		dir = fmt.Sprintf("profile-%s-%s", fileName(workload), fileName(phase))
@@ -51,8 +52,8 @@ func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	return &Files{dir, phase, drivers}
 }
 
-// Foreign returns a file that exists and that profile did not write, or that was changed since. It
-// returns "" if there is none.
+// Foreign returns an existing file that would be overwritten although the command `sqlite3perf
+// profile` did not write it, or although it was changed since. It returns "" if there is no such file.
 func (f *Files) Foreign() string {
 	var names []string
 	for i := range f.drivers {
@@ -69,7 +70,7 @@ func (f *Files) Foreign() string {
 	return ""
 }
 
-// baseName returns the beginning of the names of the files of driver i.
+// baseName returns the beginning of the names of the files of the driver with index i.
 func (f *Files) baseName(i int) string {
 	name := fileName(f.drivers[i])
 	for _, other := range f.drivers[:i] {
@@ -90,11 +91,12 @@ func fileName(s string) string {
 	return strings.TrimLeft(s, ".-_")
 }
 
-// manifest has the SHA-256, in hex, of each file that profile wrote to a directory, by name.
+// manifest has the SHA-256, in hex, of each file that the command `sqlite3perf profile` wrote to a
+// directory, by file name.
 type manifest map[string]string
 
-// readManifest reads the manifest of a directory. It returns an empty one if it cannot be read, so
-// that no file is replaced.
+// readManifest reads the manifest of a directory. If the manifest cannot be read, readManifest returns
+// an empty one, so that no file is replaced.
 func readManifest(dir string) manifest {
 	m := manifest{}
 	data, _ := directory.ReadRegular(filepath.Join(dir, manifestFile), maxManifest)
@@ -106,8 +108,8 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// wrote reports whether file may be written: it does not exist, or profile wrote it. name is its
-// name in the manifest.
+// wrote reports whether file may be written: it does not exist, or it still has the content that the
+// manifest lists under name.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -175,7 +177,7 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 	return nil
 }
 
-// Kept returns what a run keeps of profiles. noPerf says why perf was not used.
+// Kept returns profiles in the form in which a run stores them. noPerf says why perf was not used.
 func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	p := &result.Profiles{Phase: phase, NoPerf: noPerf}
 	for _, d := range done {
@@ -189,7 +191,7 @@ func Kept(done []*lab.Profiled, phase, noPerf string) *result.Profiles {
 	return p
 }
 
-// End says why profiling ended, as [result.Run.Stopped].
+// End returns the reason why profiling ended, as a value of [result.Run.Stopped].
 func End(done []*lab.Profiled, interrupted bool) string {
 	enough := func(d *lab.Profiled) bool {
 		return d.Status != result.OK || stacks.Samples(d.Recording.Stacks()) >= lab.EnoughSamples

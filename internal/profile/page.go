@@ -71,7 +71,7 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups of functions. The groups in the list some come first, so that they
+// colored lists all groups of functions, beginning with the groups in the parameter some. These then
 // have the same colors as in a picture of only these groups.
 func colored(some []string) []string {
 	all := slices.Clone(some)
@@ -110,8 +110,8 @@ const (
 	// the page stays small. A picture in its own file leaves out only boxes that cannot be seen.
 	leastBox = 1
 
-	// mostBoxes is the greatest number of boxes in a flame graph. It also limits stacks that
-	// somebody else has made up.
+	// mostBoxes is the greatest number of boxes in a flame graph. A stored profile from somebody else
+	// may have any number of stacks.
 	mostBoxes = 20_000
 
 	// maxFlameRows is the greatest number of functions in the table of a flame graph.

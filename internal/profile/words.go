@@ -66,8 +66,8 @@ const fewSamples = 50
 
 func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Samples >= fewSamples }
 
-// pair returns the two drivers that are compared. ok is false unless exactly two drivers have
-// profiles.
+// pair returns the two drivers that are compared. ok is true only if the profile has exactly two
+// drivers, and both have enough samples.
 func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 	var list []*ProfiledDriver
 	for i := range p.Drivers {
@@ -309,7 +309,8 @@ func byteCount(n float64) string {
 	return fmt.Sprintf("%.3g KiB", n/(1<<10))
 }
 
-// shortFunction shortens a function's long name at its beginning, because the end says more.
+// shortFunction shortens a function's name of more than 60 bytes. It removes the path of the package
+// and, if that is not enough, the end of the name.
 func shortFunction(name string) string {
 	const most = 60
 	if i := strings.LastIndexByte(strings.SplitN(name, "[", 2)[0], '/'); i >= 0 && len(name) > most {

@@ -4,7 +4,7 @@
 package sources
 
 import (
-	_ "embed" // the archive
+	_ "embed" // embeds sources.txtar
 	"io/fs"
 	"os"
 	"path/filepath"

@@ -69,8 +69,7 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestFiles checks that only files that a build depends on are listed, and that every kind of
-// such file is.
+// TestFiles checks that Files lists files of every kind on which a build depends, and no other files.
 func TestFiles(t *testing.T) {
 	root := t.TempDir()
 	in := filepath.Join(root, "worker")

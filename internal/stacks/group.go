@@ -10,7 +10,7 @@ import (
 // Group is a part of a worker in which time is spent.
 type Group string
 
-// The groups, in the order in which they are listed.
+// The groups, in the order in which reports list them.
 const (
 	SQLite      Group = "SQLite"
 	InC         Group = "in C" // SQLite and the driver's C code, which Go's profiler cannot distinguish
@@ -49,7 +49,7 @@ const ours = "github.com/sqlite3perf/sqlite3perf"
 // Grouper assigns the stacks of one driver's worker to groups.
 type Grouper struct {
 	Module string // module path of the driver's library
-	Opaque bool   // C functions are not in stacks, only the call from Go to C
+	Opaque bool   // true if stacks contain no C functions, only the call from Go to C, as those of Go's profiler
 }
 
 // Of returns the group of a stack. That is the group of its innermost function. Functions of
@@ -144,8 +144,8 @@ func (g Grouper) ofGo(frames []Frame, pkg string) Group {
 	return Driver
 }
 
-// ofRuntime returns the group of a stack whose innermost function is in the Go runtime. It
-// depends on all functions of the runtime up to the first caller outside.
+// ofRuntime returns the group of a stack whose innermost function is in the Go runtime. The group
+// depends on all functions of the runtime up to the first caller outside the runtime.
 func ofRuntime(frames []Frame) Group {
 	group := Runtime
 	for i, f := range frames {
@@ -177,9 +177,9 @@ var collecting = []string{
 	"(*activeSweep)", "getempty", "putempty", "putfull", "trygetfull", "handoff", "tryDeferToSpanScan", "(*spanInlineMarkBits)",
 }
 
-// goPackage returns the path of the package of a Go function. It returns false for other
-// functions. Compilers write a point into the name of a C function only before a suffix for a
-// part of the function.
+// goPackage returns the path of the package of a Go function. It returns false for functions in other
+// languages. A dot in a name means a Go function, because compilers write a dot into the name of a C
+// function only before a suffix such as .cold.
 func goPackage(name string) (string, bool) {
 	name, _, _ = strings.Cut(name, "[") // type arguments contain paths, too
 	slash := strings.LastIndexByte(name, '/') + 1
@@ -188,8 +188,8 @@ func goPackage(name string) (string, bool) {
 	}
 	pkg, rest, ok := strings.Cut(name[slash:], ".")
 	if !ok || pkg == "" || slash == 0 && hasAnyPrefix(rest, "isra", "part", "constprop", "cold", "lto_priv", "llvm") {
-		// in functions written in assembly without a package, only those in the list memory belong
-		// to the runtime
+		// Without a package, the name is that of a C function or of a function in assembly. Only those
+		// in the list memory belong to the Go runtime.
 		return "runtime", slices.Contains(memory, name)
 	}
 	return strings.ReplaceAll(name[:slash]+pkg, "%2e", "."), true

@@ -39,13 +39,13 @@ type keeper struct {
 	shortened bool
 }
 
-// keep returns stacks in the form of a profile. Equal stacks are added.
+// keep returns stacks in the form in which a profile has them. It adds up equal stacks.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
 	at := map[string]int{} // index of each stack in out
 	for _, s := range list {
 		if s.Samples < 0 || s.Value < 0 {
-			continue // allocated before the phase
+			continue // its memory was allocated before the phase
 		}
 		inner := s.Frames[:min(len(s.Frames), k.depth)]
 		k.shortened = k.shortened || len(inner) < len(s.Frames)

@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestKeep checks that the stored part of a recording has the same stacks, with equal ones
-// added.
+// TestKeep checks that the stored part of a recording has the same stacks as the recording, that equal
+// stacks are added up, and that stacks with negative values are left out.
 func TestKeep(t *testing.T) {
 	step, rows, main := Frame{"sqlite3_step", "/w"}, Frame{"database/sql.(*Rows).Next", "/w"}, Frame{"main.main", "/w"}
 	r := &Recording{Trials: 2, WallNS: 9, CPUNS: []int64{3, 4}, Perf: []Stack{
@@ -28,8 +28,8 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestKeepLarge checks that a recording that is too large loses the outer functions of its
-// stacks, and that the profile says so.
+// TestKeepLarge checks that a recording that is too large loses the outer functions of its stacks, and
+// that the profile says to how many functions its stacks were shortened.
 func TestKeepLarge(t *testing.T) {
 	deep := func(i, depth int) (s Stack) {
 		s.Samples, s.Value = 1, 1

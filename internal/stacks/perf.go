@@ -12,16 +12,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PerfFields is the argument for option -F of perf script. With it, perf script prints what
-// [ReadPerf] reads.
+// PerfFields is the argument for option -F of perf script. [ReadPerf] reads what perf script prints
+// with it.
 const PerfFields = "tid,time,ip,sym,dso"
 
-// PerfFrequency is how often, per second of CPU time, perf samples each thread. Common timer
-// frequencies are not multiples of it, so samples do not synchronize with timers.
+// PerfFrequency is how often, per second of CPU time, perf samples each thread. It is a prime number,
+// so samples do not synchronize with timers.
 const PerfFrequency = 997
 
-// ReadPerf reads the output of perf script. It ignores samples that were taken while the
-// worker's clock was stopped. Equal stacks are added.
+// ReadPerf reads the output of perf script. clock has the times during which the worker's clock ran.
+// ReadPerf ignores samples taken at other times and samples of the profiler itself. It adds up equal
+// stacks.
 func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	var list []Stack
 	at := map[string]int{} // index of each stack in list
@@ -62,8 +63,8 @@ func ReadPerf(r io.Reader, clock []protocol.Stretch) ([]Stack, error) {
 	return list, lines.Err()
 }
 
-// perfTime returns the time of a sample in nanoseconds. The first line of a sample has a
-// thread's number, and seconds followed by a colon.
+// perfTime returns the time of a sample in nanoseconds. line is the first line of the sample, which
+// has the number of a thread, and seconds followed by a colon.
 func perfTime(line string) (int64, error) {
 	fields := strings.Fields(line)
 	if len(fields) >= 2 {

@@ -68,8 +68,8 @@ func TestReadPerf(t *testing.T) {
 	}
 }
 
-// goProfile returns a profile of functions. Each function has its own stack, and two values: its
-// number of samples and nanoseconds.
+// goProfile returns a profile of functions. values has, by the function's name, the number of samples
+// and the nanoseconds. Each function has its own stack.
 func goProfile(t *testing.T, values map[string][]int64) []byte {
 	t.Helper()
 	p := &pprof.Profile{SampleType: []*pprof.ValueType{{Type: "samples", Unit: "count"}, {Type: "cpu", Unit: "nanoseconds"}}}
@@ -86,8 +86,8 @@ func goProfile(t *testing.T, values map[string][]int64) []byte {
 	return b.Bytes()
 }
 
-// TestRecording checks that the files of a worker are added up over stretches and trials, except
-// memory that was allocated before a stretch or by the profiler.
+// TestRecording checks that the profiles of a worker are added up over stretches and trials. Memory
+// that was allocated before a stretch and CPU time of the profiler must be left out.
 func TestRecording(t *testing.T) {
 	dir := t.TempDir()
 	if _, written, err := new(Recording).Add(dir); err != nil || written {

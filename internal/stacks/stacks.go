@@ -39,8 +39,8 @@ type Recording struct {
 	Perf   []Stack
 }
 
-// Stacks returns the CPU samples of perf or, if perf was not used, those of Go's profiler,
-// which sees less.
+// Stacks returns the stacks of CPU samples: those of perf or, if perf was not used, those of Go's
+// profiler, which sees fewer functions.
 func (r *Recording) Stacks() []Stack {
 	if len(r.Perf) > 0 || r.CPU == nil {
 		return r.Perf
@@ -48,8 +48,8 @@ func (r *Recording) Stacks() []Stack {
 	return stacks(r.CPU)
 }
 
-// EndTrial ends a trial. The samples since the last trial belong to it. wallNS is the time of
-// its phase in nanoseconds, by the worker's clock.
+// EndTrial ends a trial, to which all samples since the end of the previous trial belong. wallNS is
+// the time of the trial's phase in nanoseconds, by the worker's clock.
 func (r *Recording) EndTrial(wallNS int64) {
 	sampled := int64(0)
 	for _, s := range r.Stacks() {
@@ -158,12 +158,12 @@ func withoutProfiler(p *pprof.Profile) {
 	})
 }
 
-// kinds is the number of kinds of values that are read from a profile. They are the first
-// ones: number and nanoseconds of CPU samples, or number and bytes of allocations.
+// kinds is how many values of each sample are read from a profile. They are the first values of the
+// sample: number and nanoseconds of CPU samples, or number and bytes of allocations.
 const kinds = 2
 
-// allocated removes the values for memory in use from a profile. In the difference between two
-// profiles these have no meaning.
+// allocated removes from a profile the values for memory in use, which have no meaning in the
+// difference between two profiles.
 func allocated(p *pprof.Profile) *pprof.Profile {
 	p.SampleType, p.DefaultSampleType = p.SampleType[:kinds], p.SampleType[kinds-1].Type
 	for _, s := range p.Sample {

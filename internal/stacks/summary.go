@@ -32,7 +32,7 @@ type Summary struct {
 
 	AllocatedBytes int64  `json:"allocated_bytes"` // bytes allocated in all trials together, estimated from samples
 	AllocSamples   int64  `json:"alloc_samples"`   // objects allocated in all trials together, estimated from samples
-	Allocations    []Part `json:"allocations"`     // by the innermost function outside the Go runtime
+	Allocations    []Part `json:"allocations"`     // parts of AllocatedBytes, by the innermost function outside the Go runtime
 }
 
 // Summarize returns the summary of a profile. Its parts are sorted, the largest first.
@@ -96,8 +96,8 @@ func allocator(frames []Frame) []Frame {
 	return frames[max(i, 0):]
 }
 
-// name returns the name of the function to which a sample is attributed. For a sample in the
-// kernel that is the system call, which says more than the kernel's function.
+// name returns the name of the function to which a sample is attributed. For a sample in the kernel,
+// name returns the system call or "page fault", which says more than the kernel's function.
 func name(frames []Frame) string {
 	if len(frames) == 0 {
 		return "unknown"
@@ -121,8 +121,8 @@ func name(frames []Frame) string {
 	return "kernel: " + frames[0].Function
 }
 
-// Ratio returns the average CPU time of the second driver's trials divided by that of the
-// first driver's, with its 95 % interval. Both must have samples.
+// Ratio returns the average CPU time of the second driver's trials divided by that of the first
+// driver's, with its 95 % interval. Both summaries must have samples.
 func Ratio(first, second *Summary) (float64, stats.Interval) {
 	return stats.SampledRatio(first.sampled(), second.sampled())
 }
@@ -140,7 +140,7 @@ type Change struct {
 	Group      Group   `json:"group"`
 	FirstNS    float64 `json:"first_ns"` // average of the first driver's trials
 	SecondNS   float64 `json:"second_ns"`
-	Difference float64 `json:"difference_ns"` // SecondNS less FirstNS
+	Difference float64 `json:"difference_ns"` // SecondNS minus FirstNS
 	Margin     float64 `json:"margin_ns"`     // half the width of the difference's interval; with a probability of 95 %, the intervals of all groups contain the true differences
 }
 
@@ -179,9 +179,9 @@ func (s *Summary) of(g Group) Part {
 // PerTrialNS returns the average CPU time of a trial's phase, in nanoseconds.
 func (s *Summary) PerTrialNS() float64 { return float64(s.CPUNS) / float64(max(s.Trials, 1)) }
 
-// Layers returns stacks that begin with the name of their group. It is followed by the innermost
-// functions that belong to the group, the outermost first, with the names that SQLite's
-// functions have in C. So the stacks of two drivers can be compared.
+// Layers returns stacks whose outermost frame is the name of their group. The next frames are the
+// innermost functions that belong to the group, the outermost first. Functions of SQLite have the
+// names that they have in C, so the stacks of two drivers can be compared.
 func Layers(list []Stack, g Grouper) []Stack {
 	var out []Stack
 	for _, s := range list {

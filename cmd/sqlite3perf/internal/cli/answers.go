@@ -18,8 +18,8 @@ import (
 // AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
-// PrintAnswer prints an answer where the options ask. again is the command that prints it once more; ""
-// is the same command.
+// PrintAnswer prints an answer to the file of the options or to standard output. again is the command
+// that prints the answer once more, or "" for the same command.
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.Screen(env), AllOfIt
@@ -62,7 +62,7 @@ func KeepRun(ctx context.Context, env *Environment, storeFile string, run *resul
 	return run.ID
 }
 
-// keep opens a store and lets put store the answer in it. If that fails, keep prints the reason.
+// keep opens a store and calls put to store the answer in it. If that fails, keep prints the reason.
 func (env *Environment) keep(ctx context.Context, storeFile string, answer keeper, put func(*store.Store, *result.Answer) error) error {
 	a, err := answer.Keep()
 	var st *store.Store
@@ -79,7 +79,7 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// openStore opens the store file that the user named or, if file is "", the usual one.
+// openStore opens the store file that the user named or, if file is "", the default store.
 func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
 	path, err := StorePath(file)
 	if err != nil {
@@ -88,8 +88,8 @@ func openStore(ctx context.Context, file string, open func(context.Context, stri
 	return open(ctx, path)
 }
 
-// MachineHere describes this machine, as far as it can be found out. dir is the directory of the
-// databases.
+// MachineHere describes this machine, as far as its properties can be found out. dir is the directory
+// of the databases.
 func MachineHere(dir string) result.Machine {
 	m, _ := machine.Read(dir)
 	if m.Hostname == "" {
@@ -114,8 +114,8 @@ func Analyzed(ctx context.Context, storeFile string) Loader {
 	}
 }
 
-// Loader loads and analyzes another run of the same store.
+// Loader loads the run with the given ID from a store, and analyzes it.
 type Loader func(run int64) (*stats.Analysis, error)
 
-// AllOfIt is the hint how to print everything, for commands whose answer is not stored.
+// AllOfIt is the hint on how to print everything, for commands whose answer is not stored.
 var AllOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}

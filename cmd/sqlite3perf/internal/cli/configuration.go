@@ -27,8 +27,7 @@ const MaxConfig = 1 << 20
 // Reach says what a flag's value can affect apart from the figures of a run.
 type Reach string
 
-// The reaches. The configuration file in the working directory can set only flags that are
-// harmless.
+// The values of Reach. The configuration file in the working directory can set only harmless flags.
 const (
 	Harmless   Reach = ""
 	Executes   Reach = "runs code that it names"
@@ -64,7 +63,7 @@ func ReachOf(root *cobra.Command, name string) (r Reach) {
 
 // Configure sets the flags that are not on the command line from other sources: the environment
 // (SQLITE3PERF_ROUNDS=8), sqlite3perf.yaml in the working directory, and config.yaml in the user's
-// configuration directory. The first source that has a flag sets it. configure prints to standard
+// configuration directory. The first source that has a flag sets it. Configure prints to standard
 // error which file set which flags.
 func Configure(cmd *cobra.Command) error {
 	var files []*configFile

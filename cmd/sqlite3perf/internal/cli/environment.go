@@ -32,11 +32,12 @@ import (
 type Environment struct {
 	Stdout, Stderr io.Writer
 
-	// RawOut and rawErr are the same streams without the filter that makes text printable. They are
+	// RawOut and RawErr are the same streams without the filter that makes text printable. They are
 	// for text that is already printable or moves the cursor.
 	RawOut, RawErr io.Writer
 
-	// widths of the streams' terminals in columns; 0 if a stream is not a terminal
+	// StdoutWidth and StderrWidth are the widths of the streams' terminals in columns, or 0 if a
+	// stream is not a terminal.
 	StdoutWidth, StderrWidth int
 
 	StdoutHeight int  // height of standard output's terminal in lines, or 0
@@ -47,12 +48,12 @@ type Environment struct {
 	// CPUTime returns the CPU time of the machine, and whether it is known.
 	CPUTime func() (machine.CPUTime, bool)
 
-	// Catch returns a channel that receives each Ctrl-C from then on. Until catch is called, Ctrl-C
-	// ends the process.
+	// Catch returns a channel that receives each later Ctrl-C. Before Catch is called, Ctrl-C ends the
+	// process.
 	Catch func() <-chan os.Signal
 
 	Interrupted *atomic.Bool // true after a Ctrl-C
-	outlives    *atomic.Bool // true after [Environment.outliveReaders]
+	outlives    *atomic.Bool // true after [Environment.OutliveReaders]
 }
 
 // ProcessEnvironment returns the environment of this process.
@@ -190,8 +191,8 @@ var flagValues = map[string]string{
 	"bool":          "true or false",
 }
 
-// Arguments returns a check that a command has from least to most arguments. There is no upper
-// bound if most is -1.
+// Arguments returns a function that checks the number of a command's arguments: from least to most, or
+// without an upper bound if most is -1. what names the arguments in errors.
 func Arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -225,9 +226,10 @@ func FromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
 }
 
-// asFlag returns the flag that the first argument was probably meant for, with its value, or "" if
-// no flag is likely. It recognizes a workload or a driver, and adds the following arguments of the
-// same kind. It takes other arguments for values of the last list on the command line.
+// asFlag returns the flag that was probably meant by the first argument, with its value, or "" if no
+// flag is likely. If the argument is a workload or a driver, the flag's value also contains the next
+// arguments of the same kind. Any other argument is assumed to be a further value of the last flag on
+// the command line that takes a list.
 func asFlag(cmd *cobra.Command, args []string) string {
 	n, kind := 1, kindOfArgument(cmd, args[0])
 	list := cmd.Flags().Lookup(kind)
@@ -275,8 +277,9 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 	return ""
 }
 
-// ForHosts returns an environment for the work on each host. Each line of its output begins with
-// the host's name. It has no terminal, and it receives every Ctrl-C.
+// ForHosts returns an environment for the work on each host. Each line that is written to its Stderr
+// begins with the host's name. The environments have no terminal, and each of them receives every
+// Ctrl-C.
 func (env *Environment) ForHosts(names []string) []*Environment {
 	signals := make([]chan os.Signal, len(names))
 	for i := range signals {
@@ -289,7 +292,7 @@ func (env *Environment) ForHosts(names []string) []*Environment {
 				for _, c := range signals {
 					select {
 					case c <- s:
-					default: // the host has two pending signals already
+					default: // the host has not read two earlier signals yet
 					}
 				}
 			}

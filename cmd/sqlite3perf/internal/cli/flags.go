@@ -51,8 +51,9 @@ func GroupOf(f *pflag.Flag) string {
 // mostInOneList is how many flags the help lists without groups.
 const mostInOneList = 12
 
-// FlagUsages returns the flags of a command for its help: in groups if there are many and each has
-// one, otherwise in one list. Lines are wrapped to width columns, unless width is 0.
+// FlagUsages returns the flags of a command for its help. If there are many, and each has a group,
+// they are listed in groups, otherwise in one list. Lines are wrapped to width columns, unless width
+// is 0.
 func FlagUsages(c *cobra.Command, width int) string {
 	sets, n, list := map[string]*pflag.FlagSet{}, 0, false
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
@@ -183,7 +184,8 @@ func Seed(given string) (uint64, error) {
 	return n, nil
 }
 
-// EachList splits each entry "name=value,value..." of list, and calls each with every value.
+// EachList splits each entry "name=value,value..." of list, and calls the function each for every
+// value.
 func EachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {
 		name, values, ok := strings.Cut(entry, "=")
@@ -242,7 +244,7 @@ func Flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// WithFlags returns the command with its flags.
+// WithFlags adds flags to the command c, with the function add, and returns c.
 func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	add(c.Flags())
 	return c

@@ -26,9 +26,9 @@ type OutputOptions struct {
 	Format  string
 	File    string
 	noColor bool
-	Full    bool               // print the whole run, even on a terminal
+	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
-	Store   string             // the store as the user named it; "" for the usual one
+	Store   string             // the store as the user named it; "" for the default store
 	Known   func(string) error // returns an error for an unknown format; nil for report.Check
 	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }
@@ -135,8 +135,8 @@ func FormatOf(file string) string {
 	return ""
 }
 
-// Target returns the file that o.file leads to if it is a link. whole reports whether the file can
-// be replaced, which devices and pipes cannot.
+// Target returns the file to be written: o.File or, if that is a symbolic link, the file to which it
+// leads. whole reports whether the file can be replaced. Devices and pipes can only be written to.
 func (o *OutputOptions) Target() (file string, whole bool) {
 	file = o.File
 	if f, err := filepath.EvalSymlinks(file); err == nil {
@@ -205,11 +205,12 @@ func screenLines(height int) int {
 	return max(1, min(most, height-prompt))
 }
 
-// ScaleHint is the flag that gives more work.
+// ScaleHint is the flag that hints name for phases that are too short. It increases the work of a
+// phase.
 const ScaleHint = "--scale"
 
-// Print calls write to print something where the options ask. again is the command that prints the
-// same once more, for error messages.
+// Print calls write to print results to the file of the options or to standard output. again is the
+// command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.File == "" {
 		color := env.StdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
@@ -237,7 +238,7 @@ func (o *OutputOptions) Put(data []byte) error {
 	return process.Replace(file, data)
 }
 
-// Again adds to a command the format and the store of the options.
+// Again returns a command with the flags for the format and the store of the options.
 func (o *OutputOptions) Again(command string) string {
 	if o.Format != TableFormat {
 		command += " --format " + o.Format
@@ -245,7 +246,7 @@ func (o *OutputOptions) Again(command string) string {
 	return InStore(o.Store, command)
 }
 
-// InStore adds --store to a command, unless store is "", the usual one.
+// InStore adds --store to a command, unless store is "", which means the default store.
 func InStore(store, command string) string {
 	if store != "" {
 		command += " --store " + conditions.ShellWord(store)

@@ -20,7 +20,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
-) // WorkerOptions are the flags of the commands that need workers.
+)
+
+// WorkerOptions are the flags of the commands that need workers.
 type WorkerOptions struct{ Source, Cache string }
 
 // AddFlags adds the flags that say from what workers are built, and where they are kept.
@@ -31,7 +33,7 @@ func (o *WorkerOptions) AddFlags(f *pflag.FlagSet) {
 	Grouped(f, GroupWhere, "source", "worker-cache")
 }
 
-// Workshop builds workers. known are the drivers of its source tree.
+// Workshop builds workers. Known has the drivers of its source tree.
 type Workshop struct {
 	Builder *build.Builder
 	Known   []build.Known
@@ -124,7 +126,8 @@ func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
 
-// StorePath returns the path of the store that the user named; "" is the usual one.
+// StorePath returns the path of the store that the user named or, if given is "", of the default
+// store.
 func StorePath(given string) (string, error) {
 	if given != "" {
 		return given, nil
@@ -142,8 +145,8 @@ func (s Workshop) UsualDrivers() (names []string) {
 	return names
 }
 
-// formerNames maps the names that the original program used for drivers, as they register with
-// database/sql.
+// formerNames maps former names of drivers to today's. The program from which sqlite3perf began used
+// the names under which libraries register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
 // IsDirectory reports whether path is a directory.
@@ -161,8 +164,8 @@ func PathOf(file string) string {
 	return "./" + filepath.ToSlash(file)
 }
 
-// MeasuredRef returns a released driver in the version that a run measured, even if another version
-// is pinned now. The user has to type the names of other drivers.
+// MeasuredRef returns a released driver in the version that a run measured, even if another version is
+// pinned now. For any other driver it returns [ErrRetype].
 func (s Workshop) MeasuredRef(ctx context.Context, name string, a *stats.Analysis) (build.Ref, error) {
 	if !build.Released(name, s.Known) {
 		return build.Ref{}, fmt.Errorf("%s %w", document.Line(name), ErrRetype)
@@ -189,7 +192,7 @@ func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name str
 }
 
 // MeasuredRefs returns the drivers of a run in the versions that it measured, by their names in the
-// run. It leaves out drivers that no longer exist.
+// run. It leaves out the drivers for which MeasuredRef returns an error.
 func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for i := range a.Run.Cases {

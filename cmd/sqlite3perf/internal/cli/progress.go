@@ -131,8 +131,8 @@ func (p *Progress) Computing(workload string, done, total int64) {
 	}
 }
 
-// Merging shows how many runs of a store have been merged. of is 0 while the store is copied and
-// checked.
+// Merging shows how many runs of a store have been merged. done is their number, and the parameter of
+// is the number of all runs in the store, or 0 while the store is copied and checked.
 func (p *Progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return
@@ -163,7 +163,7 @@ func (p *Progress) Planned(plan lab.Plan) {
 	if p.quiet {
 		return
 	}
-	race := plan.Schedule.Rounds > 0 && plan.Schedule.Settled != nil // a race leaves out cases before it ends
+	race := plan.Schedule.Rounds > 0 && plan.Schedule.Settled != nil // in a race, slower cases are left out before the last round
 	if plan.Takes > 0 {
 		unless := ""
 		switch {

@@ -184,8 +184,8 @@ estimate now: 80 trials in 20s, unless all cases are settled before
 	}
 }
 
-// TestEstimateOnTerminal checks that on a terminal an estimate is part of the progress bar, and that
-// no line of it stays.
+// TestEstimateOnTerminal checks that on a terminal an estimate is part of the progress bar, and is not
+// printed as a line.
 func TestEstimateOnTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 100, Now: time.Now}, false)
@@ -202,13 +202,13 @@ func TestEstimateOnTerminal(t *testing.T) {
 			t.Errorf("no %q: %q", want, out.String())
 		}
 		out.Reset()
-		p.bar = NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 100, Now: time.Now}, false).bar // draws at once
+		p.bar = NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 100, Now: time.Now}, false).bar // a new bar draws immediately
 	}
 }
 
-// TestProgressOfTooLittleTime checks a run whose first six rounds take longer than its time. It
-// must say so before it begins, if phases of fixed duration show it, and once more when it is
-// known how long trials take.
+// TestProgressOfTooLittleTime checks a run whose first six rounds take longer than its time. If phases
+// of fixed duration show that, the progress must say so before the run begins. It must also say so
+// when the duration of trials is known.
 func TestProgressOfTooLittleTime(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&Environment{Stderr: &out, Now: time.Now}, false)

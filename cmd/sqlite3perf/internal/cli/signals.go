@@ -14,8 +14,8 @@ import (
 
 // signals handles the signals that would otherwise end the process immediately.
 type signals struct {
-	// interrupts receives each Ctrl-C after catch was called. Before that, Ctrl-C ends the process
-	// after removing its temporary files.
+	// interrupts receives each Ctrl-C after the method catch was called. Before that, Ctrl-C removes
+	// the process's temporary files and ends it.
 	interrupts chan os.Signal
 	caught     atomic.Bool
 }
@@ -54,7 +54,7 @@ func watchSignals() *signals {
 	return s
 }
 
-// catch returns a channel that receives each Ctrl-C from then on. Ctrl-C then no longer ends the
+// catch returns a channel that receives each later Ctrl-C. From then on, Ctrl-C no longer ends the
 // process.
 func (s *signals) catch() <-chan os.Signal {
 	// Under nohup, hangups stay ignored. Ctrl-C is caught even if a shell that started the command
@@ -72,8 +72,8 @@ func endBy(sig os.Signal) {
 	os.Exit(ExitFailed)
 }
 
-// outlet is standard output or standard error. Writing to it ends the process if the reader has
-// gone away, as head does, unless outlives is set.
+// outlet is standard output or standard error. Unless outlives is true, writing to an outlet ends the
+// process if the reader has gone away, as the program head does after some lines.
 type outlet struct {
 	file     *os.File
 	outlives *atomic.Bool
@@ -112,9 +112,9 @@ func StoppingTrials(measuring func() bool) func() string {
 	}
 }
 
-// Interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints the message that what
-// returns. The second one ends the returned context. release ends catching, and returns after the
-// message has been printed.
+// Interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints, with say, the message that
+// the function what returns. The second Ctrl-C ends the returned context. The function release ends
+// the context and returns after the message has been printed.
 func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -165,7 +165,7 @@ func UnlessInterrupted(stop <-chan struct{}, err error) error {
 	return err
 }
 
-// Interrupted reports whether there was a Ctrl-C.
+// Interrupted reports whether there was a Ctrl-C, which closes stop.
 func Interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:
@@ -175,8 +175,8 @@ func Interrupted(stop <-chan struct{}) bool {
 	}
 }
 
-// Orderly calls work with a context that the first Ctrl-C cancels. After an interruption it returns
-// the exit status for that.
+// Orderly calls work with a context that the first Ctrl-C cancels. After a Ctrl-C it returns
+// [ExitInterrupted] as a [StatusError], otherwise the error of work.
 func (env *Environment) Orderly(ctx context.Context, quiet bool, work func(context.Context, *Progress) error) error {
 	show := NewProgress(env, quiet)
 	defer show.Finish()

@@ -14,7 +14,8 @@ type Watcher struct {
 	line func(*protocol.Progress) string // returns the plain line for a progress; "" if there is nothing to print
 }
 
-// NewWatcher returns the progress of a job with of rows; 0 if that is not known.
+// NewWatcher returns a Watcher for a job. The parameter of is the expected number of rows, or 0 if
+// that is not known. line returns the plain line for a progress, or "".
 func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Progress) string) *Watcher {
 	w := &Watcher{display: display{w: env.Stderr, quiet: quiet}, of: of, line: line}
 	if env.StderrWidth > 0 && !quiet && of > 0 {
@@ -28,8 +29,9 @@ func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Prog
 	return w
 }
 
-// Every returns the interval in ms at which the worker should report. It is lines for plain lines,
-// and shorter for a bar.
+// Every returns the interval in ms at which the worker should report. That is the parameter lines if
+// progress is shown as plain lines, and a shorter interval for a bar. It is 0, which means never, if
+// the watcher is quiet.
 func (w *Watcher) Every(lines int64) int64 {
 	switch {
 	case w.quiet:

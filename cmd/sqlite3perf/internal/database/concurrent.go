@@ -70,7 +70,8 @@ Two of them may run on one file at the same time:
 	return cmd
 }
 
-// settings adds the settings that flags set to those that --db sets.
+// settings adds to s, which has the settings in --db, the settings of the other flags. It returns an
+// error if --db has a different value.
 func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)

@@ -1,5 +1,6 @@
-// Package database has the commands that work on one database of the user, which they keep. Each gives
-// the driver's worker one job, and prints its result.
+// Package database has the commands that work on one of the user's databases and keep it: bench,
+// concurrent, generate, paginate and pragma. Each gives the driver's worker one job, and prints the
+// job's result.
 package database
 
 import (
@@ -23,7 +24,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// databaseOptions are the flags that all commands of the original program have.
+// databaseOptions are the flags that all commands on one database have.
 type databaseOptions struct {
 	db     string
 	driver string
@@ -54,8 +55,8 @@ func (o *databaseOptions) addSeedFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.seed, "seed", "", "`number` that all values are made from (default: random, below 2⁵³, and reported)")
 }
 
-// task is a job after its flags were checked, with everything that running it needs. Nothing has
-// been created yet.
+// task is a job whose flags have been checked, with everything that is necessary to run it. Nothing
+// has been created yet.
 type task struct {
 	env     *cli.Environment
 	options *databaseOptions
@@ -254,8 +255,8 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 	return d
 }
 
-// print prints the result of a job as JSON or, with text, as text. It returns the exit status of an
-// interruption if the job was interrupted.
+// print prints the result of a job as JSON or, by calling the function text, as text. It returns the
+// exit status of an interruption if the job was interrupted.
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error
 	if t.options.format == "json" {

@@ -88,7 +88,8 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 	})
 }
 
-// written returns a line about progress, worded as in the original program.
+// written returns a line about progress. Its words are those of the program from which sqlite3perf
+// began.
 func written(rows, of int64, took time.Duration) string {
 	width := len(fmt.Sprint(of))
 	return fmt.Sprintf("%*d/%d (%6.2f%%) written in %s, avg: %s/record, %.2f records/s",

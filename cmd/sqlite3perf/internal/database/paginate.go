@@ -120,11 +120,11 @@ func interval(s stats.Summary, word func(float64) string) string {
 	return fmt.Sprintf("[%s, %s]", word(s.Interval.Low), word(s.Interval.High))
 }
 
-// curveWidth is the width of the curve in characters. All powers of ten together have this width.
+// curveWidth is the width of the curve in characters, from the lowest to the highest power of ten.
 const curveWidth = 60
 
-// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for keyset, and x where both
-// are at the same place.
+// printCurve draws the medians on a logarithmic scale: o for OFFSET, k for keyset, and x if both are
+// in the same column.
 func printCurve(out io.Writer, list []depth) error {
 	least, most := math.Inf(1), math.Inf(-1)
 	for _, d := range list {

@@ -37,9 +37,8 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	return list
 }
 
-// unhashed reports whether the worker was asked for no checksum of the phase. A mix always
-// has a checksum, because computing it before the clock starts brings the database into
-// memory.
+// unhashed reports whether the worker was asked not to compute a checksum of the phase's rows. A mix always
+// has a checksum, because computing it before the clock starts brings the database into memory.
 func (s *session) unhashed(p *plan.Phase) bool {
 	return p.Query != nil && slices.Contains(s.brief, p.Name)
 }

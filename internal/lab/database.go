@@ -33,9 +33,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-// counting lists the codes of reasons whose messages cannot contain values of the database.
-// These messages contain only counts by the lab and the worker, and features that they do not
-// support.
+// counting lists the codes of reasons whose messages cannot contain values of the database. These messages
+// contain only numbers that the lab or the worker counted, and names of features that they do not support.
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
@@ -79,10 +78,9 @@ func (c *Case) begins() []string {
 	return nil
 }
 
-// begun returns the workload's plan as its workers get it. If the workload begins with a user's
-// database, the plan gets an additional first phase that stands for creating that database, and
-// each trial is told that the phase is already done. The workload's schema becomes a script
-// phase after it.
+// begun returns the workload's plan in the form that workers get. If the workload begins with a user's
+// database, the plan gets an additional first phase that represents the creation of this database. The request
+// for each trial says that this phase is already done. The workload's schema becomes a script phase after it.
 func begun(w *workload.Workload, p *plan.Plan) *plan.Plan {
 	if w.Snapshot() == nil {
 		return p

@@ -18,8 +18,8 @@ func mixCase(workload, driver string) *Case {
 	return c
 }
 
-// TestForecast checks the time of a round that is estimated from trials of some cases. The first
-// trial of a case loads the database, which later ones don't.
+// TestForecast checks the time of a round that is estimated from trials of some cases. The first trial of a
+// case also loads the database; later trials don't.
 func TestForecast(t *testing.T) {
 	const load = 5 * time.Second
 	later := map[string]time.Duration{"locks mattn": 400 * time.Millisecond, "locks modernc": 700 * time.Millisecond, "nested mattn": 600 * time.Millisecond}
@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 		all    bool
 		budget time.Duration
 		cases  []*Case
-		hangs  int // the first cases of nested wait for themselves, and fail after 6 s
+		hangs  int // number of cases of the workload nested that deadlock, and fail after 6 s
 		trials int
 		round  time.Duration
 		once   time.Duration

@@ -47,8 +47,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server runs a real worker whose driver has a fault from query number 400 on, or from
-// number 10 if the fault ends in "-at-once".
+// server runs a real worker whose driver has a fault from its 400th query on, or from its 10th if fault ends
+// in "-at-once".
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")

@@ -98,8 +98,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether some connection has another value for the setting with which the
-// reason begins. r has the settings that were read back.
+// deviates reports whether r was read back after the given SQL, and has a connection with an unexpected value
+// of the setting with which reason begins.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false

@@ -161,7 +161,7 @@ func TestExpectations(t *testing.T) {
 		t.Errorf("the serial numbers depend on the seed: %v", sums)
 	}
 
-	// The other random values are those of v.
+	// The second workload returns the column v, whose values depend on the seed.
 	random := parse(t, strings.Replace(strings.Replace(crowd, "CONNECTION", "pool", 1),
 		"SELECT id FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [id]}}",
 		"SELECT v FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [v]}}", 1))

@@ -28,9 +28,9 @@ import (
 // it.
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
-// FindPerf returns the path of Linux's perf. path is "" if perf is missing or must not record
-// here. why is "" if perf sees everything. Otherwise it says what is wrong and what to do.
-// FindPerf makes a test recording in dir.
+// FindPerf looks for Linux's perf and makes a test recording in dir. path is the path of perf, or "" if perf
+// is missing or must not record here. why describes what is wrong and what to do about it, or is "" if perf
+// can record everything. If path and why are both set, perf cannot see time in the kernel.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
 	if err != nil {
@@ -192,8 +192,8 @@ type Profiled struct {
 	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }
 
-// Run runs trials until every case has enough samples or the time is up. It returns an error
-// only if the lab failed. If a case failed, its Reason says why.
+// Run runs trials until every case has enough samples or the time is up. It returns an error only if the lab
+// itself failed. If a trial of a case failed, [Profiled.Reason] says why.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
 	list, err := p.run(ctx, cases)

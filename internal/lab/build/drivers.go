@@ -199,8 +199,8 @@ func (r Ref) tags(goflags string) string {
 	return strings.Join(tags, ",")
 }
 
-// Args returns the arguments for starting the driver's worker. Only drivers that are not
-// built have any.
+// Args returns the arguments for starting the driver's worker. Workers that sqlite3perf builds have no
+// arguments.
 func (r Ref) Args() []string {
 	if r.Known == nil || len(r.Known.Command) == 0 {
 		return nil
@@ -210,7 +210,7 @@ func (r Ref) Args() []string {
 
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
-// latest is the version that means the newest release.
+// latest is the version with which a user asks for the newest release.
 const latest = "latest"
 
 // ParseRef parses a driver's name as a user wrote it. It does not check that the version

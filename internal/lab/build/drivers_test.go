@@ -52,7 +52,7 @@ func TestDrivers(t *testing.T) {
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")
 			if what == "mmap_size=mapped" {
-				continue // name is not a setting's, but part of the name of a conformance check
+				continue // mmap_size=mapped is part of the name of a conformance check, not a setting
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FootprintOptions select the slow parts of a footprint.
+// FootprintOptions selects the parts of a footprint that take long.
 type FootprintOptions struct {
 	Cold    bool     // also time a build with an empty build cache
 	Targets []string // also build for these platforms (GOOS/GOARCH), without a C compiler
@@ -211,8 +211,7 @@ func LicenseIn(dir string) string {
 	return UnknownLicense
 }
 
-// licenseOf recognizes the usual licenses, by sentences that only they contain. It returns
-// the SPDX name, or UnknownLicense.
+// licenseOf recognizes common licenses by phrases in their texts. It returns the SPDX name, or UnknownLicense.
 func licenseOf(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	has := func(s string) bool { return strings.Contains(text, s) }

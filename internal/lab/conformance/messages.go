@@ -52,8 +52,7 @@ func (h *heard) last() protocol.Response {
 	return h.answers[len(h.answers)-1]
 }
 
-// failed returns an error that begins with the parameter why, unless the last answer is a
-// failure with this code.
+// failed returns an error that begins with why, unless the last answer is a failure with this code.
 func (h *heard) failed(code, why string) error {
 	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
 		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)
@@ -257,11 +256,11 @@ phases:
     script: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n
 `
 
-// gone is how long a worker may take to exit after the lab has gone.
+// gone is how long a worker may take to exit after its standard input was closed.
 const gone = 10 * time.Second
 
-// labGone closes the worker's input during a phase. It checks that the worker then exits and
-// removes its files.
+// labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
+// then exits and removes its files.
 func labGone(ctx context.Context, s *Subject) error {
 	w, err := workload.Parse("endless.yaml", []byte(endless), nil)
 	if err != nil {

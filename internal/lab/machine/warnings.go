@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits above which noise causes a warning. minFsync is different: it is a limit below which a
-// value causes a warning.
+// Limits for noise. A value above a limit causes a warning, except for minFsync: a time below minFsync causes
+// a warning.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5

@@ -34,7 +34,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 }
 
 // counting lists the codes of reasons whose messages cannot contain values of the database. These messages
-// contain only numbers that the lab or the worker counted, and names of features that they do not support.
+// contain only numbers that the lab or the worker counted, and names of features that the worker or the lab
+// does not support.
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 

@@ -26,7 +26,7 @@ type Forecast struct {
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round
-	Once  time.Duration // total time of the cases whose trial failed; they run only in the first round
+	Once  time.Duration // total time of the trials that failed; the cases of these trials run only in the first round
 
 	Longest *Case         // the longest recording that was tried; nil if none was
 	Takes   time.Duration // estimated time of a trial of Longest
@@ -37,7 +37,7 @@ type Forecast struct {
 	begun  map[string]bool            // workloads of which a case was tried
 }
 
-// Of estimates the time of cases.
+// Of estimates how long the cases take, and sets Round, Once, Longest and Takes.
 func (f *Forecast) Of(ctx context.Context, cases []*Case) error {
 	f.above, f.known, f.failed = map[string]time.Duration{}, map[string][]time.Duration{}, map[*Case]bool{}
 	f.begun = map[string]bool{}

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixCase is a case with one mix that lasts 300 ms.
+// mixCase returns a case with one mix that lasts 300 ms.
 func mixCase(workload, driver string) *Case {
 	c := &Case{Ref: build.Ref{Name: driver}, Plan: &plan.Plan{Phases: []plan.Phase{{Name: "mix", Mix: &plan.Mix{DurationMS: 300}}}}}
 	c.Workload, c.Driver = workload, driver

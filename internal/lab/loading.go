@@ -26,8 +26,8 @@ import (
 // file of a case takes space until the run ends.
 const maxLoaded = 128 << 20
 
-// loaded is the database with which the trials of a case begin. It was made by the case's worker
-// in an earlier process, or is a copy of the user's database.
+// loaded is the database with which the trials of a case begin. It was created by the case's worker in an
+// earlier process, or is a copy of the user's database.
 type loaded struct {
 	phases int    // number of the plan's first phases that are already done; 0: each trial fills its own database
 	path   string // path of the database file; "" for a user's database
@@ -252,7 +252,7 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	return nil, nil
 }
 
-// written reports whether some phase after the loading ones may write to the database.
+// written reports whether some phase after the first l.phases phases may write to the database.
 func (l *loaded) written(c *Case) bool {
 	return slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
 }

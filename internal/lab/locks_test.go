@@ -242,9 +242,9 @@ func TestLockCasesProcessesVary(t *testing.T) {
 	}
 }
 
-// TestLockCasesCache checks that a private cache is tried in addition to a shared one,
-// unless the user sets the cache, or the database is in memory, where each connection would
-// get its own.
+// TestLockCasesCache checks that a private cache is tried in addition to a shared cache. It must not be tried
+// if the user sets the cache, or if the database is in memory, where each connection would then get its own
+// database.
 func TestLockCasesCache(t *testing.T) {
 	reads := strings.Replace(contendedWith("SETTINGS", "pool"), "      - {name: write, sql: UPDATE t SET v = 2 WHERE id = 1}\n", "", 1)
 	for _, c := range []struct {

@@ -384,8 +384,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	return nil
 }
 
-// lockedItself returns the name of a phase whose mix holds a mutex around a statement that
-// writes, or "".
+// lockedItself returns the name of a phase whose mix holds a mutex around a statement that writes, or "" if
+// there is no such phase.
 func lockedItself(p *plan.Plan) string {
 	for i := range p.Phases {
 		if m := p.Phases[i].Mix; m != nil && slices.ContainsFunc(m.Operations, func(o plan.Operation) bool {

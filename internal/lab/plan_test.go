@@ -43,7 +43,7 @@ func crowdWith(t *testing.T, connection string) *workload.Workload {
 	return parse(t, text)
 }
 
-// names returns a line for each case.
+// names returns a line for each case, with its ID, driver, workload, settings and parameters.
 func names(cases []*lab.Case) []string {
 	var list []string
 	for _, c := range cases {

@@ -62,11 +62,11 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	return path, ""
 }
 
-// perfRecord returns the arguments with which perf records a command to perf.data in the working
-// directory. The caller appends the command. If c is set, the command may run C code. perf
-// samples CPU time, which works without hardware counters in virtual machines. C is compiled
-// without frame pointers, so stacks of C need unwind tables; Go has frame pointers. The clock is
-// the one that a worker reads.
+// perfRecord returns the arguments with which perf records a command to perf.data in the working directory.
+// The caller appends the command. If c is set, the command may run C code. perf samples CPU time, which works
+// without hardware counters in virtual machines. C is compiled without frame pointers, so stacks of C need
+// unwind tables; Go has frame pointers. perf uses the same clock as the worker, so that their times can be
+// compared.
 func perfRecord(c bool) []string {
 	callGraph := "fp"
 	if c {
@@ -108,7 +108,7 @@ func (w *Profiling) request(dir string) (*protocol.Profile, error) {
 	return &protocol.Profile{Phase: w.Phase, Directory: dir}, os.Mkdir(dir, 0o700)
 }
 
-// command returns the command that starts the worker, under perf if that records the trial.
+// command returns the command that starts the worker. If perf records the trial, perf starts the worker.
 func (w *Profiling) command(worker string, kind driver.Kind, args []string) (string, []string) {
 	if w == nil || w.Perf == "" {
 		return worker, args
@@ -164,7 +164,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 // Profiler profiles a phase of several cases in extra trials. The cases take turns.
 type Profiler struct {
 	Phase string
-	Time  time.Duration // no trial begins after this time, except the first of each case
+	Time  time.Duration // time after the start from which on no trial begins, except the first trial of each case
 	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
 	Perf  string // path of perf; "": do not use perf
 	Noise Noise
@@ -187,7 +187,7 @@ const EnoughSamples = 500
 type Profiled struct {
 	Case      *Case
 	Recording stacks.Recording
-	Perf      bool             // perf recorded the trials
+	Perf      bool             // whether perf recorded the trials
 	Status    result.Status    // OK, or the status of the case without a profile
 	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }

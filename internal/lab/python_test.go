@@ -48,7 +48,7 @@ func pythonWorker(t *testing.T) string {
 	return path
 }
 
-// runTrial runs one trial of a case whose results the lab knows.
+// runTrial runs one trial of a case, and fails the test unless the trial is OK.
 func runTrial(t *testing.T, c *lab.Case, seed uint64) *result.Trial {
 	t.Helper()
 	// With the race detector, SQLite in Go takes a hundred times as long.
@@ -276,7 +276,7 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sa
 		_ = json.NewEncoder(w).Encode(protocol.Request{
 			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
 			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
-		}) // without this, the trial fails
+		}) // if the request is not written, the trial fails
 	}()
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {

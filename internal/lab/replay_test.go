@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// recordedFile has the trials of a default run: how long each trial took, and the times in its
-// samples. To record a new one on this machine, with any number of rounds:
+// recordedFile has the trials of a default run: how long each trial took, and the times in its samples. To
+// record a new file on this machine, with any number of rounds:
 //
 //	sqlite3perf run --rounds 12 --format json -o run.json
-//	go test ./lab -run TestReplay -record "$PWD/run.json" -v
+//	go test ./internal/lab -run TestReplay -record "$PWD/run.json" -v
 //
-// On a noisy machine, the option -noise 0.1 reduces each time's deviation from the median to a
-// tenth. Without -record, the test also tries that once.
+// On a noisy machine, the option -noise 0.1 reduces each time's deviation from the median to a tenth. Without
+// -record, that option only applies to one run of the test, and does not change the file.
 const recordedFile = "testdata/recorded.json"
 
 var (
@@ -36,7 +36,7 @@ var (
 // recording is a run to be replayed. It contains only the rounds in which every case was measured.
 type recording struct {
 	About string         `json:"about"`
-	Noise float64        `json:"noise"` // share of each deviation from the median, as a logarithm, that is replayed
+	Noise float64        `json:"noise"` // fraction of each deviation from the median, as a logarithm, that is replayed
 	Cases []recordedCase `json:"cases"`
 }
 

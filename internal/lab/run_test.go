@@ -156,7 +156,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	for id := range cases {
 		c := &lab.Case{}
 		c.ID, c.Driver, c.Workload, c.Phases = id+1, fmt.Sprint("driver", id+1), "w", []string{"insert"}
-		c.Parameters = map[string]int64{"own": int64(id)} // cases that do the same work would run together
+		c.Parameters = map[string]int64{"own": int64(id)} // otherwise the cases would do the same work, and so run together
 		l.Cases = append(l.Cases, c)
 	}
 	for _, f := range change {

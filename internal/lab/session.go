@@ -33,7 +33,7 @@ type session struct {
 	alarm *process.Alarm // rings when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
-	slices int64 // slices of the current phase that have ended, without the last one
+	slices int64 // number of slices of the current phase that have ended; the last slice is not counted
 
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // how long the worker's threads waited for a CPU; nil: not known

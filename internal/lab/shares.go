@@ -143,8 +143,8 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await closes the channel said to report the worker's answer to the first process's session. It then waits
-// until the channel then is closed, and sends the worker the order.
+// await closes the channel said to report the worker's answer to the first process's session. After that it
+// waits until another channel, then, is closed, and sends the worker the order.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:
@@ -195,7 +195,7 @@ func (o *others) dismiss(ctx context.Context) {
 }
 
 // end ends the further processes that still run. If one of them failed before the first process, the trial
-// gets its reason.
+// gets the reason of that further process.
 func (o *others) end(s *session) {
 	if o == nil {
 		return

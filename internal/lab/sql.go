@@ -289,8 +289,8 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
 
-// foreign reports whether an error may be due to the SQLite or the limits of this check, so
-// that a driver may succeed. Errors in the statement itself have the code SQLITE_ERROR.
+// foreign reports whether an error may be due to this SQLite or to the limits of this check, so that a driver
+// may succeed. Errors in the statement itself have the code SQLITE_ERROR.
 func foreign(err error) bool {
 	var e *sqlite.Error
 	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))

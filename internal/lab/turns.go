@@ -18,7 +18,7 @@ type turns struct {
 	mu     sync.Mutex
 	wake   []chan struct{} // by number of the trial
 	gone   []bool
-	place  []int // how far each trial is: the last argument place of its yield
+	place  []int // how far each trial is: the argument place of its last call of yield
 	at     int   // number of the trial that has the turn
 	sweep  []int // trials that have not had their turn in the current sweep, in order
 	random *rand.Rand

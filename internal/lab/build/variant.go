@@ -217,8 +217,8 @@ var (
 	endsWithWords = regexp.MustCompile(`[:,](tags|GOEXPERIMENT)=[^,=]*$`)
 )
 
-// splitRef splits a driver's name as a user typed it into the base name, which ("@version",
-// "=DIR" or "") and opts (":key=value,…" or "").
+// splitRef splits a driver's name as a user typed it. It returns the driver's base name, the version or
+// directory as "@version", "=DIR" or "", and the options as ":key=value,…" or "".
 func splitRef(name string) (base, which, opts string) {
 	i := strings.IndexAny(name, "@:=")
 	if i < 0 {
@@ -339,8 +339,7 @@ func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
-// variables returns the environment variables to set for the worker, in addition to the
-// lab's own, by name.
+// variables returns, by name, the environment variables to set for the worker in addition to the lab's own.
 func (r Ref) variables() map[string]string {
 	set := map[string]string{}
 	for key, value := range r.Options {
@@ -351,8 +350,7 @@ func (r Ref) variables() map[string]string {
 	return set
 }
 
-// Env returns the environment variables to set for the worker, in addition to the lab's own,
-// as NAME=value.
+// Env returns, as NAME=value, the environment variables to set for the worker in addition to the lab's own.
 func (r Ref) Env() []string {
 	var list []string
 	set := r.variables()

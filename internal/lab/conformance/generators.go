@@ -90,8 +90,8 @@ var generators = []generator{
 	{name: "coalesce", column: "{coalesce: [nothing, word]}", typ: "text", same: "word"},
 }
 
-// parents and nested are numbers of rows. Data set t has nested rows for each row of the data
-// set parents, so that the generator ref has rows to refer to.
+// parents is the number of rows of the data set parents. For each of them, the data set t has as many rows as
+// nested says, so that the generator ref has rows to refer to.
 const (
 	parents = 71
 	nested  = 3

@@ -60,9 +60,8 @@ func (h *heard) failed(code, why string) error {
 	return nil
 }
 
-// ask sends a line to the worker and collects all answers. When hangUp returns true for an
-// answer, ask closes the worker's input. If hangUp is nil, it does so after the final
-// answer.
+// ask sends a line to the worker and collects all answers. When hangUp returns true for an answer, ask closes
+// the worker's input. If hangUp is nil, ask closes the input after the final answer.
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
@@ -145,7 +144,7 @@ var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("protocol.schema.json#/$defs/response")
 })
 
-// followsSchema checks that every answer to a describe and to trials conforms to the
+// followsSchema checks that every answer to a describe request and to trial requests conforms to the
 // protocol's JSON Schema.
 func followsSchema(ctx context.Context, s *Subject) error {
 	schema, err := responseSchema()
@@ -330,8 +329,7 @@ func missesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
-// refusesLoading checks that the worker refuses a request to load timed phases, and opens
-// nothing first.
+// refusesLoading checks that the worker refuses a request to load timed phases, before it opens a database.
 func refusesLoading(ctx context.Context, s *Subject) error {
 	line, err := s.request(filled, func(r *protocol.Request) { r.Load = 2 })
 	if err != nil {

@@ -83,7 +83,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			watchdog.Reset(most)
 			if r.Method == methodPing {
-				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other side has gone, decoding the next request fails
+				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other machine has gone, decoding the next request fails
 				continue
 			}
 			select {
@@ -102,7 +102,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 				return nil
 			}
 			if err := a.send(a.answer(ctx, r)); err != nil {
-				return nil // the other side has gone
+				return nil // the other machine has gone
 			}
 		}
 	}
@@ -231,8 +231,8 @@ type placeError struct{ error }
 
 func (e *placeError) Unwrap() error { return e.error }
 
-// databases returns the directory for databases. This is given, which must exist, or, if given is "", a
-// directory in the user's cache directory.
+// databases returns the directory for databases. If given is "", this is a directory in the user's cache
+// directory. Otherwise it is given, which must exist unless it is that same directory.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {
@@ -296,7 +296,7 @@ func (t *teller) Built(i, n int, name string, err error) {
 
 func (t *teller) event(b building) {
 	if text, err := json.Marshal(b); err == nil {
-		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // if the other side has gone, sending the reply fails too
+		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // if the other machine has gone, sending the reply fails too
 	}
 }
 

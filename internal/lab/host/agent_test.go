@@ -68,7 +68,7 @@ func TestAgent(t *testing.T) {
 	for i, x := range []struct {
 		method string
 		params any
-		want   string // in the error
+		want   string // part of the error
 	}{
 		{"whatever", nil, "unknown method"},
 		{methodNoise, beforeRun, "nothing has been opened"},

@@ -31,7 +31,7 @@ type Machine struct {
 	close   sync.Once
 
 	mu      sync.Mutex
-	refused error // the error for which this side killed the agent
+	refused error // the error because of which this process killed the agent
 	unheard int   // pings sent since the agent's last line
 
 	good map[int]bool // IDs of cases that have had a trial with status OK
@@ -133,7 +133,7 @@ func (c *connecting) own(ctx context.Context) (*Machine, error) {
 	return nil, err
 }
 
-// built builds an executable for the other machine here, and starts it there.
+// built builds an executable for the other machine here, and starts it there. It returns nil if it cannot.
 func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	goos, goarch, known := strings.Cut(c.platform, "/")
 	if !known || c.o.Build == nil {
@@ -364,7 +364,7 @@ func (m *Machine) refuse(format string, args ...any) {
 	m.process.kill()
 }
 
-// listen passes the agent's replies to call until the agent has ended.
+// listen passes the agent's replies to the method call until the agent has ended.
 func (m *Machine) listen(lines *bufio.Reader) {
 	defer close(m.over)
 	for {
@@ -414,7 +414,7 @@ func (m *Machine) ping() {
 		case <-ticker.C:
 			// The ping is sent in a goroutine, because the write blocks if the agent is stopped and
 			// does not read.
-			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, listen notices
+			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method listen notices
 			m.mu.Lock()
 			m.unheard++
 			silent := m.unheard > pings
@@ -442,7 +442,7 @@ func (m *Machine) call(ctx context.Context, method string, params, into any, eve
 		return err
 	}
 	m.asked++
-	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, listen notices; if it does not read, ping does
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method listen notices; if it does not read, the method ping does
 	for events := 0; ; {
 		select {
 		case r := <-m.replies:

@@ -60,8 +60,8 @@ func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	return used, err
 }
 
-// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there, here builds
-// the workers that need no C compiler on this machine.
+// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there, the builder
+// here builds the workers that need no C compiler on this machine.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	byID := map[int]*lab.Case{}
@@ -81,7 +81,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 			m.refuse("it tells of a build that was not asked for")
 		case !b.Done:
 			progress.Building(b.I, b.N, b.Driver)
-		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this side may build the worker
+		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this machine may build the worker
 		case b.Reason != nil:
 			progress.Built(b.I, b.N, b.Driver, &build.BuildError{Reason: *b.Reason})
 		default:

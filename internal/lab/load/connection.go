@@ -23,7 +23,7 @@ type connection struct {
 	conn net.Conn   // nil: not connected
 	in   response
 
-	sent atomic.Int64 // time by now when the current request began; 0: there is no current request; expired: it timed out
+	sent atomic.Int64 // when the current request began, as the function now returns it; 0: there is no request; expired: it timed out
 
 	begun, ok     int64
 	ok200         int64 // responses with status 200

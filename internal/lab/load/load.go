@@ -53,7 +53,7 @@ type Load struct {
 // Kind is the way in which a request failed.
 type Kind string
 
-// The kinds of errors.
+// Kinds of failures of a request.
 const (
 	Connect   Kind = "connect"   // no connection to the server could be opened
 	Lost      Kind = "lost"      // the connection broke before the answer was complete
@@ -198,8 +198,8 @@ type run struct {
 	late        *latency.Shared
 	next        atomic.Int64 // number of the next request in closed loop
 	due         chan int64   // numbers of the requests that are due at a fixed rate
-	begin       int64        // time when the load began, as now returns it
-	end         int64        // time, as now returns it, from which on no request begins
+	begin       int64        // time when the load began, as the function now returns it
+	end         int64        // time, as the function now returns it, from which on no request begins
 }
 
 func newRun(l *Load) *run {

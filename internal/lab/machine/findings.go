@@ -22,8 +22,8 @@ const (
 	maxResolution  = time.Microsecond
 	maxRead        = 200 * time.Nanosecond
 
-	// The smallest relative difference that a run of NoiseTime detects. Up to fitDifference,
-	// the machine is fit. Above measurableDifference, it is unfit.
+	// Limits for the smallest relative difference that a run of the length NoiseTime detects. Up to
+	// fitDifference, the machine is fit. Above measurableDifference, it is unfit.
 	fitDifference        = 0.03
 	measurableDifference = 0.10
 )

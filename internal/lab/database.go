@@ -39,8 +39,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
-// hideValues removes text that may contain values of the user's database from a trial's
-// messages, because the terminal and the store show them.
+// hideValues removes text that may contain values of the user's database from a trial's messages, because
+// these messages are shown on the terminal and stored with the results.
 func (c *Case) hideValues(t *result.Trial) {
 	s := c.snapshot()
 	if s == nil {

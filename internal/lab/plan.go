@@ -24,7 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Case is a case of a run, with everything that is needed to run its trials.
+// Case is a case of a run (a driver with settings and a workload), with everything that is needed to run its
+// trials.
 type Case struct {
 	result.Case
 	Ref         build.Ref

@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// reached returns the actions of a script outside its database, as SQLite's authorizer sees
-// them. The authorizer denies them all.
+// reached returns the actions of a script outside its database, as SQLite's authorizer reports them. The
+// authorizer denies all of these actions.
 func reached(t *testing.T, script string) (what []string) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

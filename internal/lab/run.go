@@ -38,9 +38,9 @@ func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is
-// stored safely. The end of ctx only ends the wait for other processes, so results after an
-// interruption are still stored.
+// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is stored safely. The
+// end of ctx only ends the wait for other processes that use the store, so results are still stored after an
+// interruption.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error

@@ -93,7 +93,7 @@ func testSlices(t *testing.T, executable string) {
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
 		}
-		// One of the three clients ends the slices. The others may have done less.
+		// One of the three clients ends each slice. The two other clients may have done fewer operations.
 		if n := got["several"]; n < 30 || n > 90 {
 			t.Errorf("the phase of three clients has %d slices", n)
 		}

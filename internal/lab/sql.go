@@ -187,9 +187,9 @@ func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	return nil
 }
 
-// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if
-// the line is not known. The driver does not report the line, so errorLine looks for the
-// fewest lines that have the same error.
+// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if the line is not
+// known. The driver does not report the line, so errorLine looks for the smallest number of first lines that
+// gives the same error.
 func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	if !strings.Contains(err.Error(), "syntax error") {
 		return 0

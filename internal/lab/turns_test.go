@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAlternate runs trials of two workers together and checks the order that the workers write
-// to a file. A worker that cannot alternate, or that ends early, must not delay the other.
+// TestAlternate runs trials of two workers together and checks the order of their steps, which the workers
+// write to a file. A worker that cannot alternate, or that ends early, must not delay the other worker.
 func TestAlternate(t *testing.T) {
 	t.Parallel()
 	const first = "talkative" // a worker without a fault, under another name

@@ -326,9 +326,9 @@ func tagFlags(ref Ref, env *toolchain) []string {
 	return nil
 }
 
-// versionMod writes a go.mod that requires only the worker module and the wanted version of
-// the library, or replaces the library by the wanted directory. So the library gets exactly
-// the dependencies that its own go.mod requires.
+// versionMod writes a go.mod that requires only the worker module and the wanted version of the library. For a
+// directory, it also replaces the library by the directory. So the library gets exactly the dependencies that
+// its own go.mod requires. versionMod returns the path of the file.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := directory.ReadRegular(file, maxModule)

@@ -40,10 +40,10 @@ func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 // footprintSuffix is appended to a worker's path to get the path of its footprint file.
 const footprintSuffix = ".footprint.json"
 
-// Footprint returns the size of a driver's worker, its build times, the platforms for which
-// it can be built without a C compiler, and the library's license and date. It calls
-// building before each build. Results are cached next to the worker, so each build is made
-// only once. For a driver that is not built, it returns nil.
+// Footprint returns the size of a driver's worker, its build times, the platforms for which it can be built
+// without a C compiler, and the library's license and date. It calls building before each build. Results are
+// cached next to the worker, so each build is made only once. If sqlite3perf does not build the driver's
+// worker, Footprint returns nil.
 func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
 	if ref.Path != "" || len(ref.Known.Command) > 0 {
 		return nil, nil

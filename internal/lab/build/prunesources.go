@@ -69,7 +69,7 @@ func share(path string) *os.File {
 		if process.IsAt(f, path) {
 			return f
 		}
-		f.Close() // another process has pruned the file in the meantime
+		f.Close() // another process has removed the file in the meantime
 	}
 }
 

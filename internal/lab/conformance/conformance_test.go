@@ -62,7 +62,7 @@ func engine() driver.Driver {
 	})
 }
 
-// as returns the test binary as a worker that tells the lie.
+// as returns a Subject whose worker is the test binary, under a name that makes it tell the lie.
 func as(t *testing.T, lie string) *conformance.Subject {
 	t.Helper()
 	exe, err := os.Executable()
@@ -229,7 +229,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// pretend runs a worker that tells the lie.
+// pretend runs a worker that tells the given lie.
 func pretend(lie string) {
 	d := engine()
 	switch {

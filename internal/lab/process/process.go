@@ -122,8 +122,8 @@ func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWa
 // its end.
 const DetailEnd = 2 << 10
 
-// register matches a line of the register dump at the end of a Go crash. Without a debugger
-// it is useless, and it would displace the stack.
+// register matches a line of the register dump at the end of a Go crash. The dump is useless without a
+// debugger, and it would push the stack out of the part of the output that is kept.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
 // Detail returns given, the detail of a worker's reason, followed by the worker's standard

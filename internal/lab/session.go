@@ -30,7 +30,7 @@ type session struct {
 	done  bool
 
 	turn  *turn          // turn of the trial; nil: the trial runs alone
-	alarm *process.Alarm // rings when the trial's time is up
+	alarm *process.Alarm // calls its function when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
 	slices int64 // number of slices of the current phase that have ended; the last slice is not counted

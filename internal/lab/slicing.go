@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// sliceTime is the intended duration of a slice of a phase, on the driver of median speed.
+// sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 10 * time.Millisecond
 
 // crowdSlices is the factor by which slices of a mix with several clients are longer. All clients begin a

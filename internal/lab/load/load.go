@@ -44,9 +44,9 @@ type Load struct {
 	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// Check, if not nil, is called with each answer of status 200, and with the number of
-	// its request. It must not keep the body. Several connections may call it at once. Its
-	// error counts as kind Body.
+	// Check, if not nil, is called with each answer of status 200, and with the number of its request. It must
+	// not keep the body. Several connections may call it at once. If it returns an error, the request counts
+	// as failed with the kind Body.
 	Check func(request int64, body []byte) error
 }
 

@@ -13,8 +13,8 @@ import (
 
 var errDatabase = errors.New("of which a run keeps nothing")
 
-// WorkloadAgain parses the workload of a case from the text that the run has. If the run is
-// foreign, the text must be that of a built-in workload.
+// WorkloadAgain parses the workload of a case again, from the text that the run keeps. If foreign is set, the
+// run may be somebody else's, so the text must be that of a built-in workload.
 func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
 	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 })
 	if i < 0 {
@@ -50,8 +50,7 @@ func SamePlan(a, b *result.Case) bool {
 		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
 }
 
-// CasesOf plans the cases of one workload with these settings, and with those of the parameters that
-// the workload has.
+// CasesOf plans the cases of the workload w with these settings. It uses only those of parameters that w has.
 func (m *Matrix) CasesOf(w *workload.Workload, settings map[string][]string, parameters map[string][]int64) ([]*Case, error) {
 	one := *m
 	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, map[string][]int64{}

@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear lets a session read said, the bytes that a worker wrote before it exited.
+// hear returns a session that has read said, the bytes that a worker wrote before it exited, and the session's
+// case.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
 		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},

@@ -11,19 +11,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// BenchPhases are the phases that the job bench adds to a case. They last from the start of
-// the job until the library has accepted the query, from then until the first row has
+// BenchPhases are the phases that [Case.AddBench] adds to a case. They are times of the worker's job of type
+// bench: from the start of the job until the library has accepted the query, from then until the first row has
 // arrived, and from the start until the last row is verified.
 var BenchPhases = []string{"after-query", "first-row", "verify"}
 
-// AddBench makes each trial of the case run the job bench after its plan. In a separate
-// process, this job verifies a table of the database.
+// AddBench makes each trial of the case run the worker's job of type bench after the plan. This job verifies a
+// table of the database in a separate process.
 func (c *Case) AddBench(table string) {
 	c.bench = &protocol.Bench{Table: table}
 	c.Phases = append(c.Phases, BenchPhases...)
 }
 
-// planned returns the case without the job bench.
+// planned returns a copy of the case without the phases that AddBench added.
 func (c *Case) planned() *Case {
 	if c.bench == nil {
 		return c
@@ -33,7 +33,7 @@ func (c *Case) planned() *Case {
 	return &p
 }
 
-// bench runs the case's job bench on the database left by the plan.
+// bench runs the case's job of type bench on the database that the plan left.
 func (s *session) bench(ctx context.Context, c *Case, path string) {
 	s.want, s.phase = c, BenchPhases[len(BenchPhases)-1]
 	limited, cancel := context.WithCancel(ctx)
@@ -57,7 +57,7 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	}
 }
 
-// benched turns the result of the job bench into samples.
+// benched turns the result of the job of type bench into samples.
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:

@@ -12,9 +12,9 @@ import (
 // in full in one trial of each group, and in the case's first trial.
 const verifiedEvery = 8
 
-// brief returns the names of the phases that trial n of a case, counted from 0, does not
-// verify in full. Trial 0 verifies all of them. Of the later trials, the seed chooses one in
-// verifiedEvery to verify a phase; the choice differs between phases, but not between
+// brief returns the names of the phases that trial n of a case does not verify in full. n counts from 0, and
+// trial 0 verifies all phases. The later trials form groups of verifiedEvery trials. For each phase, the seed
+// chooses the trial of a group that verifies the phase. The choice differs between phases, but not between
 // drivers.
 func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	if n == 0 {
@@ -37,9 +37,8 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	return list
 }
 
-// unhashed reports whether the worker was asked for no checksum of the phase. A mix always
-// has a checksum, because computing it before the clock starts brings the database into
-// memory.
+// unhashed reports whether the worker was asked not to compute a checksum of the phase's rows. A mix always
+// has a checksum, because computing it before the clock starts brings the database into memory.
 func (s *session) unhashed(p *plan.Phase) bool {
 	return p.Query != nil && slices.Contains(s.brief, p.Name)
 }

@@ -77,8 +77,8 @@ func TestBrief(t *testing.T) {
 	}
 }
 
-// TestErrsLater runs a driver whose answers are wrong from its second trial on. The trial
-// that verifies the phase must find that.
+// TestErrsLater runs a driver whose answers are wrong from its second trial on. The first later trial that
+// verifies the phase must detect the wrong answers.
 func TestErrsLater(t *testing.T) {
 	t.Parallel()
 	c := tinyCase(t, faulty(t, "errs-later"))

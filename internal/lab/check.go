@@ -13,22 +13,22 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Fault is a difference between a worker's answer and what the plan allows. Its message
-// names the phase and the key, and says what was wanted.
+// Fault is a difference between a worker's answer and the answers that the plan allows. Its message names the
+// phase and the JSON key, and the value that was expected.
 type Fault struct {
 	Code    string // code for the trial's reason, such as [protocol.CodeRows]
 	Key     string // key in the sample's JSON, such as "latency[0].count"
 	Message string
 }
 
-// Seen holds what the lab itself observed of a phase. A field that is zero is not known.
+// Seen holds the lab's own observations of a phase. A field that is zero is not known.
 type Seen struct {
-	// Possible is the longest time that the phase can have taken by the worker's clock: the
-	// time from the request to this answer, less the times that the worker reported for
-	// earlier phases.
+	// Possible is the longest time that the phase can have taken by the worker's clock: the time from the
+	// request to this answer, less the time that the trial waited for its turn and the times that the worker
+	// reported for earlier phases.
 	Possible time.Duration
 
-	Between time.Duration // time from the answer phase to the answer sample
+	Between time.Duration // time from the worker's answer of type phase to its answer of type sample
 	Cores   int           // number of CPU cores that the worker may use
 }
 
@@ -37,19 +37,19 @@ const (
 	// represents every integer up to most.
 	most = 1 << 53
 
-	// Every SQLite needs more than these times on one core: fastestRow to step to a row
-	// (about thirty instructions), fastestExec to insert a row or execute a statement (about
-	// two hundred).
+	// No SQLite is faster than these times on one core: fastestRow is the time to step to a row (about thirty
+	// instructions), fastestExec the time to insert a row or execute a statement (about two hundred
+	// instructions).
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
 
-	// Two clocks are read one after another, so their times may differ by clockSlack plus
-	// the share clockShare.
+	// Two clocks are read one after another, so their times may differ by clockSlack plus the fraction
+	// clockShare of the time.
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 
-	// The lab doubts a time that exceeds the observed time by more than doubtAfter plus the
-	// share doubtShare.
+	// The lab doubts a worker's time if it exceeds the time that the lab observed by more than doubtAfter plus
+	// the fraction doubtShare of the observed time.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
 
@@ -99,15 +99,15 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault unless v, the size of a part, is between 0 and the parameter all. words says
-// what all counts.
+// part adds a fault if v, the size of a part, is below 0 or above all, the size of the set that contains the
+// part. words describes this set in the message.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)
 	}
 }
 
-// within returns d plus some slack: a fixed time, and a share of d.
+// within returns d plus the fixed time slack plus the fraction share of d.
 func within(d, slack time.Duration, share float64) time.Duration {
 	return d + slack + time.Duration(share*float64(d))
 }
@@ -116,9 +116,8 @@ func isChecksum(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// short returns the beginning of a checksum, enough to distinguish it from others in a
-// message. Comparisons use whole checksums. Two different ones look the same with a
-// probability of 1 in 2^48.
+// short returns the beginning of a checksum for messages. Comparisons use the full checksum. Two different
+// checksums have the same beginning with a probability of 1 in 2^48.
 func short(checksum string) string { return checksum[:12] + "…" }
 
 // named returns the errors with the names that SQLite has for their codes.

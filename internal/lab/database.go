@@ -33,14 +33,14 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 	return nil
 }
 
-// counting lists the codes of reasons whose messages cannot contain values of the database.
-// These messages contain only counts by the lab and the worker, and features that they do not
-// support.
+// counting lists the codes of reasons whose messages cannot contain values of the database. These messages
+// contain only numbers that the lab or the worker counted, and names of features that the worker or the lab
+// does not support.
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
-// hideValues removes text that may contain values of the user's database from a trial's
-// messages, because the terminal and the store show them.
+// hideValues removes text that may contain values of the user's database from a trial's messages, because
+// these messages are shown on the terminal and stored with the results.
 func (c *Case) hideValues(t *result.Trial) {
 	s := c.snapshot()
 	if s == nil {
@@ -79,10 +79,9 @@ func (c *Case) begins() []string {
 	return nil
 }
 
-// begun returns the workload's plan as its workers get it. If the workload begins with a user's
-// database, the plan gets an additional first phase that stands for creating that database, and
-// each trial is told that the phase is already done. The workload's schema becomes a script
-// phase after it.
+// begun returns the workload's plan in the form that workers get. If the workload begins with a user's
+// database, the plan gets an additional first phase that represents the creation of this database. The request
+// for each trial says that this phase is already done. The workload's schema becomes a script phase after it.
 func begun(w *workload.Workload, p *plan.Plan) *plan.Plan {
 	if w.Snapshot() == nil {
 		return p

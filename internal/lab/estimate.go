@@ -16,18 +16,19 @@ type Plan struct {
 	Phases   int // number of timed phases in all these cases
 	Schedule Schedule
 	Trials   int           // minimum number of trials; an estimate if Takes is above 0
-	Takes    time.Duration // estimated time of the run, unless all cases are settled earlier; 0: not known yet
-	Least    time.Duration // time that phases of fixed duration take in these trials; only set while Takes is 0
+	Takes    time.Duration // estimated time of the run, if no early result ends it sooner; 0: not known yet
+	Least    time.Duration // total fixed duration of the phases in these trials; only set while Takes is 0
 }
 
-// differs reports whether p differs from told, an earlier plan, by more than a tenth.
+// differs reports whether p differs from told, the last plan that was reported, by more than a tenth in trials
+// or time.
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
 }
 
-// recentRounds is how many of the last rounds are used to predict the time of the next.
-// Fewer follow a machine whose speed changes faster; more average out chance.
+// recentRounds is how many of the last rounds are used to predict the time of the next round. A smaller number
+// follows changes of the machine's speed faster; a larger number averages out chance.
 const recentRounds = 6
 
 // spend records how long a trial of a case took. The parameter again is true if the case already
@@ -56,8 +57,8 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
 }
 
-// more returns how many rounds follow this one if it ends at the time ends, unless all cases
-// are settled earlier.
+// more returns how many rounds follow the current round if that ends at the time ends. It assumes that the run
+// does not end earlier because its results are precise enough.
 func (l *Laboratory) more(round int, ends time.Time) int {
 	if l.Schedule.Rounds > 0 {
 		return l.Schedule.Rounds - round
@@ -114,8 +115,8 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case that replays only the first events of each recording,
-// and the number of events that these recordings have in full.
+// Beginning returns a copy of the case that replays only the first events of each recording without a speed,
+// and the total number of events of these recordings.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {
@@ -137,9 +138,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of the case whole takes. t is a trial of cut, its
-// beginning. The time of each replay is scaled by the number of events. The result is 0 if t
-// is not OK.
+// TakesWhole estimates how long a trial of the case whole takes. The trial t ran cut, the copy of whole that
+// [Case.Beginning] returns. The time of each replay is scaled by the number of events. The result is 0 if t is
+// not OK.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {

@@ -48,8 +48,8 @@ func (m *Matrix) expect(todo []point) error {
 	return nil
 }
 
-// maxChosen is the most choices of operations in a mix that the lab repeats in order to
-// count them.
+// maxChosen is the largest number of operations in a mix for which the lab repeats the random choice of
+// operations, in order to count how often each operation is chosen.
 const maxChosen = 10_000_000
 
 // expectations returns the expectations of the plan's phases, by the name of the phase.

@@ -7,19 +7,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Brief returns the names of the phases that a trial of a case does not verify in full.
+// Brief returns the names of the phases that trial n of a case does not verify in full.
 var Brief = brief
 
 // Loading returns how many of a case's first phases run once for all trials.
 var Loading = loading
 
-// SetCeiling sets the ceiling for a number of clients, so that trials do not measure it.
+// SetCeiling sets the greatest rate of the load generator with a number of clients, and with one client, so
+// that trials do not measure it.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}
 	p.ceilings = map[int]ceiling{clients: c, 1: c}
 }
 
-// CeilingsEnd makes the next trial measure every ceiling again.
+// CeilingsEnd makes the next trial measure again the rates that SetCeiling sets.
 func (p *Processes) CeilingsEnd() {
 	for clients, c := range p.ceilings {
 		c.until = time.Now()
@@ -27,23 +28,23 @@ func (p *Processes) CeilingsEnd() {
 	}
 }
 
-// Late reports whether a latency is mainly the load generator's own lateness.
+// Late reports whether a latency consists mainly of the load generator's own delay.
 var Late = late
 
-// BenchTimes returns the times of the phases of the job bench.
+// BenchTimes returns the times of the phases that AddBench adds, in ns.
 var BenchTimes = benchTimes
 
 // Added estimates how much time is added in the phases of a plan.
 var Added = added
 
-// Robbed reports whether others took too much CPU time from a trial.
+// Robbed reports whether other processes took too much CPU time from a trial.
 var Robbed = robbed
 
 // CheckShare checks the sample of one process of a mix.
 var CheckShare = checkShare
 
-// ApartIn returns the time between the first and the last process to begin, and the warnings
-// about it.
+// ApartIn returns the time between the beginnings of the first and the last process of a mix, and the warnings
+// about this time.
 func ApartIn(wall time.Duration, all ...*protocol.Sample) (*int64, []result.Warning) {
 	apart := apartIn(all)
 	return apart, notTogether(&result.Sample{Phase: "mix", WallNS: int64(wall), ApartNS: apart}, len(all))

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Features asks a worker which of [driver.Features] it has. Each question is a trial whose
+// Features asks a worker which of [driver.Features] its SQLite has. For each feature, it runs a trial whose
 // schema needs the feature. The answers are in the order of driver.Features.
 func (p *Processes) Features(ctx context.Context, ref build.Ref, executable string) ([]bool, error) {
 	has := make([]bool, len(driver.Features))
@@ -50,16 +50,15 @@ func (p *Processes) SQLiteVersion(ctx context.Context, ref build.Ref, executable
 	return t.Proof.SQLiteVersion, nil
 }
 
-// probe runs a trial that only creates the schema.
+// probe runs a trial that only creates the schema. Its database is not durable, and the trial is not recorded.
 func (p *Processes) probe(ctx context.Context, ref build.Ref, executable string, schema string) (*result.Trial, error) {
 	c := &Case{Ref: ref, Plan: &plan.Plan{Schema: schema}}
 	c.Driver, c.Worker, c.Settings = ref.Name, executable, driver.Settings{"pool_size": "1", "journal_mode": "memory", "synchronous": "off"}
 	return p.Trial(ctx, c, 1)
 }
 
-// lacking checks whether a trial failed because of a missing feature. If so, it adds to the
-// reason the feature's name and how the driver's user can get it. If that is not known, it adds
-// hint.
+// lacking checks whether a trial failed because of a missing feature. If so, it adds to the reason the
+// feature's name and how the driver's user can get the feature, or hint if the driver does not say how.
 func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	key, name := driver.Lacking(r.Message)
 	if key == "" {
@@ -72,9 +71,9 @@ func lacking(r *protocol.Reason, ref build.Ref, hint string) {
 	}
 }
 
-// CheckNeeds asks the workers of the cases for the features that their workloads need. If a
-// worker lacks one, the case becomes unavailable, with a reason that tells the user what to
-// measure instead. Each question is a short trial that is not recorded.
+// CheckNeeds asks the workers of the cases for the features that their workloads need. If a worker lacks such
+// a feature, the case becomes unavailable, with a reason that tells the user what to measure instead. Each
+// question is a short trial that is not recorded.
 func (p *Processes) CheckNeeds(ctx context.Context, cases []*Case) error {
 	type question struct{ driver, key string }
 	lacks := map[question]bool{}

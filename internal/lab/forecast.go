@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// triedEvents is the number of events of a recording in the trial that estimates the time of all
-// events. Recordings with fewer than longReplay events are tried only if all cases are.
+// triedEvents is the number of events of a recording in the trial that estimates the time of all its events.
+// Recordings with fewer than longReplay events are tried only if [Forecast.All] is set.
 const (
 	triedEvents = 500
 	longReplay  = 4 * triedEvents
@@ -21,23 +21,23 @@ type Forecast struct {
 	Budget time.Duration                                       // time for trials beyond the first of each workload
 	Now    func() time.Time
 
-	// Begins is called before the first trial, with its case and, for a long recording, with the
-	// number of events that are tried and of all.
+	// Begins is called before the first trial with its case. For a long recording, tried is the number of
+	// events that the trial replays and events the number of all its events; otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round
-	Once  time.Duration // time of trials that fail, so that later rounds leave them out
+	Once  time.Duration // total time of the trials that failed; the cases of these trials run only in the first round
 
 	Longest *Case         // the longest recording that was tried; nil if none was
-	Takes   time.Duration // estimated time of its trial
+	Takes   time.Duration // estimated time of a trial of Longest
 
-	above  map[string]time.Duration   // how much longer a trial takes than its phases of fixed duration, by workload and driver
+	above  map[string]time.Duration   // how much longer a trial takes than the phases of fixed duration in it, by workload and driver
 	known  map[string][]time.Duration // values of above, by workload
 	failed map[*Case]bool             // cases whose trial failed
 	begun  map[string]bool            // workloads of which a case was tried
 }
 
-// Of estimates the time of cases.
+// Of estimates how long the cases take, and sets Round, Once, Longest and Takes.
 func (f *Forecast) Of(ctx context.Context, cases []*Case) error {
 	f.above, f.known, f.failed = map[string]time.Duration{}, map[string][]time.Duration{}, map[*Case]bool{}
 	f.begun = map[string]bool{}
@@ -69,14 +69,14 @@ func (f *Forecast) Of(ctx context.Context, cases []*Case) error {
 	return nil
 }
 
-// tries reports whether a trial of the case says more about its time than its phases do.
+// tries reports whether a trial of the case is run, because its time is not known from the plan alone.
 func (f *Forecast) tries(c *Case) bool {
 	_, events := c.Beginning(triedEvents)
 	return c.Unavailable == nil && f.Try != nil && (f.All || events >= longReplay)
 }
 
-// measure tries a case. Unless it replays a long recording, it is tried twice, because the first
-// trial may also load the database.
+// measure runs a trial of a case to estimate its time. It runs a second trial unless the case replays a long
+// recording, because the first trial may also load the database.
 func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
 	cut, events := c.Beginning(triedEvents)
 	long := events >= longReplay
@@ -114,8 +114,8 @@ func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
 	return nil
 }
 
-// typical returns the mean of the known times of a workload's cases. If none is known, it returns
-// the mean over all workloads.
+// typical returns the mean of the values of f.known for a workload. If it has none, typical returns the mean
+// over all workloads.
 func (f *Forecast) typical(workload string) time.Duration {
 	list := f.known[workload]
 	if list == nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixCase is a case with one mix that lasts 300 ms.
+// mixCase returns a case with one mix that lasts 300 ms.
 func mixCase(workload, driver string) *Case {
 	c := &Case{Ref: build.Ref{Name: driver}, Plan: &plan.Plan{Phases: []plan.Phase{{Name: "mix", Mix: &plan.Mix{DurationMS: 300}}}}}
 	c.Workload, c.Driver = workload, driver
 	return c
 }
 
-// TestForecast checks the time of a round that is estimated from trials of some cases. The first
-// trial of a case loads the database, which later ones don't.
+// TestForecast checks the time of a round that is estimated from trials of some cases. The first trial of a
+// case also loads the database; later trials don't.
 func TestForecast(t *testing.T) {
 	const load = 5 * time.Second
 	later := map[string]time.Duration{"locks mattn": 400 * time.Millisecond, "locks modernc": 700 * time.Millisecond, "nested mattn": 600 * time.Millisecond}
@@ -27,7 +27,7 @@ func TestForecast(t *testing.T) {
 		all    bool
 		budget time.Duration
 		cases  []*Case
-		hangs  int // the first cases of nested wait for themselves, and fail after 6 s
+		hangs  int // number of cases of the workload nested that deadlock, and fail after 6 s
 		trials int
 		round  time.Duration
 		once   time.Duration

@@ -30,21 +30,21 @@ const (
 	// one after another, to verify the answers.
 	maxVerified = 1000
 
-	// nearCeiling is a share of the ceiling. If a rate is above that share, the load generator
-	// limits it as much as the server does.
+	// nearCeiling is a fraction of the ceiling (see the type ceiling). If a rate is above that fraction, the
+	// load generator limits the rate as much as the server does.
 	nearCeiling = 0.8
 
-	// missedRate is a share of the fixed rate. If the rate reached is below that share, the
-	// server was too slow.
+	// missedRate is a fraction of the fixed rate. If the rate reached is below that fraction, the server was
+	// too slow.
 	missedRate = 0.99
 
-	// lateShare is a share of a latency. If the load generator's own lateness exceeds that share,
-	// the latency mainly shows that lateness.
+	// lateShare is a fraction of a latency. If the load generator's own delay exceeds that fraction, the
+	// latency mainly shows this delay.
 	lateShare = 0.5
 
-	// The ceiling is the best rate of ceilingPhases loads, each of which lasts ceilingLasts. The
-	// best rate is used because other work on the machine can only lower a rate. The ceiling is
-	// measured again after ceilingHolds, because the speed of the machine may change.
+	// The ceiling is the best rate of ceilingPhases loads, each of which takes the time ceilingLasts. The best
+	// rate is used because other work on the machine can only lower a rate. The ceiling is measured again
+	// after the time ceilingHolds, because the speed of the machine may change.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second
@@ -52,12 +52,12 @@ const (
 
 // ceiling is the rate that the load generator reaches with a server that does nothing.
 type ceiling struct {
-	perSecond float64   // requests per second: the best of recent
+	perSecond float64   // requests per second: the maximum of recent
 	recent    []float64 // rates of the last measurements, oldest first
 	until     time.Time // after this time the ceiling is measured again
 }
 
-// ceilingRecent is how many of the last measurements are used. There are several because the
+// ceilingRecent is how many of the last measurements of a ceiling are used. Several are used because the
 // machine may have been busy during one of them.
 const ceilingRecent = 4
 
@@ -77,8 +77,8 @@ type traffic struct {
 	outcome  *load.Outcome
 }
 
-// requests generates the requests of a phase's load. It adds the expected answers where the
-// generators know them.
+// requests generates the requests of a phase's load. It adds the expected answers if the generators determine
+// them.
 func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]load.Request, error) {
 	n := int64(maxRequests)
 	if h.Count > 0 {
@@ -103,7 +103,7 @@ func requests(resolved *plan.Plan, phase string, h *plan.HTTP, seed uint64) ([]l
 	if !ok {
 		return list, nil
 	}
-	// The same draws are repeated for the columns that the answers contain.
+	// Repeat the same random choices of rows for each column that the answers contain.
 	columns := make([]driver.Batch, len(h.Returns.Columns))
 	for i, name := range h.Returns.Columns {
 		p := picked
@@ -138,7 +138,7 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell returns the generated value in row r as a driver would have decoded it.
+// cell returns the generated value in row r in the form in which a driver decodes a column of type as.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}
@@ -154,8 +154,8 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: c.Ints[r]}
 }
 
-// listening verifies the server's first answers and then orders the worker to begin the
-// phase.
+// listening handles the worker's answer that its server listens. It verifies the server's first answers and
+// then orders the worker to begin the phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
 		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)
@@ -213,7 +213,7 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	return "", "", nil
 }
 
-// begun puts the load on the server, and then orders the worker to stop.
+// begun sends the load to the server, and then orders the worker to stop.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
@@ -249,7 +249,7 @@ func (s *session) served(said *protocol.Sample) error {
 	s.traffic = nil
 	m, doubts, faults := CheckServed(p, said, t.outcome, runtime.NumCPU())
 	o, h := t.outcome, t.def
-	// said has the errors caused by locks, which the server counted by code.
+	// m.Errors are the errors caused by locks, which the server counted by SQLite's code.
 	var locked int64
 	for _, e := range m.Errors {
 		locked += e.Count
@@ -300,8 +300,7 @@ func (s *session) served(said *protocol.Sample) error {
 	return nil
 }
 
-// late reports whether much of a latency at a fixed rate is the load generator's own
-// lateness.
+// late reports whether much of a latency at a fixed rate is the load generator's own delay.
 func late(m *result.Sample) bool {
 	return float64(m.Load.LateP99NS) > lateShare*float64(m.Latency[0].P99NS)
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// storesSQLite returns a driver for the SQLite that the store uses.
+// storesSQLite returns a driver for the SQLite library with which sqlite3perf stores its results.
 func storesSQLite() driver.Driver {
 	return sqldriver.New(sqldriver.Library{
 		Info: driver.Info{Name: "engine", Kind: driver.Transpiled, Interface: driver.DatabaseSQL},
@@ -47,8 +47,8 @@ func storesSQLite() driver.Driver {
 	})
 }
 
-// server runs a real worker whose driver has a fault from query number 400 on, or from
-// number 10 if the fault ends in "-at-once".
+// server runs a real worker whose driver has a fault from its 400th query on, or from its 10th if fault ends
+// in "-at-once".
 func server(fault string) {
 	d := &faultyDriver{Driver: storesSQLite(), from: 400}
 	fault, atOnce := strings.CutSuffix(fault, "-at-once")
@@ -177,8 +177,8 @@ func (x faultyStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fun
 	})
 }
 
-// httpCase returns a case of the built-in workload http-server, or of yaml, for a worker
-// with a fault. 300 requests are verified before four clients send them again.
+// httpCase returns a case for a worker with a fault. Its workload is yaml, or the built-in workload
+// http-server if yaml is "". 300 requests are verified before four clients send them again.
 func httpCase(t *testing.T, fault, yaml string, settings map[string][]string) *lab.Case {
 	t.Helper()
 	w, err := workload.Load("http-server")

@@ -106,8 +106,8 @@ func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	return list
 }
 
-// everInForce returns an error if the workload changes a setting that the user gave, and does so
-// before any phase is timed.
+// everInForce returns an error if a setting that the user gave is not in force in any timed phase, because the
+// workload changes it first.
 func everInForce(c *Case, given driver.Settings) error {
 	for _, d := range driver.Vocabulary {
 		want, ok := given[d.Name]
@@ -122,10 +122,10 @@ func everInForce(c *Case, given driver.Settings) error {
 // asked returns the settings that the case's worker is asked to use.
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
-// Asked returns the settings that a driver is asked to use. A driver that is not a cluster
-// gets no settings of clusters. A cluster does not get a workload's settings that it
-// declares as limits, because it stores data in its own way. But settings that the user gave
-// are kept, so that the cluster refuses them.
+// Asked returns the settings that a driver is asked to use. Only a cluster gets the settings of clusters. A
+// cluster does not get those of the workload's settings that [driver.Info.Limit] says it does not support,
+// because it stores data in its own way. Settings that the user gave are kept, so that the cluster refuses
+// them.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -145,8 +145,9 @@ func limited(i driver.Info, setting, value string) bool {
 	return is
 }
 
-// leftOut returns a warning that lists the settings that the case's worker is not asked to use.
-// If once is set, the case stands for all cases that differ only in these settings.
+// leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if
+// there are no such settings. If once is set, the case represents all cases that differ only in these
+// settings.
 func (c *Case) leftOut(once bool) []result.Warning {
 	asked := c.asked()
 	var list []string
@@ -202,8 +203,8 @@ func idleLock(given driver.Settings, p *plan.Plan) []result.Warning {
 // change is a PRAGMA whose value differs from the one that must be in force.
 type change struct {
 	driver.Mismatch
-	from string // origin of Wanted: one of the constants below
-	kept bool   // Got is the value that the setting had when the database was opened
+	from string // origin of the wanted value: one of the constants below
+	kept bool   // whether Got is the value that the setting had when the database was opened
 }
 
 // Origins of a wanted value.
@@ -258,8 +259,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// which says, for messages, which of n connections have unexpected settings. The parameter bad
-// has their numbers.
+// which describes in messages which of n connections have unexpected settings. bad has the numbers of these
+// connections.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:
@@ -272,9 +273,9 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy tells the user what to do about changed settings. The message before it has already
-// named the schema or the phase. If all is set, the settings changed on all connections. If
-// declares is set, changes can be declared there.
+// remedy tells the user what to do about changed settings. Its text follows a message that names the schema or
+// the phase, and calls it "there". If all is set, the settings changed on all connections. If declares is set,
+// the workload can declare the changes of this schema or phase.
 func remedy(list []change, all, declares bool) string {
 	var pragmas, values []string
 	for _, c := range list {

@@ -98,8 +98,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether some connection has another value for the setting with which the
-// reason begins. r has the settings that were read back.
+// deviates reports whether the settings in r were read back after the schema or phase that after names, and
+// whether a connection has another value than the wanted one for the setting with which reason begins.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false

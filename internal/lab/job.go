@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JobRequest is a job for a worker on the user's database, or on a new one.
+// JobRequest asks a worker to do a job on the database at Path, which may be the user's or a new one.
 type JobRequest struct {
 	Job      protocol.Job
 	Path     string
 	Settings driver.Settings
 	Seed     uint64
 	Ref      build.Ref // driver to which the worker belongs
-	Mark     string    // mark for the worker's processes; "": a new one
+	Mark     string    // mark of the worker's processes, as [process.Mark] sets it; "": a new one
 
 	// Limit is how long the job may take; 0: no limit. Time in which this process is stopped
 	// does not count.
@@ -40,10 +40,9 @@ type JobError struct{ Reason protocol.Reason }
 
 func (e *JobError) Error() string { return e.Reason.Message }
 
-// RunJob starts a worker and makes it do a job. When stop is closed, the worker is asked to
-// stop, and the result covers what it did until then. When ctx ends, the worker is killed.
-// If the worker gives a reason for not doing the job, the error is a [*JobError], and the
-// result may describe what it did before.
+// RunJob starts a worker and makes it do a job. When stop is closed, the worker is asked to stop, and the
+// result covers the work until then. When ctx ends, the worker is killed. If the worker gives a reason for not
+// doing the job, the error is a [*JobError], and the result may describe the part that is done.
 func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan struct{}) (*protocol.JobResult, error) {
 	path, err := filepath.Abs(r.Path)
 	if err != nil {
@@ -98,9 +97,9 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 	return nil, &JobError{protocol.Reason{Code: protocol.CodeCrash, Message: message, Detail: w.Errors()}}
 }
 
-// hearJob reads a worker's answers, up to the last one, to a request sent at the time begin.
-// If there is no answer, it returns nil without an error, because the worker's exit status
-// says more.
+// hearJob reads a worker's answers to a request sent at the time begin, up to the last answer. If the worker
+// ends without a last answer, hearJob returns nil without an error, because the worker's exit status says
+// more.
 func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.JobResult, error) {
 	unusable := func(format string, args ...any) error {
 		return &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: fmt.Sprintf(format, args...)}}

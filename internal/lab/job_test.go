@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// pretendJob does the job bench correctly, except for a fault.
+// pretendJob imitates a worker that does the job of type bench correctly, except for the given fault.
 func pretendJob(fault string, req *protocol.Request) {
 	enc := json.NewEncoder(os.Stdout)
 	say := func(r protocol.Response) {

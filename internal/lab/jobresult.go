@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted: against the job, for
-// contradictions, and against took, the time that the lab measured. It adds the values that
-// the lab computes to the result.
+// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with
+// took, which is the time that the lab measured, and with itself. It adds the values that the lab computes to
+// the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
@@ -37,7 +37,7 @@ type jobCheck struct {
 	took time.Duration
 }
 
-// span adds a fault unless a time is between least and the time of the whole job.
+// span adds a fault if a time is below least or above the time that the job took.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:
@@ -47,8 +47,8 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	}
 }
 
-// atLeast returns the least time that the rows can take if each row takes at least the given
-// time. The result is always above 0.
+// atLeast returns the least time that a number of rows can take if each row takes at least the time each. The
+// result is always above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }
@@ -217,8 +217,8 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency computes a summary again from its histogram and replaces it. The histogram must not be
-// empty.
+// latency recomputes a summary of latencies from its histogram, compares the counts, and replaces the summary.
+// It adds a fault if the histogram is empty.
 func (c *jobCheck) latency(key string, given *latency.Summary) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// jobsOfAll returns an honest worker's answer for each kind of job.
+// jobsOfAll returns, by name, a job of each type with the result of a correct worker.
 func jobsOfAll() map[string]struct {
 	job protocol.Job
 	got protocol.JobResult

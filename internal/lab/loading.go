@@ -26,14 +26,14 @@ import (
 // file of a case takes space until the run ends.
 const maxLoaded = 128 << 20
 
-// loaded is the database with which the trials of a case begin. It was made by the case's worker
-// in an earlier process, or is a copy of the user's database.
+// loaded is the database with which the trials of a case begin. It was created by the case's worker in an
+// earlier process, or is a copy of the user's database.
 type loaded struct {
 	phases int    // number of the plan's first phases that are already done; 0: each trial fills its own database
 	path   string // path of the database file; "" for a user's database
 	user   *snapshot.Snapshot
 	sum    string // SHA-256 of the database file
-	sync   bool   // a copy must be on the disk before a trial begins
+	sync   bool   // whether a copy must be written to disk before a trial begins
 	tables []Table
 }
 
@@ -41,8 +41,8 @@ var (
 	// filling matches statements whose effects are in the database file.
 	filling = regexp.MustCompile(`(?is)^(create|insert|replace|update|delete|with\b.*\b(insert|replace|update|delete)|drop|alter|analyze|reindex|vacuum|begin|commit|end)\b`)
 
-	// passing matches statements that also have an effect elsewhere, which a copy of the
-	// file lacks.
+	// passing matches statements that also have an effect outside the database file. A copy of the file lacks
+	// this effect.
 	passing = regexp.MustCompile(`(?is)^create\s+temp|^vacuum\b.*\binto\b|\btemp\s*\.|\bsqlite_temp_`)
 
 	// remembering matches statements that depend on what the connection did before.
@@ -54,8 +54,8 @@ var (
 	readsOnly = regexp.MustCompile(`(?i)^\s*(select|values|explain)\b`)
 )
 
-// fills reports whether all effects of a script are in the database file afterwards. Open
-// transactions must have ended.
+// fills reports whether all effects of a script are in the database file afterwards. It returns false if the
+// script leaves a transaction open.
 func fills(script string) bool {
 	open := 0
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
@@ -106,7 +106,7 @@ func loading(c *Case) int {
 	return n
 }
 
-// loadedBytes returns how much memory the values inserted by the first n phases take.
+// loadedBytes estimates how many bytes the values inserted by the first n phases take in memory.
 func loadedBytes(p *plan.Plan, n int) int64 {
 	gen, err := plan.NewGenerator(0, p)
 	if err != nil {
@@ -150,8 +150,8 @@ func writes(p *plan.Phase) bool {
 	return p.Insert != nil || slices.ContainsFunc(statements(p), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
 }
 
-// loadedTables returns the tables into which the first n phases insert, with the number of
-// rows afterwards. The number is -1 if other SQL may have changed it.
+// loadedTables returns the tables into which the first n phases insert, with the number of rows that each
+// table then has. The number is -1 if the schema or a script may have changed it.
 func loadedTables(c *Case, n int) []Table {
 	known := !changesRows(c.Plan.Schema)
 	var list []Table
@@ -175,8 +175,8 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// changesRows reports whether a script contains statements other than CREATE, BEGIN, COMMIT
-// and END.
+// changesRows reports whether a script contains any statement that does not begin with CREATE, BEGIN, COMMIT
+// or END.
 func changesRows(script string) bool {
 	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
 		statement := rest[:driver.StatementLen(rest)]
@@ -188,9 +188,9 @@ func changesRows(script string) bool {
 	return false
 }
 
-// loaded returns the database with which the case's trials begin. On the first call, it runs
-// a process that makes the database. If that process fails, loaded returns its trial, which
-// then counts as the case's trial.
+// loaded returns the database with which the case's trials begin. On the first call for a case, it runs a
+// process that creates this database, if the trials begin with one. If that process fails, loaded returns the
+// failed trial instead, which then counts as the case's trial.
 func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, *result.Trial, error) {
 	if l := p.begins[c]; l != nil {
 		return l, nil, nil
@@ -210,7 +210,7 @@ func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, 
 	return l, nil, nil
 }
 
-// forget removes the database with which the case's trials begin.
+// forget deletes the database that was loaded for the case.
 func (p *Processes) forget(c *Case) {
 	if l := p.begins[c]; l != nil && l.path != "" {
 		os.RemoveAll(filepath.Dir(l.path))
@@ -218,8 +218,8 @@ func (p *Processes) forget(c *Case) {
 	delete(p.begins, c)
 }
 
-// load makes the case's worker fill the database l. It returns nil, or a trial that says how
-// this failed.
+// load makes the case's worker fill the database l. It returns a nil trial, or a trial with the reason for
+// which this failed.
 func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (_ *result.Trial, err error) {
 	dir, err := p.directory("load-")
 	if err != nil {
@@ -252,7 +252,7 @@ func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (
 	return nil, nil
 }
 
-// written reports whether some phase of the trials may write to the database.
+// written reports whether some phase after the first l.phases phases may write to the database.
 func (l *loaded) written(c *Case) bool {
 	return slices.ContainsFunc(c.Plan.Phases[l.phases:], func(ph plan.Phase) bool { return writes(&ph) })
 }
@@ -284,7 +284,7 @@ func copyFile(to io.Writer, path string) (sum string, err error) {
 	}
 	defer from.Close()
 	h := sha256.New()
-	// The struct hides methods of the file with which it would choose a smaller buffer.
+	// The struct hides the file's method WriteTo, because CopyBuffer would call it and ignore the buffer.
 	if _, err := io.CopyBuffer(io.MultiWriter(to, h), struct{ io.Reader }{from}, make([]byte, 1<<20)); err != nil {
 		return "", err
 	}
@@ -319,7 +319,7 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 	return nil
 }
 
-// loaded checks the numbers of rows that the worker counted in the loaded database.
+// loaded checks the worker's answer of type loaded: the numbers of rows in the database that it has loaded.
 func (s *session) loaded(a *protocol.Response) error {
 	switch {
 	case !s.untold:

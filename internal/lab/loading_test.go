@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// loadedOf returns a workload that begins with untimed phases.
+// loadedOf returns a workload with this schema and these phases, and rows for the table t.
 func loadedOf(schema string, phases ...string) string {
 	return `
 name: loaded
@@ -172,7 +172,7 @@ func TestLoadedChanges(t *testing.T) {
 	if err != nil || got.Status != result.Failed || got.Reason.Code != "database" || !strings.Contains(got.Reason.Message, "has changed: its SHA-256 is ") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	empty(t, dir) // after a failure, the case does not need its database
+	empty(t, dir) // after a failure, the case's loaded database is deleted
 }
 
 // TestLoadingFails checks that a case fails if its database cannot be loaded, and that no

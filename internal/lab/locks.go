@@ -16,7 +16,7 @@ import (
 // LockWays says which ways of sharing a database file are tried for mixes and replays.
 type LockWays struct {
 	Vary   []Varied // settings to vary in a mix or replay that writes
-	Shared bool     // the matrix determines how connections are shared, so this is not varied
+	Shared bool     // whether the matrix determines how connections are shared, so that this is not varied
 
 	// Patience plus busy_timeout is the time after which a mix or replay fails if no client
 	// has begun or ended an operation. A workload's own patience takes precedence.
@@ -45,8 +45,8 @@ func (e *OneClientError) Error() string {
 	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
 }
 
-// LockCases returns a case for each way of sharing the database file. Cases of the same workload
-// follow each other.
+// LockCases returns a case for each way of sharing the database file, driver and combination of varied
+// settings. Cases of the same workload follow each other.
 func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
@@ -101,10 +101,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday adds the cases with the workload's own settings to grid, and sets the field Today of
-// these cases. If grid already has such a case, it is only marked. Otherwise it is added at the
-// front. If the user gave several values to a setting, the workload's own value is used. m has
-// one workload.
+// withToday returns grid with the cases that have the workload's own settings, and sets the field Today of
+// these cases. A case that grid already has is only marked; any other is added at the front. If the user gave
+// several values for a setting, the workload's own value is used. m has only one workload.
 func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}
@@ -135,13 +134,13 @@ func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockW
 	return append(added, grid...), nil
 }
 
-// spelledOut returns all settings, with the default values of settings that are not set.
+// spelledOut returns s with the default values of txlock, pool_readers and write_mutex if they are not set.
 func spelledOut(s driver.Settings) driver.Settings {
 	return driver.Settings{"txlock": "deferred", "pool_readers": "0", "write_mutex": "off"}.With(s)
 }
 
-// sharesCache reports whether a workload's connections share a cache although they could
-// each have their own.
+// sharesCache reports whether the workload makes connections share a cache although each could have its own
+// cache. It returns false if the user gave the setting cache.
 func (m *Matrix) sharesCache(w *workload.Workload) bool {
 	_, given := m.Settings["cache"]
 	memory := w.Settings["mode"] == "memory" || slices.Contains(m.Settings["mode"], "memory")
@@ -225,7 +224,7 @@ type contended struct {
 	own, mutex            bool // own: each client keeps its connection; mutex: the workload itself uses a mutex
 	begins                bool // transactions begin with the library's own call, to which txlock applies
 
-	alone string // name of a replay's phase if there is no mix; otherwise ""
+	alone string // name of the phase of a replay if the plan has no mix; otherwise ""
 }
 
 // contention describes the mixes and replays of a plan. ok is false if the plan has none.
@@ -261,7 +260,7 @@ func contention(p *plan.Plan) (c contended, ok bool) {
 	return c, ok
 }
 
-// in returns c for clients that are distributed over several processes.
+// in returns c with the clients distributed over several processes.
 func (c contended) in(processes int) contended {
 	c.clients = (c.clients + processes - 1) / processes
 	c.processes = processes
@@ -338,8 +337,8 @@ func (c *Case) replayAlone() {
 	c.InForce = inForce(c.Settings, c.Plan)
 }
 
-// notTried returns, for each replay, a warning that says which ways of sharing a file are
-// not tried, and why.
+// notTried returns, for each replay, a warning that says which ways of sharing a file are not tried, and why
+// not.
 func notTried(p *plan.Plan) (list []result.Warning) {
 	for i := range p.Phases {
 		r := p.Phases[i].Replay

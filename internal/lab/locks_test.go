@@ -32,7 +32,7 @@ phases:
     duration: 1s
 `
 
-// lockCases returns the cases of the workload in text, each as a line with its settings.
+// lockCases returns the cases of the workload in text. Each is a line that lists its settings.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
@@ -116,7 +116,7 @@ const contendedRecording = `{"format":"sqlite3perf-recording","version":1,"began
 {"at":30,"took":9,"conn":1,"tx":1,"do":"commit"}
 `
 
-// replayed returns a workload that replays a recording of two connections.
+// replayed returns a workload that replays a recording of two connections. more is added to the replay's YAML.
 func replayed(t *testing.T, begin, more string) *workload.Workload {
 	t.Helper()
 	text := "name: contended\nsettings: {journal_mode: wal}\nschema: CREATE TABLE t (v)\nphases:\n  - {name: replay, replay: app.jsonl" + more + "}\n"
@@ -190,8 +190,8 @@ func TestLockCasesOfOneClient(t *testing.T) {
 	}
 }
 
-// TestLockCasesProcesses checks that several processes get no mutex, and that a pool of one
-// connection is tried with all values of txlock and busy_timeout.
+// TestLockCasesProcesses checks that no mutex is tried with several processes, and that a pool of one
+// connection is then tried with all values of txlock and busy_timeout.
 func TestLockCasesProcesses(t *testing.T) {
 	const two = "busy_timeout=0 journal_mode=wal "
 	want := []string{
@@ -242,9 +242,9 @@ func TestLockCasesProcessesVary(t *testing.T) {
 	}
 }
 
-// TestLockCasesCache checks that a private cache is tried in addition to a shared one,
-// unless the user sets the cache, or the database is in memory, where each connection would
-// get its own.
+// TestLockCasesCache checks that a private cache is tried in addition to a shared cache. It must not be tried
+// if the user sets the cache, or if the database is in memory, where each connection would then get its own
+// database.
 func TestLockCasesCache(t *testing.T) {
 	reads := strings.Replace(contendedWith("SETTINGS", "pool"), "      - {name: write, sql: UPDATE t SET v = 2 WHERE id = 1}\n", "", 1)
 	for _, c := range []struct {
@@ -274,8 +274,8 @@ func TestLockCasesCache(t *testing.T) {
 	}
 }
 
-// TestLockCasesOfToday checks that the workload's own settings appear once for each driver:
-// marked if they are among the tried settings, otherwise as the first case.
+// TestLockCasesOfToday checks that the workload's own settings appear once for each driver. The case is only
+// marked if these settings are among the tried ones; otherwise it is added as the first case.
 func TestLockCasesOfToday(t *testing.T) {
 	for own, want := range map[string]string{
 		"busy_timeout: 0":                                "1: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",

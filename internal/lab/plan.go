@@ -1,7 +1,7 @@
-// Package lab makes a run out of many trials. It plans the cases, builds their workers, and
-// runs the cases round by round in shuffled order. Each trial has its own process and its
-// own database, and only one trial works at a time. The run stops when the intervals are
-// tight enough or the time is up. Package lab itself times nothing and computes no
+// Package lab carries out a run, which consists of many trials. It plans the cases (each is a driver with
+// settings and a workload), builds their workers, and runs the cases round by round in shuffled order. Each
+// trial has its own process and its own database, and only one trial works at a time. The run stops when the
+// confidence intervals are narrow enough or the time is up. Package lab itself times nothing and computes no
 // statistics.
 package lab
 
@@ -24,7 +24,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Case is a case of a run, with everything that is needed to run its trials.
+// Case is a case of a run (a driver with settings and a workload), with everything that is needed to run its
+// trials.
 type Case struct {
 	result.Case
 	Ref         build.Ref
@@ -51,8 +52,8 @@ type Matrix struct {
 	Settings   map[string][]string // values to try by name of the setting, in canonical form
 	Seed       uint64
 
-	// Sides means that the drivers are the sides of a comparison. Each driver is then one
-	// variant for all workloads, with the features that any of them needs.
+	// Sides is set if the drivers are compared with each other as the sides of a comparison. Each driver is
+	// then measured as one variant for all workloads, with the features that any workload needs.
 	Sides bool
 
 	// Computing, if not nil, is called while the lab hashes the rows that a workload must
@@ -69,8 +70,8 @@ type point struct {
 	cases    []*Case
 }
 
-// Cases expands the matrix. The driver varies fastest, so cases to compare follow one
-// another.
+// Cases returns the cases of the matrix, with the results that their phases must have. It also checks the
+// workloads' SQL. The driver varies fastest, so cases to compare follow one another.
 func (m *Matrix) Cases() ([]*Case, error) {
 	var cases []*Case
 	var todo []point
@@ -189,9 +190,9 @@ func (c *Case) With(ref build.Ref) *Case {
 	return &next
 }
 
-// WithSettings returns a copy of the case with some settings changed. The copy has no worker
-// yet. It fails if the workload cannot run with these settings, or if the workload changes
-// them before any phase is timed.
+// WithSettings returns a copy of the case with some settings changed. The copy has no worker yet. It returns
+// an error if the workload cannot run with these settings, or if one of them would not be in force in any
+// timed phase.
 func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	next := *c
 	next.Settings, next.Given = c.Settings.With(set), c.Given.With(set)
@@ -211,7 +212,8 @@ func (c *Case) WithSettings(set driver.Settings) (*Case, error) {
 	return &next, nil
 }
 
-// needs returns the features that drivers must have for the workload.
+// needs returns the features that drivers must have for the workload w, or for all workloads if m.Sides is
+// set.
 func (m *Matrix) needs(w *workload.Workload) []string {
 	if !m.Sides {
 		return w.Needs
@@ -224,7 +226,7 @@ func (m *Matrix) needs(w *workload.Workload) []string {
 	return slices.Compact(all)
 }
 
-// chosen is a driver, or its variant, for a workload.
+// chosen is a driver, or the driver's variant, that measures a workload.
 type chosen struct {
 	ref    build.Ref
 	needed []string // features for which the variant was chosen
@@ -246,8 +248,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// has returns the settings in set that apply to the driver. If no driver is a cluster, it
-// returns all of them, so that the run has the cells that the user asked for.
+// has returns the settings in set that apply to the driver. If no driver is a cluster, it returns all of set,
+// so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
@@ -256,8 +258,7 @@ func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	return result.OwnSettings(ref.Kind(), set)
 }
 
-// several reports whether the matrix has several values for any setting that is in the map set
-// but not in the map has.
+// several reports whether the matrix has several values for a setting that is in set but not in has.
 func (m *Matrix) several(set, has driver.Settings) bool {
 	for name := range set {
 		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {
@@ -384,8 +385,8 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	return nil
 }
 
-// lockedItself returns the name of a phase whose mix holds a mutex around a statement that
-// writes, or "".
+// lockedItself returns the name of a phase whose mix holds a mutex around a statement that writes, or "" if
+// there is no such phase.
 func lockedItself(p *plan.Plan) string {
 	for i := range p.Phases {
 		if m := p.Phases[i].Mix; m != nil && slices.ContainsFunc(m.Operations, func(o plan.Operation) bool {

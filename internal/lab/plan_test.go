@@ -43,7 +43,7 @@ func crowdWith(t *testing.T, connection string) *workload.Workload {
 	return parse(t, text)
 }
 
-// names returns a line for each case.
+// names returns a line for each case, with its ID, driver, workload, settings and parameters.
 func names(cases []*lab.Case) []string {
 	var list []string
 	for _, c := range cases {
@@ -161,7 +161,7 @@ func TestExpectations(t *testing.T) {
 		t.Errorf("the serial numbers depend on the seed: %v", sums)
 	}
 
-	// The other random values are those of v.
+	// The second workload returns the column v, whose values depend on the seed.
 	random := parse(t, strings.Replace(strings.Replace(crowd, "CONNECTION", "pool", 1),
 		"SELECT id FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [id]}}",
 		"SELECT v FROM t ORDER BY id, columns: [int], repeat: 5, expect: {rows: $n, returns: {t: [v]}}", 1))

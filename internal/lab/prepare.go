@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// Building is told about the progress of building workers. i is the number of the worker,
-// from 1 to n.
+// Building is notified of the progress of building workers. i is the number of the worker, counted from 1, and
+// n the number of workers.
 type Building interface {
 	Building(i, n int, driver string)
 	Built(i, n int, driver string, err error)

@@ -20,25 +20,25 @@ import (
 type Processes struct {
 	Dir   string        // directory on the measured file system; it also keeps the loaded databases
 	Limit time.Duration // time limit for one trial
-	Hint  string        // advice for reasons if a driver lacks a feature; "": none
+	Hint  string        // advice added to a trial's reason if its driver lacks a feature; "": none
 
-	Elsewhere string // advice, besides making room, if the disk of Dir is full; "": none
+	Elsewhere string // advice in addition to making room if the disk of Dir is full; "": none
 
 	// CPUTime returns the CPU time of the machine, and whether it is known. nil means
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
 
-	// Slice is the time of a slice when trials take turns. 0 means the usual time; less than 0,
-	// that phases are measured in one piece.
+	// Slice is the duration of a slice when trials take turns. 0 means the default duration. A negative value
+	// means that each phase is measured in one piece.
 	Slice time.Duration
 
 	// Room returns how many bytes of memory are available, and how many bytes there is room for
 	// in Dir. nil means [machine.Room].
 	Room func(dir string) (memory, disk uint64)
 
-	paces    map[string]*pace // by work of the cases
+	paces    map[string]*pace // measured speeds, by the work of the cases
 	needs    map[*Case]need
-	met      uint64          // how often trials have run together
+	met      uint64          // number of calls of together
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded
@@ -117,7 +117,7 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 			return nil, 0, err
 		}
 	}
-	divided := make([]division, len(cases)) // made now, because paces must not change while trials run
+	divided := make([]division, len(cases)) // computed now, because p.paces must not change while trials run
 	if len(cases) > 1 && p.Slice >= 0 {
 		for i, c := range cases {
 			divided[i] = p.divide(c)

@@ -28,9 +28,9 @@ import (
 // it.
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
-// FindPerf returns the path of Linux's perf. path is "" if perf is missing or must not record
-// here. why is "" if perf sees everything. Otherwise it says what is wrong and what to do.
-// FindPerf makes a test recording in dir.
+// FindPerf looks for Linux's perf and makes a test recording in dir. path is the path of perf, or "" if perf
+// is missing or must not record here. why describes what is wrong and what to do about it, or is "" if perf
+// can record everything. If path and why are both set, perf cannot see time in the kernel.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
 	if err != nil {
@@ -62,11 +62,11 @@ func FindPerf(ctx context.Context, dir string) (path, why string) {
 	return path, ""
 }
 
-// perfRecord returns the arguments with which perf records a command to perf.data in the working
-// directory. The caller appends the command. If c is set, the command may run C code. perf
-// samples CPU time, which works without hardware counters in virtual machines. C is compiled
-// without frame pointers, so stacks of C need unwind tables; Go has frame pointers. The clock is
-// the one that a worker reads.
+// perfRecord returns the arguments with which perf records a command to perf.data in the working directory.
+// The caller appends the command. If c is set, the command may run C code. perf samples CPU time, which works
+// without hardware counters in virtual machines. C is compiled without frame pointers, so stacks of C need
+// unwind tables; Go has frame pointers. perf uses the same clock as the worker, so that their times can be
+// compared.
 func perfRecord(c bool) []string {
 	callGraph := "fp"
 	if c {
@@ -108,7 +108,7 @@ func (w *Profiling) request(dir string) (*protocol.Profile, error) {
 	return &protocol.Profile{Phase: w.Phase, Directory: dir}, os.Mkdir(dir, 0o700)
 }
 
-// command returns the command that starts the worker, under perf if that records the trial.
+// command returns the command that starts the worker. If perf records the trial, perf starts the worker.
 func (w *Profiling) command(worker string, kind driver.Kind, args []string) (string, []string) {
 	if w == nil || w.Perf == "" {
 		return worker, args
@@ -164,7 +164,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 // Profiler profiles a phase of several cases in extra trials. The cases take turns.
 type Profiler struct {
 	Phase string
-	Time  time.Duration // no trial begins after this time, except the first of each case
+	Time  time.Duration // time after the start from which on no trial begins, except the first trial of each case
 	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
 	Perf  string // path of perf; "": do not use perf
 	Noise Noise
@@ -179,21 +179,21 @@ type Profiler struct {
 	Warnings []result.Warning
 }
 
-// EnoughSamples is the number of samples after which a case has no further trials. The 95 %
-// interval of a share is then within 5 percentage points on either side.
+// EnoughSamples is the number of samples after which a case has no further trials. The 95 % confidence
+// interval of a fraction of the samples is then within 5 percentage points on either side.
 const EnoughSamples = 500
 
 // Profiled is the profile of a case.
 type Profiled struct {
 	Case      *Case
 	Recording stacks.Recording
-	Perf      bool             // perf recorded the trials
+	Perf      bool             // whether perf recorded the trials
 	Status    result.Status    // OK, or the status of the case without a profile
 	Reason    *protocol.Reason // why there is no profile; nil if Status is OK
 }
 
-// Run runs trials until every case has enough samples or the time is up. It returns an error
-// only if the lab failed. If a case failed, its Reason says why.
+// Run runs trials until every case has enough samples or the time is up. It returns an error only if the lab
+// itself failed. If a trial of a case failed, [Profiled.Reason] says why.
 func (p *Profiler) Run(ctx context.Context, cases []*Case) ([]*Profiled, error) {
 	p.Warnings = slices.Concat(p.Noise.BeforeRun(), beforehand(cases), p.partly(cases))
 	list, err := p.run(ctx, cases)

@@ -31,9 +31,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The tests below run a worker in Python that was written from docs/worker-protocol.md and
-// docs/generated-values.md and shares no code with the engine. If it makes the same values
-// and checksums as the engine, the documents are complete.
+// pythonWorker returns the path of a worker in Python. The tests below run this worker. It was written from
+// docs/worker-protocol.md and docs/generated-values.md and shares no code with the engine. If it generates the
+// same values and checksums as the engine, the documents are complete.
 
 func pythonWorker(t *testing.T) string {
 	t.Helper()
@@ -48,7 +48,7 @@ func pythonWorker(t *testing.T) string {
 	return path
 }
 
-// runTrial runs one trial of a case whose results the lab knows.
+// runTrial runs one trial of a case, and fails the test unless the trial is OK.
 func runTrial(t *testing.T, c *lab.Case, seed uint64) *result.Trial {
 	t.Helper()
 	// With the race detector, SQLite in Go takes a hundred times as long.
@@ -136,8 +136,8 @@ func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	}
 }
 
-// kinds is a workload with every kind of generator, every type, and NULLs. Its queries read
-// back the values, which must be those of the engine's generators.
+// kinds is a workload with every kind of generator, every type, and NULLs. Its queries read back the values,
+// which must equal the values of the engine's generators.
 const kinds = `
 name: kinds
 settings: {pool_size: 2, busy_timeout: 5s, page_size: 8192, txlock: immediate, secure_delete: fast}
@@ -276,7 +276,7 @@ func engineTrial(t *testing.T, c *lab.Case, seed uint64) (samples []*protocol.Sa
 		_ = json.NewEncoder(w).Encode(protocol.Request{
 			Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: seed,
 			Path: filepath.Join(t.TempDir(), "test.db"), Settings: c.Settings, Plan: c.Plan,
-		}) // without this, the trial fails
+		}) // if the request is not written, the trial fails
 	}()
 	var out bytes.Buffer
 	if err := worker.Serve(t.Context(), d, r, &out); err != nil {
@@ -356,7 +356,7 @@ func bookingsOr(t *testing.T, name string) *workload.Workload {
 	return w
 }
 
-// counts returns the number of operations that ended with each code.
+// counts returns the number of operations by the code with which they ended.
 func counts(list []protocol.ErrorCount) map[int]int64 {
 	m := map[int]int64{}
 	for _, e := range list {
@@ -365,8 +365,8 @@ func counts(list []protocol.ErrorCount) map[int]int64 {
 	return m
 }
 
-// TestPythonWorkerAgrees checks that both workers give the same answers where no generator
-// knows the result. They thus do the same work in the same order.
+// TestPythonWorkerAgrees checks that the Python worker and the Go engine return the same checksums for phases
+// whose results the lab cannot compute. The workers then do the same work in the same order.
 func TestPythonWorkerAgrees(t *testing.T) {
 	t.Parallel()
 	python := pythonWorker(t)

@@ -130,8 +130,8 @@ phases:
 	}
 }
 
-// TestMixRolledBack checks the reason after SQLite has rolled back a transaction: it has
-// only the cause, and not also that there is no transaction to roll back.
+// TestMixRolledBack checks the reason for a failed trial after SQLite has rolled back a transaction. The
+// reason must contain only the cause, and not the message that there is no transaction to roll back.
 func TestMixRolledBack(t *testing.T) {
 	const text = `name: taken
 about: A name is taken.
@@ -164,10 +164,10 @@ func TestSoakPythonMixDuration(t *testing.T) {
 // long is a query that takes SQLite tens of milliseconds.
 const long = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 200000) SELECT sum(x) FROM c"
 
-// TestPythonMixWaits checks which waits the worker counts: for the pool only if clients
-// share connections, for the mutex and for further attempts only if the mix has these.
+// TestPythonMixWaits checks which waits the worker counts. It counts waits for the pool only if clients share
+// connections, and waits for the mutex and for further attempts only if the mix has a mutex or retries.
 func TestPythonMixWaits(t *testing.T) {
-	// While one client runs a long query, all others arrive.
+	// While one client runs a long query, the two other clients begin to wait.
 	const text = `
 name: waits
 settings: {journal_mode: delete, synchronous: "off", busy_timeout: 0, txlock: immediate, pool_size: POOL}
@@ -210,9 +210,9 @@ phases:
 	}
 }
 
-// TestSoakPythonMixTimeout checks that an operation ends at its timeout, in a running
-// statement and while waiting for the pool. Its writes must be rolled back, without effect
-// on other operations or on the next one on the connection.
+// TestSoakPythonMixTimeout checks that an operation ends at its timeout, in a running statement and while
+// waiting for the pool. Its writes must be rolled back, without effect on other operations or on the next
+// operation that uses the connection.
 func TestSoakPythonMixTimeout(t *testing.T) {
 	t.Parallel()
 	text := `

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// pythonScripts is a Python program that runs scripts on the worker's connections, as
-// scripts and as statements with parameters. It stops at the first that creates a file in
-// the directory outside.
+// pythonScripts is a Python program that runs scripts on the worker's connections, as scripts and as
+// statements with parameters. It stops at the first script that creates a file in the directory given as its
+// third argument.
 const pythonScripts = `
 import importlib.util, json, os, sys
 spec = importlib.util.spec_from_file_location("worker", sys.argv[1])
@@ -41,8 +41,8 @@ if number > 100 and ran < number // 20:
     sys.exit(f"only {ran} scripts ran")
 `
 
-// TestPythonScripts runs the random scripts that every driver gets with the Python worker.
-// No script may create a file. TEST_SCRIPTS=5000000 tries more.
+// TestPythonScripts makes the Python worker run random scripts, of the kind with which every driver is tested.
+// No script may create a file. TEST_SCRIPTS=5000000 runs that many scripts.
 func TestPythonScripts(t *testing.T) {
 	script := pythonWorker(t)
 	outside := t.TempDir()

@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// reached returns the actions of a script outside its database, as SQLite's authorizer sees
-// them. The authorizer denies them all.
+// reached returns the actions of a script outside its database, as SQLite's authorizer reports them. The
+// authorizer denies all of these actions.
 func reached(t *testing.T, script string) (what []string) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
@@ -63,8 +63,8 @@ func reached(t *testing.T, script string) (what []string) {
 	return what
 }
 
-// FuzzReach compares the loader, which only reads the tokens of SQL, with SQLite. The loader
-// must refuse every script with which SQLite would act outside the database.
+// FuzzReach compares the loader of workloads, which only reads the tokens of SQL, with SQLite. The loader must
+// refuse every script with which SQLite would act outside the database.
 func FuzzReach(f *testing.F) {
 	for _, s := range []string{
 		"SELECT $a('); ATTACH 'x' AS y; --')", "SELECT 1;\v \vATTACH 'x' AS y", "\uFEFFATTACH 'x' AS y",
@@ -81,8 +81,8 @@ func FuzzReach(f *testing.F) {
 	})
 }
 
-// holdAgainstSQLite reports whether the script acts outside its database according to
-// SQLite. It fails the test if the loader accepts such a script.
+// holdAgainstSQLite reports whether the script acts outside its database according to SQLite. It fails the
+// test if the loader of workloads accepts such a script.
 func holdAgainstSQLite(t *testing.T, script string) bool {
 	what := reached(t, script)
 	_, err := workload.Parse("x.yaml", []byte("name: x\nphases: [{name: p, script: x.sql}]\n"), fstest.MapFS{"x.sql": {Data: []byte(script)}})
@@ -94,7 +94,7 @@ func holdAgainstSQLite(t *testing.T, script string) bool {
 	return len(what) > 0
 }
 
-// TestReach does what FuzzReach does, with random scripts. TEST_SCRIPTS=5000000 tries more.
+// TestReach does what FuzzReach does, with random scripts. TEST_SCRIPTS=5000000 runs that many.
 func TestReach(t *testing.T) {
 	n := drivertest.RandomScripts(3000)
 	random := rand.New(rand.NewPCG(1, uint64(n)))

@@ -18,14 +18,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// recordedFile has the trials of a default run: how long each trial took, and the times in its
-// samples. To record a new one on this machine, with any number of rounds:
+// recordedFile has the trials of a default run: how long each trial took, and the times in its samples. To
+// record a new file on this machine, with any number of rounds:
 //
 //	sqlite3perf run --rounds 12 --format json -o run.json
-//	go test ./lab -run TestReplay -record "$PWD/run.json" -v
+//	go test ./internal/lab -run TestReplay -record "$PWD/run.json" -v
 //
-// On a noisy machine, the option -noise 0.1 reduces each time's deviation from the median to a
-// tenth. Without -record, the test also tries that once.
+// On a noisy machine, the option -noise 0.1 reduces each time's deviation from the median to a tenth. Without
+// -record, that option only applies to one run of the test, and does not change the file.
 const recordedFile = "testdata/recorded.json"
 
 var (
@@ -33,14 +33,14 @@ var (
 	noise      = flag.Float64("noise", 0, "the `share` of the noise that is replayed (default: the recording's, all of a new one)")
 )
 
-// recording is a run to be replayed. It has only the rounds in which every case was measured.
+// recording is a run to be replayed. It contains only the rounds in which every case was measured.
 type recording struct {
 	About string         `json:"about"`
-	Noise float64        `json:"noise"` // share of each deviation from the median, as a logarithm, that is replayed
+	Noise float64        `json:"noise"` // fraction of each deviation from the median, as a logarithm, that is replayed
 	Cases []recordedCase `json:"cases"`
 }
 
-// recordedCase has one value for each round.
+// recordedCase is a case of the recording. Its lists have one value for each round.
 type recordedCase struct {
 	Driver   string          `json:"driver"`
 	Workload string          `json:"workload"`
@@ -53,8 +53,8 @@ type recordedPhase struct {
 	Seconds []float64 `json:"seconds"` // seconds of the phase, or seconds per operation
 }
 
-// quieter returns a value whose deviation from the median is reduced to a share. The parameter
-// at is the index of the value.
+// quieter returns the value with the index at, with its deviation from the median reduced: noise is the
+// fraction of the deviation's logarithm that remains.
 func (p recordedPhase) quieter(at int, noise float64) float64 {
 	middle := stats.Summarize(p.Seconds).Median
 	return middle * math.Pow(p.Seconds[at]/middle, noise)
@@ -115,9 +115,9 @@ func record(run *result.Run) (*recording, error) {
 	return rec, nil
 }
 
-// replay does a default run of the recorded cases, in virtual time. The first recorded round
-// takes longer than the others, so it is always used first. Each later round is a recorded round
-// drawn at random, with all its trials, so a slow round is slow for all cases.
+// replay simulates a default run of the recorded cases, in virtual time. The first round is always the first
+// recorded round, because it takes longer than the others. Each later round is a recorded round drawn at
+// random, with all its trials, so a slow round is slow for all cases.
 func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 	b := newBench(t)
 	r := rand.New(rand.NewPCG(seed, 1))
@@ -155,8 +155,8 @@ func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 	return run, b
 }
 
-// TestReplay replays the noise of a recorded default run. It checks that nine tenths of the
-// ratios are settled in five minutes, and that the predicted plan was right.
+// TestReplay simulates runs with the noise of a recorded default run. It checks that nine tenths of the ratios
+// are precise enough after five minutes, and that the predicted plan was right.
 func TestReplay(t *testing.T) {
 	if *recordFrom != "" {
 		data, err := os.ReadFile(*recordFrom)

@@ -13,9 +13,9 @@ import (
 // measured identifies a trial by its case and round.
 type measured struct{ id, round int }
 
-// Resume prepares a run that already has trials for being continued. It records the time at
-// which the run was resumed. If a case has a worker now, its failed trials no longer count.
-// Resume returns the Order of these trials.
+// Resume prepares a run that already has trials for being continued. It records the time at which the run was
+// resumed. If a case has a worker now, its failed trials no longer count, and Resume returns their
+// [result.Trial.Order].
 func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 	last := run.Started
 	for i := range run.Trials {
@@ -37,8 +37,8 @@ func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {
 	return again
 }
 
-// restore sets the laboratory's state from the trials of a resumed run, and returns how many
-// of its rounds are complete. The run's time continues without the pauses.
+// restore sets the laboratory's state from the trials of a resumed run, and returns the number of complete
+// rounds. The pauses do not count as time of the run.
 func (l *Laboratory) restore() int {
 	l.began = l.Run.Started
 	for _, r := range l.Run.Resumed {
@@ -79,8 +79,8 @@ func (l *Laboratory) restore() int {
 	return last
 }
 
-// settledAfter returns the IDs of the cases that needed no further trials when the given
-// round was complete.
+// settledAfter returns the IDs of the cases that, according to Schedule.Settled, needed no further trials when
+// the given round was complete.
 func (l *Laboratory) settledAfter(round int) []int {
 	if l.Schedule.Settled == nil {
 		return nil
@@ -107,8 +107,8 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 	return first
 }
 
-// catchUp runs the trials that cases lost in the complete rounds. It returns why the run
-// ends, or "" if it continues.
+// catchUp runs the trials that cases lost in the complete rounds. It returns the reason if the run ends, or ""
+// if it continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
@@ -138,9 +138,9 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	return append(list, result.Warning{Code: result.WarningResumed, Message: message})
 }
 
-// afterRun returns the warnings of Noise about the run. Noise counts its observations. If the
-// run was resumed, these numbers differ from the numbers of the rounds, so afterRun replaces
-// them.
+// afterRun returns the warnings that l.Noise gives after the run. Noise numbers the rounds by its own
+// observations. After a resumption, these numbers differ from the run's, so afterRun replaces them by the
+// numbers of the run's rounds.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {
@@ -151,8 +151,8 @@ func (l *Laboratory) afterRun() []result.Warning {
 	return list
 }
 
-// sameWorkers returns an error if a resumed run's workers differ from those with which it
-// began.
+// sameWorkers returns an error if a worker of a resumed run differs in its versions from the worker with which
+// the run began.
 func (l *Laboratory) sameWorkers(cases []*Case, trials []*result.Trial) error {
 	if l.Run.Resumed == nil {
 		return nil

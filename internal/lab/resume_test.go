@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// again resumes a run on a new bench, after a pause of the bench's clock.
+// again resumes a run on a new bench, whose clock has advanced by the pause.
 func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, change ...func(*bench)) (*bench, *result.Run) {
 	t.Helper()
 	b := newBench(t)
@@ -33,7 +33,7 @@ func again(t *testing.T, run *result.Run, s lab.Schedule, pause time.Duration, c
 	return b, r
 }
 
-// rounds returns, for each case, the rounds of its trials that count, in order.
+// rounds returns, by case, the rounds of the trials that were not repeated, in order.
 func rounds(r *result.Run) map[int][]int {
 	list := map[int][]int{}
 	for _, t := range r.Trials {
@@ -81,8 +81,8 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeNoise checks that a warning about a round that was observed after a resumption has
-// the number of the run's round.
+// TestResumeNoise checks that a warning about a round after a resumption has the number that the round has in
+// the run, not in the resumed part.
 func TestResumeNoise(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -119,8 +119,8 @@ func stamped(b *bench) func(*lab.Laboratory) {
 	}
 }
 
-// TestResumeFailed checks that cases whose trials failed, or that had no worker, are
-// measured in the rounds that they lost. Cases with wrong results are not.
+// TestResumeFailed checks that cases whose trials failed, or that had no worker, are measured in the rounds
+// that they lost. Cases with wrong results must not be measured again.
 func TestResumeFailed(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -166,7 +166,7 @@ func TestResumeTime(t *testing.T) {
 	}
 }
 
-// TestResumeSettled checks that a settled case is still settled after the run is resumed.
+// TestResumeSettled checks that a case that needs no further trials still needs none after the run is resumed.
 func TestResumeSettled(t *testing.T) {
 	s := lab.Schedule{Time: time.Hour, Settled: func(r *result.Run, round int) ([]int, bool) {
 		switch {

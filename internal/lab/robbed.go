@@ -18,13 +18,12 @@ import (
 // docs/methodology.md explains the limits.
 const robbedTime = 30 * time.Millisecond
 
-// mostRepeated is the share of a run's trials that may be run again because others took CPU
-// time from them. If that happens to most trials of a machine, running them again does not
-// help.
+// mostRepeated is the fraction of a run's trials that may be run again because other processes or machines
+// took CPU time from them. If most trials of a machine lose CPU time, running them again does not help.
 const mostRepeated = 0.1
 
-// robbed reports whether others took too much CPU time from a trial whose duration is took.
-// It must not depend on the driver, nor on the trial's measurements.
+// robbed reports whether other processes or machines took too much CPU time from a trial whose duration is
+// took. The result must not depend on the driver, nor on the trial's measurements.
 func robbed(c *result.CPU, took time.Duration) bool {
 	lost := time.Duration(c.LostNS())
 	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
@@ -47,8 +46,8 @@ func (p *Processes) read() reading {
 	return reading{time.Now(), t, known, process.OwnUserTime()}
 }
 
-// used returns the CPU time that a trial's process used. waited is how long it waited for a
-// CPU; nil: not known.
+// used returns the CPU time that a trial's process used. waited is how long the process waited for a CPU, or
+// nil if that is not known.
 func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: process.InvoluntarySwitches(state)}
 	if waited != nil {
@@ -57,8 +56,8 @@ func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	return c
 }
 
-// account computes how much CPU time others took from trials that ran together, and which of
-// these trials were robbed of too much. Each trial gets an equal share of the loss.
+// account computes how much CPU time other processes and machines took from trials that ran together, and
+// which of these trials were robbed of too much. Each trial gets an equal share of the loss.
 func (p *Processes) account(list []ending) {
 	var first, last reading
 	var user, count int64
@@ -91,9 +90,9 @@ func (p *Processes) account(list []ending) {
 	}
 }
 
-// repeats reports whether to run trials again because some of them were robbed of CPU time. Each
-// case is run again at most once in a round, and no more than the share mostRepeated of the
-// run's trials is run again. The parameter before has the earlier trials of the run.
+// repeats reports whether to run the trials of a group again because some were robbed of CPU time. Each case
+// is run again at most once in a round, and at most the fraction mostRepeated of the run's trials is run
+// again. before has the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false
@@ -111,7 +110,7 @@ func repeats(before []result.Trial, trials []*result.Trial) bool {
 	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
-// robbery returns a warning if trials count in the results although others took CPU time
+// robbery returns a warning if trials count in the results although other processes or machines took CPU time
 // from them.
 func robbery(trials []result.Trial) []result.Warning {
 	count := 0

@@ -38,8 +38,8 @@ func TestRobbed(t *testing.T) {
 	}
 }
 
-// TestCPUOfTrial checks the recorded CPU times of a trial, on a machine where others take
-// CPU time, and on a machine that reports none.
+// TestCPUOfTrial checks the recorded CPU times of a trial, on a machine where other processes take CPU time,
+// and on a machine that reports no CPU times.
 func TestCPUOfTrial(t *testing.T) {
 	t.Parallel()
 	readings := 0
@@ -145,7 +145,7 @@ func TestAlwaysRobbed(t *testing.T) {
 	}
 }
 
-// TestRobbedSamplesDoNotCount checks that times of repeated trials do not settle a run.
+// TestRobbedSamplesDoNotCount checks that times of repeated trials do not affect when a run ends.
 func TestRobbedSamplesDoNotCount(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(int, int) time.Duration { return time.Millisecond }

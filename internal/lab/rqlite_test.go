@@ -46,8 +46,8 @@ func unasked(c *lab.Case) string {
 	return ""
 }
 
-// TestUnasked checks that a cluster is not asked for settings that it decides itself, that
-// other drivers are not asked for settings of clusters, and that a warning says so.
+// TestUnasked checks that a cluster is not asked for settings that it decides itself, and that other drivers
+// are not asked for settings of clusters. A warning must list these settings.
 func TestUnasked(t *testing.T) {
 	for _, c := range []struct {
 		driver   string
@@ -65,8 +65,8 @@ func TestUnasked(t *testing.T) {
 	}
 }
 
-// TestMeasuredOnce checks a local driver next to a cluster. It must be measured once for all
-// settings of clusters. Without a cluster, each requested value must be a case.
+// TestMeasuredOnce checks a local driver next to a cluster. The local driver must be measured once for all
+// settings of clusters. Without a cluster, each requested combination of settings must be a case.
 func TestMeasuredOnce(t *testing.T) {
 	crossed := map[string][]string{"nodes": {"1", "3"}, "read_consistency": {"none"}, "foreign_keys": {"on", "off"}}
 	for _, c := range []struct{ drivers, want string }{

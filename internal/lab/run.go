@@ -11,15 +11,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// MinRounds is the smallest number of rounds: with fewer samples, a median has no 95 %
-// interval.
+// MinRounds is the smallest number of rounds. With fewer samples, a median has no 95 % confidence interval.
 const MinRounds = 6
 
 // MaxRounds is the largest number of rounds that a user may ask for. It is more than any
 // machine does in a month, and few enough to count and store.
 const MaxRounds = 1_000_000
 
-// Executor runs one trial of each of the cases. The trials take turns if possible.
+// Executor runs one trial of each of the cases. These trials take turns if possible.
 type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
@@ -39,9 +38,9 @@ func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is
-// stored safely. The end of ctx only ends the wait for other processes, so results after an
-// interruption are still stored.
+// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is stored safely. The
+// end of ctx only ends the wait for other processes that use the store, so results are still stored after an
+// interruption.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
@@ -58,12 +57,12 @@ type Noise interface {
 	Steal() *float64 // share of CPU time, as in [result.Run]; called after AfterRun
 }
 
-// Progress is notified of the plan of a run, and of each trial that has ended.
+// Progress is notified of the plan of a run, and of the end of each trial.
 type Progress interface {
-	// Planned is called before the first trial, and again when the time of trials is known. That
-	// is not before the second round, because the first round takes longer, and not before a
-	// twentieth of the run, because few trials say little. After that, it is called whenever the
-	// plan differs by more than a tenth from the last one that was passed.
+	// Planned is called before the first trial, and again when the time of trials is known. The time is known
+	// at the earliest after the second round, because the first round takes longer, and after a twentieth of
+	// the run, because few trials say little. After that, Planned is called whenever the plan differs by more
+	// than a tenth from the last plan that was passed.
 	Planned(p Plan)
 
 	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
@@ -73,18 +72,17 @@ type Progress interface {
 
 // Schedule says how long a run lasts.
 type Schedule struct {
-	Rounds int           // number of rounds; 0: at least MinRounds, until settled or out of time
+	Rounds int           // number of rounds; 0: at least MinRounds, until no case needs further trials or Time is up
 	Time   time.Duration // after MinRounds rounds, a round that would end later than this is not started
 
-	// Settled, if not nil, is called after each round. It returns the IDs of the cases that
-	// need no further trials. If judged is false, the IDs that it returned last remain
-	// valid.
+	// Settled, if not nil, is called after each round. It returns the IDs of the cases that need no further
+	// trials. If judged is false, it has not decided, and the IDs that it returned last remain valid.
 	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 
 // Laboratory runs the cases of one run.
 type Laboratory struct {
-	Run      *result.Run // has the facts that are known before the run, including the ID
+	Run      *result.Run // initially has the facts that are known before the run, including the ID
 	Cases    []*Case
 	Schedule Schedule
 	Executor Executor
@@ -96,24 +94,23 @@ type Laboratory struct {
 	// Stop ends the run after the current trials when it is closed.
 	Stop <-chan struct{}
 
-	// The next two fields are only set if the run is resumed.
+	// The next two fields matter only if the run is resumed.
 	there  map[measured]bool // trials that the run had before it was resumed
-	rounds []int             // rounds before which the noise was observed
+	rounds []int             // numbers of the rounds for which Noise.BeforeRound was called
 
 	began    time.Time
 	ended    time.Time               // when the last trial ended
 	between  time.Duration           // pause between the last two rounds
 	trials   int                     // number of trials so far
-	repeated int                     // number of trials that were run again because others took CPU time from them
+	repeated int                     // number of trials that were run again because other processes took CPU time from them
 	told     Plan                    // plan that was last passed to Progress
 	took     map[int][]time.Duration // by ID of the case: time that its trials took in each of the last rounds
 	failed   map[int]bool            // by ID of the case: a trial failed, so the case is not run again
 	settled  []int                   // IDs of the cases that need no further trials
 }
 
-// Measure runs rounds until the schedule is fulfilled, and completes l.Run. It returns an
-// error only if the lab itself could not continue. The results until then are in l.Run and
-// recorded.
+// Measure runs rounds until the schedule is fulfilled, and completes l.Run. It returns an error only if the
+// lab itself could not continue. The results so far are then in l.Run, and the Recorder has stored them.
 func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
@@ -207,8 +204,8 @@ func (l *Laboratory) active() []*Case {
 	})
 }
 
-// round runs every active case once. Cases from which others took CPU time run once more. It
-// returns why the run ends, or "" if it continues.
+// round runs every active case once. Cases from which other processes took CPU time run once more. It returns
+// the reason if the run ends, or "" if it continues.
 func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err error) {
 	active := l.active()
 	if len(active) == 0 {
@@ -239,8 +236,8 @@ func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	return together(order, l.Run.Compares)
 }
 
-// together groups the cases whose trials take turns. In a comparison these are the cases that
-// differ only in their side. Otherwise they are the cases that do the same work.
+// together groups the cases whose trials take turns. In a comparison these are the cases that differ only in
+// the side of the comparison. Otherwise they are the cases that do the same work.
 func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {
 		i := slices.IndexFunc(groups, func(g []*Case) bool {
@@ -258,9 +255,9 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	return groups
 }
 
-// trialsOf runs groups of cases in a round. Groups from which others took CPU time run once
-// more. It returns how many trials these repeated groups added, and why the run ends, or "" if
-// it continues.
+// trialsOf runs groups of cases in a round. Groups from which other processes took CPU time run once more.
+// repeated is the number of trials that were added in this way. stopped is the reason if the run ends, or ""
+// if it continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
@@ -323,7 +320,7 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	// Each round has its own random generator, so its order does not depend on the number of
 	// earlier trials.
 	perm := rand.New(rand.NewPCG(seed, uint64(round))).Perm(len(cases))
-	turn := map[string]int{} // place in the order, by name of the workload
+	turn := map[string]int{} // position in the order, by name of the workload
 	for _, at := range perm {
 		if name := cases[at].Workload; turn[name] == 0 {
 			turn[name] = len(turn) + 1
@@ -346,7 +343,8 @@ func (l *Laboratory) interrupted() bool {
 	}
 }
 
-// verdict decides after a complete round whether the run ends. It returns the reason, or "".
+// verdict decides after a complete round whether the run ends. It returns the reason, or "" if the run
+// continues.
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
 		if ids, judged := l.Schedule.Settled(l.Run, round); judged {

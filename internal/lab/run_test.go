@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// bench is a laboratory with its own clock. Each trial takes a given time, and only trials
-// advance the clock. It records what happens.
+// bench is the environment of a laboratory, with its own clock. Each trial takes a given time, and only trials
+// advance the clock. bench records what happens.
 type bench struct {
 	t     *testing.T
 	began time.Time
@@ -156,7 +156,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	for id := range cases {
 		c := &lab.Case{}
 		c.ID, c.Driver, c.Workload, c.Phases = id+1, fmt.Sprint("driver", id+1), "w", []string{"insert"}
-		c.Parameters = map[string]int64{"own": int64(id)} // cases that do the same work would run together
+		c.Parameters = map[string]int64{"own": int64(id)} // otherwise the cases would do the same work, and so run together
 		l.Cases = append(l.Cases, c)
 	}
 	for _, f := range change {
@@ -172,7 +172,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	return l.Run, err
 }
 
-// ended checks how a run ended, and that the recorder has the same.
+// ended checks how a run ended, and that the recorder was given the same end.
 func (b *bench) ended(r *result.Run, stopped string, rounds int) {
 	b.t.Helper()
 	if r.Stopped != stopped || r.Rounds != rounds {
@@ -280,8 +280,8 @@ func TestNeighbors(t *testing.T) {
 	}
 }
 
-// TestOrderOfARoundIsItsOwn checks that the order of cases in a round does not depend on which
-// other cases have dropped out, or when.
+// TestOrderOfARoundIsItsOwn checks that the order of cases in a round does not depend on which cases have
+// failed, or when.
 func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	order := func(lost int) []int {
 		b := newBench(t)
@@ -301,8 +301,8 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestStopsWhenSettled uses the rule of package stats. Case 1 is the fastest, so ratios are
-// relative to it.
+// TestStopsWhenSettled stops runs by the rule of package stats for cases that need no further trials. Case 1
+// is the fastest, so ratios are relative to it.
 func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -389,8 +389,8 @@ func TestLossesAreNotRunAgain(t *testing.T) {
 	}
 }
 
-// TestSettledWithoutTheLost checks that a failed case does not keep a run from ending when
-// the others are settled. The remaining case has no other to be compared with.
+// TestSettledWithoutTheLost checks that a failed case does not keep a run from ending when the other cases
+// need no further trials. The case that remains at the end has no other case to be compared with.
 func TestSettledWithoutTheLost(t *testing.T) {
 	b := newBench(t)
 	b.wall = func(id, round int) time.Duration {
@@ -744,8 +744,8 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 	}
 }
 
-// TestSettled checks that settled cases get no trials until they are open again, and that
-// the run ends when all cases are settled.
+// TestSettled checks that cases that Schedule.Settled returns get no trials until it no longer returns them,
+// and that the run ends when it returns all cases.
 func TestSettled(t *testing.T) {
 	b := newBench(t)
 	s := lab.Schedule{Settled: func(run *result.Run, round int) ([]int, bool) {

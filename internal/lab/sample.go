@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckSample checks a worker's sample of a phase: against the plan, for contradictions, and
-// against what the lab saw. It returns the sample with the values that the lab computes,
-// warnings about what is doubtful but not proven wrong, and all faults.
+// CheckSample checks a worker's sample of a phase. It compares the sample with the plan, with what the lab
+// observed, and with itself. It returns the sample with the values that the lab computes, warnings about
+// values that are doubtful but not proven wrong, and all faults.
 func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sample) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, want: want, said: said}
 	c.naturals()
@@ -37,8 +37,8 @@ func CheckSample(p *plan.Phase, want Expectation, saw Seen, said *protocol.Sampl
 	return m, c.doubts, c.faults
 }
 
-// CheckServed checks a server's sample of a phase against the outcome of the load generator.
-// The sample that it returns has only the server's own figures.
+// CheckServed checks a server's sample of a phase against the outcome of the load generator. The returned
+// sample has only the server's own figures.
 func CheckServed(p *plan.Phase, said *protocol.Sample, o *load.Outcome, cores int) (*result.Sample, []result.Warning, []Fault) {
 	c := &sampleCheck{check: check{of: "phase " + p.Name}, phase: p, said: said}
 	c.naturals()
@@ -99,7 +99,7 @@ func (c *sampleCheck) naturals() {
 	}
 }
 
-// wall checks the wall time against what the lab saw.
+// wall checks the wall time against the times that the lab observed.
 func (c *sampleCheck) wall(saw Seen) {
 	wall := time.Duration(c.said.WallNS)
 	switch {
@@ -140,7 +140,7 @@ func (c *sampleCheck) operations() {
 	}
 }
 
-// replayed adds a doubt if a replay differed from the recording.
+// replayed checks the figures of a replay, and adds a doubt if the replay differed from the recording.
 func (c *sampleCheck) replayed() {
 	m, r := c.said, c.phase.Replay
 	if r == nil {
@@ -202,7 +202,7 @@ func (c *sampleCheck) counted() string {
 	return "the script"
 }
 
-// errors checks the counts of errors against failed, and the retries against the mix.
+// errors checks the counts of errors against the number of failed operations, and the retries against the mix.
 func (c *sampleCheck) errors() {
 	c.errorCounts()
 	m, most := c.phase.Mix, int64(0)
@@ -307,8 +307,8 @@ func (c *sampleCheck) mixRows(m *plan.Mix) int64 {
 	return sum
 }
 
-// checksum checks the sample's checksum against the generators' if that is known. Otherwise
-// package stats compares the drivers with each other.
+// checksum checks the sample's checksum against the expected checksum if that is known. Otherwise package
+// stats compares the drivers' checksums with each other.
 func (c *sampleCheck) checksum() {
 	got, wanted := c.said.Checksum, c.phase.Query != nil || c.phase.Mix != nil
 	switch {

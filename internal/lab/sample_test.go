@@ -30,7 +30,7 @@ func histogram(n int, each time.Duration) string {
 
 var someChecksum = strings.Repeat("0123456789abcdef", 4)
 
-// samplesOfAll returns an honest worker's sample for each kind of phase.
+// samplesOfAll returns, for each kind of phase, the phase with the sample of a correct worker.
 func samplesOfAll() map[string]struct {
 	phase plan.Phase
 	want  lab.Expectation
@@ -112,8 +112,8 @@ func TestHonestSamples(t *testing.T) {
 	}
 }
 
-// TestLies checks that each lie about one key is a fault whose message names the phase, the
-// key and what was wanted.
+// TestLies checks that a false value of any key is a fault whose message names the phase, the key and the
+// expected value.
 func TestLies(t *testing.T) {
 	for _, c := range []struct {
 		kind string
@@ -220,7 +220,7 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// encoded returns an encoded histogram with one count, in any geometry.
+// encoded returns an encoded histogram for values from low to high, with a single count.
 func encoded(low, high, count int64) string {
 	var body, packed, out bytes.Buffer
 	zigzag := uint64(count<<1 ^ count>>63)

@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// session is the lab's side of a conversation with one worker process.
+// session is the lab's end of the conversation with one worker process, for one trial.
 type session struct {
 	limit time.Duration
 	hint  string
@@ -30,7 +30,7 @@ type session struct {
 	done  bool
 
 	turn  *turn          // turn of the trial; nil: the trial runs alone
-	alarm *process.Alarm // rings when the trial's time is up
+	alarm *process.Alarm // calls its function when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
 	slices []int64 // wall time of the current phase, in ns, at the end of each of its slices but the last
@@ -45,17 +45,17 @@ type session struct {
 	began   time.Time     // when the current phase began
 	claimed time.Duration // sum of the times that the worker has reported so far
 
-	profiling *Profiling // nil: the trial is not profiled
+	profiling *Profiling // whether and how the trial is profiled; nil: it is not
 
-	hashed     bool     // the plan asks for checksums of inserted rows
+	hashed     bool     // whether the plan asks for checksums of inserted rows
 	brief      []string // names of phases that are not verified in full
-	unanswered string   // name of the insert whose tables the worker has not read back yet; "": none
+	unanswered string   // name of the insert phase whose tables the worker must read back next; "": none
 
-	loads  bool    // the worker only fills the database
-	untold bool    // the worker has not yet reported the tables of the loaded database
+	loads  bool    // whether the worker only loads the database
+	untold bool    // whether the worker must still report the tables of the loaded database
 	tables []Table // tables of the loaded database; Rows is -1 if not known
 
-	unread  string          // the SQL that ran since the settings were last read back: the schema or a phase; "": none
+	unread  string          // the schema or phase that ran since the worker last read back the settings; "": none
 	changed driver.Settings // settings that declared changes have set so far
 
 	shares // state of mixes in several processes
@@ -137,7 +137,7 @@ func (s *session) ended(err error, w *process.Child, cause error) {
 	}
 }
 
-// listen reads answers up to the last one. An error means that the worker is not needed any
+// listen reads the worker's answers up to the last one. An error means that the worker is not needed any
 // longer.
 func (s *session) listen(lines *bufio.Scanner) error {
 	for lines.Scan() {
@@ -290,9 +290,9 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets the other trials run until this trial has its turn again. Meanwhile the
-// worker is stopped, so that its garbage collector and its other threads take their time in its
-// own turns. Then alternate tells the worker to proceed.
+// alternate lets other trials run until it is this trial's turn again, and then tells the worker to proceed.
+// Meanwhile the worker is stopped, so that its garbage collector and its other threads run only in its own
+// turns.
 func (s *session) alternate(a *protocol.Response) error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
@@ -347,8 +347,8 @@ func (s *session) inserted(a *protocol.Response) error {
 	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
-// due returns the phase of the worker's sample said. That must be the next timed phase, and
-// the current one.
+// due returns the phase of said, a sample from the worker. This phase must be the next timed phase and the
+// current phase.
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
@@ -414,8 +414,8 @@ func (s *session) sample(said *protocol.Sample) error {
 	return nil
 }
 
-// judge keeps the doubts as warnings. If there are faults, it fails the trial with the
-// first.
+// judge keeps the doubts as warnings. If there are faults, it fails the trial with the first fault as the
+// reason and the messages of the other faults as detail, and returns an error.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

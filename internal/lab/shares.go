@@ -22,28 +22,28 @@ type shares struct {
 	cancel  context.CancelCauseFunc
 	others  *others       // further processes of the current mix; nil: none
 	spent   []*result.CPU // CPU time of further processes that have ended
-	part    *part         // set if this session is that of a further process
+	part    *part         // process of this session if it is a further process; nil for the first process
 }
 
-// others are the further processes of a mix. The first process is the trial's own worker. It
-// has created the database, and continues alone when the others have ended.
+// others are the further processes of a mix. The first process is the trial's own worker. It has created the
+// database, and continues alone when the further processes have ended.
 type others struct {
 	phase  string
 	parts  []*part
 	begin  chan struct{}        // closed when all processes may begin the mix
 	failed atomic.Pointer[part] // the first of these processes that failed
-	over   atomic.Bool          // the first process ended by itself, so failures of the others do not count
-	ended  bool                 // all further processes have ended without errors
+	over   atomic.Bool          // whether the first process ended by itself, so that failures of further processes do not count
+	ended  bool                 // whether all further processes have ended without errors
 }
 
-// part is one of the further processes, with its own session. Its worker does a share of the
-// mix and nothing else.
+// part is one of the further processes, with its own session. Its worker does a share of the mix and nothing
+// else.
 type part struct {
-	number, of int // number of the process, counted from 1 because the first process is 0, and total number of processes
+	number, of int // number of the process (the first process is 0), and total number of processes
 	others     *others
 	session    *session
 
-	prepared, shared chan struct{} // closed when the worker answers prepared, or shared
+	prepared, shared chan struct{} // each is closed when the worker sends the answer of this name
 	stop             chan struct{} // closed when the worker may end
 	ended            chan struct{} // closed when the process has ended
 	said             *protocol.Sample
@@ -64,8 +64,8 @@ func (p *part) mark(dir string) string {
 	return fmt.Sprintf("%s/process-%d", dir, p.number+1)
 }
 
-// prepared handles a worker's answer that it can begin a mix in several processes. If the
-// first process sends it, prepared starts the others, and then lets all begin.
+// prepared handles a worker's answer that it can begin a mix in several processes. If the first process sends
+// it, prepared starts the further processes one after another, and then lets all processes begin.
 func (s *session) prepared(a *protocol.Response) error {
 	n := s.want.Settings.Processes()
 	if n < 2 || !s.mixes(a) || s.part == nil && s.others != nil && s.others.phase == a.Phase {
@@ -91,8 +91,8 @@ func (s *session) prepared(a *protocol.Response) error {
 	return nil
 }
 
-// shared handles a worker's answer that it has done its share of the mix. When all processes
-// have sent it, the further ones end one after another, and the first continues alone.
+// shared handles a worker's answer that it has done its share of the mix. When all processes have sent this
+// answer, the further processes end one after another, and the first process continues alone.
 func (s *session) shared(a *protocol.Response) error {
 	o := s.others
 	if s.part != nil {
@@ -127,8 +127,9 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits for an event of a further process. The parameter missing says, in messages, what
-// did not happen. An error means that the trial has failed.
+// until waits until event, a channel of a further process, is closed. It returns an error if the process or
+// the trial ends first. If the trial's time is up, it fails the trial; the message says with missing what did
+// not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -142,8 +143,8 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await closes said to report the worker's answer to the first process's session. It then
-// waits for then, and sends the worker the order.
+// await closes the channel said to report the worker's answer to the first process's session. After that it
+// waits until another channel, then, is closed, and sends the worker the order.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:
@@ -160,7 +161,7 @@ func (p *part) await(said, then chan struct{}, order string) error {
 	}
 }
 
-// newPart returns a further process for the current mix.
+// newPart returns a further process for the current mix, which is not started yet.
 func (s *session) newPart(o *others, number, of int) *part {
 	c := *s.want
 	c.Plan = &plan.Plan{Files: c.Plan.Files, DataSets: c.Plan.DataSets, Phases: []plan.Phase{*s.current()}}
@@ -173,7 +174,7 @@ func (s *session) newPart(o *others, number, of int) *part {
 	return p
 }
 
-// run runs the process. If the process fails first, it also ends the trial.
+// run runs the process. If it is the first of the further processes to fail, run also ends the trial.
 func (p *part) run(first *session) {
 	defer close(p.ended)
 	req := first.request
@@ -193,8 +194,8 @@ func (o *others) dismiss(ctx context.Context) {
 	}
 }
 
-// end ends the remaining further processes. If one of them was the first to fail, the trial
-// gets its reason.
+// end ends the further processes that still run. If one of them failed before the first process, the trial
+// gets the reason of that further process.
 func (o *others) end(s *session) {
 	if o == nil {
 		return
@@ -262,8 +263,8 @@ func apartIn(all []*protocol.Sample) *int64 {
 	return &ns
 }
 
-// notTogether returns a warning if the processes of a mix began so far apart that not all
-// clients ran for some of the mix's time.
+// notTogether returns a warning if the processes of a mix began so far apart that some clients were missing
+// for a considerable part of the mix's time.
 func notTogether(m *result.Sample, processes int) []result.Warning {
 	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
 		return nil
@@ -346,7 +347,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 	return &sum, nil
 }
 
-// mergeWaits adds up two lists of waits. It leaves out kinds of waits that are not in both.
+// mergeWaits adds up two lists of waits. It leaves out a wait if only one of the lists has its kind.
 func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	for _, w := range sum {
 		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {
@@ -370,8 +371,8 @@ func addCPU(sum, more *result.CPU) {
 	}
 }
 
-// severalProcesses returns an error if the settings ask for several processes, but the plan
-// cannot run in several.
+// severalProcesses returns an error if the settings ask for several processes, but a mix of the plan cannot
+// run in several processes.
 func severalProcesses(s driver.Settings, p *plan.Plan) error {
 	n := s.Processes()
 	if n == 1 {

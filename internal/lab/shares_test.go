@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// upgrades is a workload whose transactions read and then write. Each that commits inserts a
-// row with a unique key, so two clients with the same number would end the trial.
+// upgrades is a workload whose transactions read and then write. Each transaction that commits inserts a row
+// with a unique key. Two clients with the same number would generate equal keys, which would end the trial.
 const upgrades = `
 name: upgrades
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: 5s, txlock: deferred, processes: PROCESSES}
@@ -53,7 +53,8 @@ phases:
   - {name: left, query: SELECT key FROM done, columns: [int]}
 `
 
-// sharedCase returns the case of upgrades for an executable.
+// sharedCase returns the case of the workload upgrades for an executable. words are replacements in the
+// workload.
 func sharedCase(t *testing.T, executable string, words ...string) *lab.Case {
 	t.Helper()
 	return casesOf(t, executable, 7, nil, nil, parse(t, strings.NewReplacer(words...).Replace(upgrades)))[0]
@@ -122,8 +123,8 @@ phases:
     count: 3_000
 `
 
-// TestProcessesFail makes the second process fail. The trial must fail at once with its
-// reason, and leave no files.
+// TestProcessesFail makes one of the two processes fail. The trial must fail at once with the reason of that
+// process, and leave no files.
 func TestProcessesFail(t *testing.T) {
 	t.Parallel()
 	for fault, want := range map[string]struct {
@@ -171,9 +172,8 @@ func TestProcessesFail(t *testing.T) {
 	}
 }
 
-// inProcess returns the fault of this worker if only one process of a trial is to have it:
-// for "second-dies", it returns "dies" in the second process. It also records the number of
-// the process.
+// inProcess strips the prefix first- or second- from fault, which limits the fault to one process of a trial.
+// For "second-dies", it returns "dies" in the second process. It also records the process ID.
 func inProcess(d *faultyDriver, fault string) string {
 	_, second := strings.CutSuffix(os.Getenv("SQLITE3PERF_MARK"), "/process-2")
 	for which, here := range map[string]bool{"first-": !second, "second-": second} {
@@ -311,8 +311,8 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestSharesChecked checks that a lie of one process is found even if the combined sample
-// looks right.
+// TestSharesChecked checks that a false value from one process is found even if the combined sample looks
+// right.
 func TestSharesChecked(t *testing.T) {
 	t.Parallel()
 	p := &plan.Phase{Name: "mix", Mix: &plan.Mix{Clients: 2, DurationMS: 10, Operations: []plan.Operation{{Name: "a", Weight: 1}}}}

@@ -12,35 +12,35 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// sliceTime is how long a slice of a phase takes on the driver of middle speed.
+// sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is how many times longer the slices of a mix with several clients are. All clients
-// begin a slice at the same moment, so they meet at locks more often than they would otherwise.
+// crowdSlices is the factor by which slices of a mix with several clients are longer. All clients begin a
+// slice at the same moment, so they wait for each other's locks more often than they would otherwise.
 const crowdSlices = 10
 
-// mostInClock is the share of a trial's time that should be in the clock, and mostRepeats how
-// many times a query is executed at most to reach that share.
+// mostInClock is the fraction of a trial's time that the measured phases should take. mostRepeats is how many
+// times a query is executed at most to reach that fraction.
 const (
 	mostInClock = 0.85
 	mostRepeats = 12
 )
 
-// pace is how fast the cases of one piece of work are: the shortest times in a trial so far. Others
-// on the machine make trials slower, so the shortest times say most.
+// pace has the times of the cases that do the same work (see the function work). For each phase of a case, it
+// has the shortest time in a trial so far, because other work on the machine can only make a trial slower.
 type pace struct {
 	phases  map[string]map[int]phasePace // by name of the phase and ID of the case
-	outside map[int]float64              // time outside the clock in ns, by ID of the case
+	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
 }
 
-// phasePace has times of a phase in ns.
-type phasePace struct{ wall, each float64 } // of the phase, and of an operation
+// phasePace has the wall time of a phase, and its time per operation, in ns.
+type phasePace struct{ wall, each float64 }
 
-// division says how a phase is divided: the fields of a request, by name of the phase.
+// division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.
 type division struct{ slices, repeats map[string]int64 }
 
-// divide returns how to divide the phases of a case. All cases of the same work get the same
-// division. Before any trial of the work, nothing is known, and phases are not divided.
+// divide returns how to divide the phases of a case into slices. All cases of the same work get the same
+// division. Before any trial of the work, no times are known, and phases are not divided.
 func (p *Processes) divide(c *Case) division {
 	want := p.Slice
 	if want == 0 {
@@ -51,7 +51,7 @@ func (p *Processes) divide(c *Case) division {
 	if at == nil {
 		return d
 	}
-	once, again := 0.0, 0.0 // time of phases that are measured once, and of those that can be repeated
+	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
 	var repeated []string
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
@@ -83,7 +83,8 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// middle returns the medians of the times of a phase, or 0.
+// middle returns the medians of the wall times and of the times per operation of a phase, or 0 if no times are
+// known.
 func middle(of map[int]phasePace) (wall, each float64) {
 	var walls, eachs []float64
 	for _, x := range of {
@@ -113,7 +114,7 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	return p.Insert != nil
 }
 
-// learn records how long a trial took, and what it needed.
+// learn records how long a trial took, and how much memory and disk space it needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	if p.paces == nil {
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
@@ -146,9 +147,9 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 // need is how many bytes of memory and of disk a trial needs.
 type need struct{ memory, disk uint64 }
 
-// fitting divides cases into groups whose trials can run together. Together they need at most
-// half of the memory and of the disk that are free. Two trials always run together, and no more
-// than two if one of them has not run before.
+// fitting divides cases into groups whose trials run together. The trials of a group together need at most
+// half of the memory and of the disk space that are free. This limit does not apply to groups of two. A group
+// has no more than two cases if it is not known what one of them needs.
 func (p *Processes) fitting(cases []*Case) (groups [][]*Case) {
 	room := p.Room
 	if room == nil {

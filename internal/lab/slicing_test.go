@@ -45,8 +45,8 @@ phases:
   - {name: timed, duration: 50ms, mix: [{name: read, sql: SELECT 1, columns: int}]}
 `
 
-// TestSlices measures the same cases in one piece and then in slices of an operation. The
-// workers do and answer the same.
+// TestSlices measures the same cases in one piece and then in slices of one operation. The workers must do the
+// same work and give the same answers in both ways.
 func TestSlices(t *testing.T) {
 	t.Parallel()
 	for name, executable := range realWorkers(t) {
@@ -93,7 +93,7 @@ func testSlices(t *testing.T, executable string) {
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
 		}
-		// One of the three clients ends the slices. The others may have done less.
+		// One of the three clients ends each slice. The two other clients may have done fewer operations.
 		if n := got["several"]; n < 30 || n > 90 {
 			t.Errorf("the phase of three clients has %d slices", n)
 		}
@@ -132,7 +132,7 @@ phases:
 	}
 }
 
-// TestSlicesOfOthers gives the lab a worker that waits within a phase that it does not measure.
+// TestSlicesOfOthers tests a worker that waits for its turn within a phase that it is not measuring.
 func TestSlicesOfOthers(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
@@ -145,8 +145,8 @@ func TestSlicesOfOthers(t *testing.T) {
 	}
 }
 
-// TestRoom checks how many trials take turns. Two always do. More do so only if it is known what
-// they need, and if they need at most half of what the machine has.
+// TestRoom checks how many trials take turns. Two trials always do. More trials do so only if their needs are
+// known and are at most half of the machine's free memory and disk space.
 func TestRoom(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -201,7 +201,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestOnePiece gives the lab a worker that takes turns, but does not pause within a phase.
+// TestOnePiece tests a worker that takes turns, but does not pause within a phase.
 func TestOnePiece(t *testing.T) {
 	t.Parallel()
 	cases := []*lab.Case{tinyCase(t, faulty(t, "none")), tinyCase(t, faulty(t, "none"))}

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestSqinn checks that a driver that needs another program is measured if that program is
-// installed. The program here is the counterpart with which the driver's own tests run.
+// TestSqinn checks that a driver that needs another program is measured if that program is installed. Here the
+// program is the one in internal/sqinn of the driver's module, with which the driver's own tests run.
 func TestSqinn(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and the counterpart of sqinn")

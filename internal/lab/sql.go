@@ -24,19 +24,19 @@ const checkLimit = time.Second
 // Limits of the SQLite that checks the SQL. SQL that exceeds them is left to the drivers.
 const (
 	checkLength  = 1 << 20  // limit in bytes for a text, blob or row
-	checkPattern = 20       // bytes of a LIKE pattern, whose time grows exponentially with its length
+	checkPattern = 20       // limit in bytes for a LIKE pattern, because the time can grow exponentially with its length
 	checkMemory  = 64 << 20 // limit in bytes for the database
 )
 
-// stuckLimit is the time limit for a whole check. It exists because SQLite can be
-// interrupted between two steps of a statement, but not within a function.
+// stuckLimit is the time limit for a check of all SQL of a plan. It exists because SQLite can be interrupted
+// between two steps of a statement, but not within an SQL function.
 var stuckLimit = 30 * time.Second
 
-// CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with
-// the plan's schema. So it finds mistakes in a user's SQL before any worker starts. It does not
-// report errors that another SQLite may not have (a missing function, module or collation), SQL
-// on other databases, statements that fail because there are no rows, and scripts that exceed
-// the limits above. The drivers run these.
+// CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with the plan's
+// schema. So it finds mistakes in a user's SQL before any worker starts. It does not report errors that
+// another SQLite may not have (a missing function, module or collation), SQL on other databases, statements
+// that fail because there are no rows, and scripts that exceed the limits above. The drivers still run such
+// SQL.
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -48,7 +48,7 @@ const maxSQLError = 600
 // with which the phase begins or, if the phase is a script, the schema that the script leaves.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
-// checkSQL does what CheckSQL does, with a visitor, which may be nil.
+// checkSQL does what CheckSQL does. It also calls visit for each phase unless visit is nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	type result struct {
 		phase string
@@ -187,9 +187,9 @@ func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	return nil
 }
 
-// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if
-// the line is not known. The driver does not report the line, so errorLine looks for the
-// fewest lines that have the same error.
+// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if the line is not
+// known. The driver does not report the line, so errorLine looks for the smallest number of first lines that
+// gives the same error.
 func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	if !strings.Contains(err.Error(), "syntax error") {
 		return 0
@@ -289,8 +289,8 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
 
-// foreign reports whether an error may be due to the SQLite or the limits of this check, so
-// that a driver may succeed. Errors in the statement itself have the code SQLITE_ERROR.
+// foreign reports whether an error may be due to this SQLite or to the limits of this check, so that a driver
+// may succeed. Errors in the statement itself have the code SQLITE_ERROR.
 func foreign(err error) bool {
 	var e *sqlite.Error
 	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))

@@ -87,8 +87,8 @@ func asking(p *plan.Plan, expect map[string]Expectation, hashed bool) *plan.Plan
 	return &asked
 }
 
-// readable says which inserted tables and columns can be read back unchanged, and why others
-// cannot.
+// readable lists the tables and columns that can be read back unchanged after an insert, and says why other
+// tables cannot.
 type readable struct {
 	tables  map[string][]plan.Stored // by name of the phase
 	doubted map[string]string        // why a table cannot be verified, by "phase\ntable"
@@ -130,8 +130,7 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, 
 	return nil
 }
 
-// doubts returns a warning for each phase with inserted rows that cannot be verified. The
-// warning says why.
+// doubts returns a warning for each phase that inserts rows that cannot be verified. The warning says why not.
 func (r *readable) doubts(resolved *plan.Plan) []result.Warning {
 	var list []result.Warning
 	for i := range resolved.Phases {
@@ -180,8 +179,8 @@ func setsInto(resolved *plan.Plan, in *plan.Insert, table string) []*plan.DataSe
 	return list
 }
 
-// opaque says why even the number of rows in a table cannot be predicted after an insert. It
-// returns "" if it can.
+// opaque says why the number of rows in a table cannot be predicted after an insert. It returns "" if the
+// number can be predicted.
 func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	var typ, text string
 	err := db.QueryRowContext(ctx, `SELECT type, coalesce(sql, '') FROM sqlite_schema WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')`, table).Scan(&typ, &text)
@@ -324,11 +323,11 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 	return list, nil
 }
 
-// chunkBytes is the approximate size in bytes of a batch of [plan.Gen.RowsFitting] rows.
+// chunkBytes is the approximate size, in bytes, of as many rows as [plan.Gen.RowsFitting] returns.
 const chunkBytes = 32 << 20
 
-// hasher adds up the hashes of generated rows. It caches the sums, because several plans may
-// have the same data sets.
+// hasher computes sums of the hashes of generated rows. It caches the sums, because several plans may have the
+// same data sets.
 type hasher struct {
 	tell func(done, total int64)
 	plan *plan.Plan
@@ -369,8 +368,8 @@ func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	return total, nil
 }
 
-// parallel adds up hashes of a data set's rows on all cores. The order of rows does not
-// matter.
+// parallel adds up the hashes of a data set's rows on all cores. The sum does not depend on the order of the
+// rows.
 func (h *hasher) parallel(d *plan.DataSet, names []string) (*plan.RowSum, error) {
 	step := max(h.gen.RowsFitting(d.Name, names...)/8, 1)
 	pieces := make(chan int64)

@@ -16,10 +16,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckTrial checks a trial that another machine reports, because a machine is trusted no more
-// than a worker. The first impossible value becomes the trial's reason. took is the duration of
-// the trial that this machine measured. The parameter again is true if an earlier trial of the
-// case was OK.
+// CheckTrial checks a trial that another machine reports, because another machine is not trusted more than a
+// worker. The first impossible value becomes the trial's reason. took is the duration of the trial as measured
+// on this machine. again reports whether an earlier trial of the case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
 	t.Round, t.Order, t.Repeated = 0, 0, false // the lab sets these fields
@@ -50,8 +49,7 @@ func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 // mostWarnings is the largest number of warnings that a trial may have.
 const mostWarnings = 100
 
-// told checks a trial of another machine, except its samples. It shortens texts that are too
-// long.
+// told checks a trial of another machine, except its samples. It shortens messages that are too long.
 func (k *check) told(c *Case, t *result.Trial) {
 	switch t.Status {
 	case result.OK:
@@ -84,8 +82,8 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns another machine's warnings. The parameter of is the ID of the case that
-// they are about; 0 means the run. It shortens long messages and clears impossible values.
+// CheckWarnings returns another machine's warnings after shortening long messages and clearing impossible
+// values. of is the ID of the case to which the warnings belong; 0 means the run.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {

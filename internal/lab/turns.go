@@ -8,24 +8,24 @@ import (
 	"time"
 )
 
-// turns lets trials of the same work take turns. One of them runs at a time. It passes the turn
-// on before each phase, and after each slice of a phase. If the machine is slow for a moment,
-// it thus slows the same work of all.
+// turns lets trials of the same work take turns. Only the trial that has the turn runs. It passes the turn on
+// before each phase, and after each slice of a phase. So if the machine is slow for a moment, it slows all
+// trials in the same part of their work.
 //
-// Trials go on in sweeps. In a sweep each trial has one turn, in a shuffled order. Trials that
-// are ahead, in a later phase than others, wait for these.
+// The turns are given in sweeps. In a sweep each trial has one turn, in a shuffled order. A trial that is in a
+// later phase than another waits until the other has caught up.
 type turns struct {
 	mu     sync.Mutex
 	wake   []chan struct{} // by number of the trial
 	gone   []bool
-	place  []int // how far each trial is, as session.place returns it
+	place  []int // how far each trial is: the argument place of its last call of yield
 	at     int   // number of the trial that has the turn
-	sweep  []int // trials that have not had their turns in the current sweep
+	sweep  []int // trials that have not had their turn in the current sweep, in order
 	random *rand.Rand
 }
 
-// newTurns returns turns for n trials. The first trial has the turn, and the others follow in
-// their order. seed decides the order of later sweeps.
+// newTurns returns turns for n trials. The first trial has the turn. The other trials follow in their order.
+// seed determines the order of later sweeps.
 func newTurns(n int, seed uint64) *turns {
 	t := &turns{gone: make([]bool, n), place: make([]int, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 	for i := range n {
@@ -39,11 +39,11 @@ func newTurns(n int, seed uint64) *turns {
 	return t
 }
 
-// notStarted is the place of a trial that has not had a turn.
+// notStarted is the value in turns.place for a trial that has not called yield.
 const notStarted = -1
 
-// pass gives the turn to a trial that has not ended, which may be the one that had it. The
-// caller holds t.mu.
+// pass gives the turn to a trial that has not ended, which may be the trial that had it before. The caller
+// holds t.mu.
 func (t *turns) pass() {
 	least, any := 0, false
 	for i, p := range t.place {
@@ -65,7 +65,7 @@ func (t *turns) pass() {
 	t.wake[t.at] <- struct{}{}
 }
 
-// turn is one trial's part in turns. It is nil for a trial that runs alone.
+// turn is the handle with which one trial uses turns. It is nil for a trial that runs alone.
 type turn struct {
 	*turns
 	number int
@@ -81,8 +81,8 @@ func (t *turn) wait(ctx context.Context) error {
 	}
 }
 
-// yield passes the turn on, and waits until the trial has it again. The parameter place says how
-// far the trial is. yield returns how long the trial waited.
+// yield passes the turn on, and waits until the trial has the turn again. place says how far the trial is; a
+// greater number is further. yield returns how long the trial waited.
 func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 	begin := time.Now()
 	t.mu.Lock()
@@ -93,7 +93,7 @@ func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 	return time.Since(begin), err
 }
 
-// leave records that the trial has ended.
+// leave records that the trial has ended, and passes the turn on if the trial has it.
 func (t *turn) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestAlternate runs trials of two workers together and checks the order that the workers write
-// to a file. A worker that cannot alternate, or that ends early, must not delay the other.
+// TestAlternate runs trials of two workers together and checks the order of their steps, which the workers
+// write to a file. A worker that cannot alternate, or that ends early, must not delay the other worker.
 func TestAlternate(t *testing.T) {
 	t.Parallel()
 	const first = "talkative" // a worker without a fault, under another name
@@ -99,8 +99,8 @@ func TestAlternatingInterrupted(t *testing.T) {
 	empty(t, dir)
 }
 
-// together is an executor that records which cases are run together. In each round, the first
-// trial of the case with the ID in the field robbed is robbed.
+// together is an executor that records which cases are run together. robbed is the ID of the case whose first
+// trial in round 20 is robbed of CPU time.
 type together struct {
 	*bench
 	robbed int // ID of the case
@@ -116,8 +116,9 @@ func (e *together) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (
 	return lab.OneByOne(e.Trial).Trials(ctx, cases, seed)
 }
 
-// TestSidesAreTogether checks that the sides of a comparison run together, or the cases that do
-// the same work if nothing is compared, and that all of them run again if one is robbed.
+// TestSidesAreTogether checks that the cases of the two sides of a comparison run together. If nothing is
+// compared, the cases that do the same work must run together. All cases of a group must run again if one is
+// robbed of CPU time.
 func TestSidesAreTogether(t *testing.T) {
 	t.Parallel()
 	for _, by := range []*result.Compares{

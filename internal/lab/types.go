@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// nameColumn adds the name of the column to a reason with the code type. A worker only knows
-// the column's number; the lab asks its own SQLite for the name. If that fails, nameColumn
-// changes nothing.
+// nameColumn adds the name of a column to the message of a reason with [protocol.CodeType]. A worker only
+// knows the column's number, so the lab asks its own SQLite for the name. If that fails, nameColumn changes
+// nothing.
 func nameColumn(r *protocol.Reason, c *Case) {
 	if r == nil || r.Code != protocol.CodeType || r.Column == 0 {
 		return

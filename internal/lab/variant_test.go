@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestLyingVariant runs a worker that is not the variant that the user asked for.
+// TestLyingVariant runs a worker that claims to be the variant that the user asked for, and one that does not.
 func TestLyingVariant(t *testing.T) {
 	for fault, want := range map[string]result.Status{"none": result.Refused, "variant": result.OK} {
 		c := tinyCase(t, faulty(t, fault))

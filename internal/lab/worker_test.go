@@ -79,7 +79,7 @@ func parse(t *testing.T, yaml string) *workload.Workload {
 	return w
 }
 
-// tinyCase returns the case of tiny for an executable.
+// tinyCase returns the case of the workload tiny for an executable.
 func tinyCase(t *testing.T, executable string) *lab.Case {
 	t.Helper()
 	c := tinyCaseOf(t, build.Ref{Name: executable, Path: executable})
@@ -87,7 +87,7 @@ func tinyCase(t *testing.T, executable string) *lab.Case {
 	return c
 }
 
-// tinyCaseOf returns the case of tiny for a driver.
+// tinyCaseOf returns the case of the workload tiny for a driver.
 func tinyCaseOf(t *testing.T, ref build.Ref) *lab.Case {
 	t.Helper()
 	m := lab.Matrix{
@@ -309,7 +309,7 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns the answer of a worker that has read back the only table of tiny.
+// insertedBy returns the answer of a worker that has read back the only table of the workload tiny.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -336,7 +336,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave does the wrong action of a faulty worker in the middle of a phase.
+// misbehave makes a faulty worker fail in the middle of a phase, for faults that do so.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

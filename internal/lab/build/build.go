@@ -1,5 +1,5 @@
-// Package build knows the drivers, parses the names that users give them and their variants,
-// and builds their workers.
+// Package build finds the drivers in the source tree, parses the names that users give to drivers and their
+// variants, and builds the drivers' workers.
 package build
 
 import (
@@ -239,13 +239,12 @@ func (e *CacheError) Error() string { return fmt.Sprintf("the cache for workers:
 
 func (e *CacheError) Unwrap() error { return e.err }
 
-// buildDirectory begins the names of the directories in which workers are built.
+// buildDirectory is the prefix of the names of directories in which workers are built.
 const buildDirectory = "building-"
 
-// build builds the executable, and returns its path. It renames the executable to that path
-// only when it is complete. For a driver from a directory, the path contains the
-// executable's hash, so a later build of changed files does not replace an executable in
-// use.
+// build builds the executable, and returns its path. The executable gets that path only when it is complete.
+// For a driver from a directory, the path contains the executable's hash, so a later build of changed files
+// does not replace an executable in use.
 func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path string) (string, error) {
 	scratch, err := process.NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {
@@ -290,8 +289,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// cannotBuild returns a [*BuildError]. why is the cause, and said is the go command's whole
-// output.
+// cannotBuild returns a [*BuildError]. why is the cause, and said is the complete output of the go command.
 func cannotBuild(why, said string) *BuildError {
 	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
 	e.Reason.Detail = said
@@ -328,9 +326,9 @@ func tagFlags(ref Ref, env *toolchain) []string {
 	return nil
 }
 
-// versionMod writes a go.mod that requires only the worker module and the wanted version of
-// the library, or replaces the library by the wanted directory. So the library gets exactly
-// the dependencies that its own go.mod requires.
+// versionMod writes a go.mod that requires only the worker module and the wanted version of the library. For a
+// directory, it also replaces the library by the directory. So the library gets exactly the dependencies that
+// its own go.mod requires. versionMod returns the path of the file.
 func versionMod(ref Ref, dir string) (string, error) {
 	file := filepath.Join(ref.Known.Dir, "go.mod")
 	data, err := directory.ReadRegular(file, maxModule)

@@ -28,10 +28,9 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 // Source is the source tree of sqlite3perf, from which workers are built.
 type Source struct{ Root string }
 
-// FindSource finds the source tree: the given directory, or else the tree that this
-// executable was built from, or else the sources inside this executable. It ignores a tree
-// around the working directory, because it would run that tree's code. The error is an
-// [*UnpackError] if the sources inside cannot be used.
+// FindSource finds the source tree: the given directory, or else the tree that this executable was built from,
+// or else the sources inside this executable. It ignores a tree around the working directory, because it would
+// run that tree's code. The error is an [*UnpackError] if the sources inside this executable cannot be used.
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {
@@ -199,8 +198,8 @@ func (r Ref) tags(goflags string) string {
 	return strings.Join(tags, ",")
 }
 
-// Args returns the arguments for starting the driver's worker. Only drivers that are not
-// built have any.
+// Args returns the arguments for starting the driver's worker. Workers that sqlite3perf builds have no
+// arguments.
 func (r Ref) Args() []string {
 	if r.Known == nil || len(r.Known.Command) == 0 {
 		return nil
@@ -210,7 +209,7 @@ func (r Ref) Args() []string {
 
 var versionSyntax = regexp.MustCompile(`^v\d+\.\d+\.\d+([-+.][0-9A-Za-z.+-]*)?$`)
 
-// latest is the version that means the newest release.
+// latest is the version with which a user asks for the newest release.
 const latest = "latest"
 
 // ParseRef parses a driver's name as a user wrote it. It does not check that the version

@@ -52,7 +52,7 @@ func TestDrivers(t *testing.T) {
 		for what := range k.Limits {
 			name, value, pair := strings.Cut(what, "=")
 			if what == "mmap_size=mapped" {
-				continue // name is not a setting's, but part of the name of a conformance check
+				continue // mmap_size=mapped is part of the name of a conformance check, not a setting
 			}
 			if d, setting := driver.LookupSetting(name); setting && pair {
 				if v, err := d.Canonical(value); err != nil || v != value {
@@ -163,8 +163,7 @@ func TestFindSource(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	// Three cases: built with -trimpath; the tree was removed; the tree is in the module
-	// cache.
+	// The executable was built with -trimpath; its tree was removed; or its tree is in the module cache.
 	for _, built := range []string{"..", filepath.Join(clone, "gone"), filepath.Join(clone, "cached")} {
 		build.SetBuiltFrom(t, built)
 		if got := source(t).Root; !strings.HasPrefix(got, home) {

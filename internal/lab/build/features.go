@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Obtain tells the user how to get a feature that the driver lacks. It returns "" if that is
-// not known.
+// Obtain returns advice on how to get a feature that the driver lacks. It returns "" if that is not known.
 func (r Ref) Obtain(key string) string {
 	if r.Known == nil {
 		return ""
@@ -18,9 +17,9 @@ func (r Ref) Obtain(key string) string {
 	return r.Known.Obtain[key]
 }
 
-// For returns the driver, or its variant, that measures a workload with these needs. It also
-// returns the needs that require the variant. A driver that the user named with options
-// stays unchanged.
+// For returns the driver, or the variant of it, that measures a workload that needs the features with these
+// keys. It also returns the keys that require the variant. A driver that the user named with options stays
+// unchanged.
 func (r Ref) For(needs []string) (Ref, []string) {
 	if r.Known == nil || len(r.Options) > 0 {
 		return r, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestTags checks that an older version of a library is built with the tags of all later
-// changes listed in Before.
+// TestTags checks that an older version of a library is built with the tags for all later versions listed in
+// Manifest.Before.
 func TestTags(t *testing.T) {
 	ref := build.Ref{Name: "x", Known: &build.Known{Version: "v0.35.6", Manifest: build.Manifest{Before: []string{"v0.35.0", "v1.2.3"}}}}
 	for version, want := range map[string]string{

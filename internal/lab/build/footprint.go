@@ -19,7 +19,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// FootprintOptions select the slow parts of a footprint.
+// FootprintOptions selects the parts of a footprint that take long.
 type FootprintOptions struct {
 	Cold    bool     // also time a build with an empty build cache
 	Targets []string // also build for these platforms (GOOS/GOARCH), without a C compiler
@@ -40,10 +40,10 @@ func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 // footprintSuffix is appended to a worker's path to get the path of its footprint file.
 const footprintSuffix = ".footprint.json"
 
-// Footprint returns the size of a driver's worker, its build times, the platforms for which
-// it can be built without a C compiler, and the library's license and date. It calls
-// building before each build. Results are cached next to the worker, so each build is made
-// only once. For a driver that is not built, it returns nil.
+// Footprint returns the size of a driver's worker, its build times, the platforms for which it can be built
+// without a C compiler, and the library's license and date. It calls building before each build. Results are
+// cached next to the worker, so each build is made only once. If sqlite3perf does not build the driver's
+// worker, Footprint returns nil.
 func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
 	if ref.Path != "" || len(ref.Known.Command) > 0 {
 		return nil, nil
@@ -211,8 +211,7 @@ func LicenseIn(dir string) string {
 	return UnknownLicense
 }
 
-// licenseOf recognizes the usual licenses, by sentences that only they contain. It returns
-// the SPDX name, or UnknownLicense.
+// licenseOf recognizes common licenses by phrases in their texts. It returns the SPDX name, or UnknownLicense.
 func licenseOf(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
 	has := func(s string) bool { return strings.Contains(text, s) }

@@ -139,7 +139,7 @@ func (r Ref) CheckServers() error {
 	return nil
 }
 
-// unreached says why the listed servers cannot be used, or returns "". One usable server is
+// unreached says why the listed servers cannot be used, or returns "" if they can. One usable server is
 // enough, but no server may refuse the password, because that is always a mistake.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
@@ -164,9 +164,8 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or returns "". refuses reports that the server
-// refuses the password. Internal errors (5xx) of the server do not count, because they may
-// be temporary.
+// unusable says why a server cannot be used, or returns "" if it can. refuses reports whether the server
+// refuses the password. Internal errors (5xx) of the server do not count, because they may be temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect must not send the request to another address
@@ -215,8 +214,8 @@ func (n *Need) hasKey(page []byte) bool {
 	return n.Has == "" || json.Unmarshal(page, &object) == nil && object[n.Has] != nil
 }
 
-// otherProgram says how the program at path fails to print the expected version, or returns
-// "".
+// otherProgram says how the program at path fails to print the expected version. It returns "" if it does not
+// fail.
 func (n *Need) otherProgram(ctx context.Context, path string) string {
 	if n.Version == "" {
 		return ""
@@ -389,8 +388,7 @@ func (r Ref) Ready(ctx context.Context) error {
 	return r.Known.ready(ctx)
 }
 
-// foundWorker finds the worker of a driver that is not built. It checks that the worker can
-// describe itself.
+// foundWorker finds the worker of a driver that is not built, and checks that the worker can describe itself.
 func foundWorker(ctx context.Context, ref Ref) (path string, with map[string]string, err error) {
 	k := ref.Known
 	if path, err = exec.LookPath(k.Command[0]); err != nil {

@@ -22,8 +22,8 @@ func checkOthers(dir string) error {
 	return othersWrite(dir, fi.Mode(), owner, os.Geteuid())
 }
 
-// othersWrite does the check of checkOthers for a directory's mode and owner. Root may use
-// directories of all users.
+// othersWrite does the check of checkOthers for a directory's mode and owner. user is this user. If user is
+// root (0), the directory may belong to any user.
 func othersWrite(dir string, mode os.FileMode, owner, user int) error {
 	switch {
 	case mode.Perm()&0o002 != 0:

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 )
 
-// unusedSources is how long unused unpacked sources stay. Unpacking them again takes less
-// than a second.
+// unusedSources is how long unpacked sources stay in the cache after their last use. Unpacking them again
+// takes less than a second.
 const unusedSources = 30 * 24 * time.Hour
 
 // useSuffix is appended to the path of unpacked sources to get the path of a lock file. Each
@@ -69,7 +69,7 @@ func share(path string) *os.File {
 		if process.IsAt(f, path) {
 			return f
 		}
-		f.Close() // another process has pruned the file in the meantime
+		f.Close() // another process has removed the file in the meantime
 	}
 }
 
@@ -84,8 +84,8 @@ func pruneSources(parent string, since time.Time) {
 	}
 }
 
-// pruneSource removes unpacked sources, unless a process uses them or a file there was
-// changed or added. It marks unmarked sources as used now, so it keeps them.
+// pruneSource removes unpacked sources, unless a process uses them or a file in dir was changed or added.
+// Sources without a file that marks their last use are marked as used now, and so stay.
 func pruneSource(dir string, since time.Time) {
 	f, err := os.OpenFile(dir+useSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -169,7 +169,7 @@ func ParseReleases(ctx context.Context, text string, known []Known) (ReleaseRang
 	return r, nil
 }
 
-// Ref returns the driver with this release of its library; "" means the pinned one.
+// Ref returns the driver with the given release of its library. The version "" means the pinned release.
 func (r ReleaseRange) Ref(ctx context.Context, version string) (Ref, error) {
 	name := r.Known.Name
 	if version != "" {

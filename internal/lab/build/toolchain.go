@@ -75,7 +75,7 @@ func (b *Builder) Tools(ctx context.Context) (goVersion, cc string, err error) {
 	return env.GOVERSION, cmp.Or(env.ccVersion, env.ccPath), nil
 }
 
-// command returns a go command that runs in the module worker. It disables workspaces,
+// command returns a go command that runs in the directory of the module worker. It disables workspaces,
 // because a workspace could change a driver's dependencies.
 func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "go", args...)
@@ -97,8 +97,8 @@ func temporaryIn(cmd *exec.Cmd, dir string) {
 	process.Mark(cmd, dir)
 }
 
-// output runs a go command and returns its standard output. It gives the command a temporary
-// directory, because a killed go command leaves its directory go-build behind.
+// output runs a go command and returns its standard output. It gives the command a temporary directory,
+// because a go command that is killed does not remove its temporary files.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	scratch, err := process.NewTemporary()
 	if err != nil {

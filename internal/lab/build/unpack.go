@@ -31,10 +31,10 @@ func (e *UnpackError) Error() string {
 
 func (e *UnpackError) Unwrap() error { return e.Err }
 
-// Unpacked returns the sources inside this executable, unpacked to the user's cache
-// directory. The directory's name contains their hash, so each version of sqlite3perf has
-// its own. If the sources are not there yet, Unpacked unpacks them, and removes unused ones
-// of other versions. In either case it checks every file. The error is an [*UnpackError].
+// Unpacked returns the sources inside this executable, unpacked to the user's cache directory. The directory's
+// name contains the hash of the sources, so each version of sqlite3perf has its own directory. If the
+// directory does not exist, Unpacked creates it, and removes unused directories of other versions. In either
+// case it checks every file. The error is an [*UnpackError].
 func Unpacked() (Source, error) {
 	parent, err := sourcesCache()
 	if err != nil {
@@ -72,8 +72,7 @@ func sourcesCache() (string, error) {
 	return filepath.Join(cache, "sqlite3perf", "sources"), err
 }
 
-// scratchPrefix begins the names of temporary directories for unpacking and removing
-// sources.
+// scratchPrefix is the prefix of the names of temporary directories for unpacking and removing sources.
 const scratchPrefix = "unpacking-"
 
 // unpack writes files to the new directory dir, which appears only when it is complete.
@@ -100,8 +99,8 @@ func unpack(files []txtar.File, dir string) error {
 	return err
 }
 
-// difference returns the name of a file that differs between the lists or is in one only. It
-// returns "" if the lists are equal.
+// difference returns the name of a file that differs between the lists or is in only one of them. It returns
+// "" if the lists are equal.
 func difference(want, got []txtar.File) string {
 	missing := map[string]string{}
 	for _, f := range want {

@@ -23,7 +23,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// option is the kind of one option of a variant, such as tags in mattn:tags=sqlite_fts5.
+// option describes one option of a variant, such as tags in mattn:tags=sqlite_fts5.
 type option struct {
 	key string
 
@@ -31,10 +31,10 @@ type option struct {
 	canonical func(value string) (string, bool)
 	want      string // describes valid values, for error messages
 
-	built bool // true: changes how the worker is built; false: how it is run
+	built bool // true: the option changes how the worker is built; false: how it is run
 }
 
-// options lists the options in canonical order. Further options are env.NAME, for
+// options lists the options of variants in canonical order. There are also options env.NAME, which set
 // environment variables of the worker.
 var options = []option{
 	{"tags", joined(`[A-Za-z0-9_.]+`), "build tags joined with +, such as sqlite_fts5+sqlite_stat4", true},
@@ -47,20 +47,20 @@ var options = []option{
 	{"GOMAXPROCS", matching(`[1-9][0-9]{0,3}`), "a number from 1 to 9999", false},
 }
 
-// environmentPrefix begins the key of an option for an environment variable.
+// environmentPrefix is the prefix of the key of an option that sets an environment variable.
 const environmentPrefix = "env."
 
 // reserved are the environment variables that the lab sets itself for workers and builds.
 var reserved = []string{"SQLITE_TMPDIR", "TMPDIR", "GOTMPDIR", process.MarkVariable}
 
-// matching accepts values that match the expression, and leaves them unchanged.
+// matching returns a function that accepts values that match the expression, and leaves them unchanged.
 func matching(expression string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^(` + expression + `)$`)
 	return func(v string) (string, bool) { return v, re.MatchString(v) }
 }
 
-// joined accepts words separated by + or spaces. It sorts them, removes duplicates and joins
-// them with +.
+// joined returns a function that accepts words separated by + or spaces. It sorts the words, removes
+// duplicates and joins the words with +.
 func joined(word string) func(string) (string, bool) {
 	re := regexp.MustCompile(`^` + word + `$`)
 	return func(v string) (string, bool) {
@@ -217,8 +217,8 @@ var (
 	endsWithWords = regexp.MustCompile(`[:,](tags|GOEXPERIMENT)=[^,=]*$`)
 )
 
-// splitRef splits a driver's name as a user typed it into the base name, which ("@version",
-// "=DIR" or "") and opts (":key=value,…" or "").
+// splitRef splits a driver's name as a user typed it. It returns the driver's base name, the version or
+// directory as "@version", "=DIR" or "", and the options as ":key=value,…" or "".
 func splitRef(name string) (base, which, opts string) {
 	i := strings.IndexAny(name, "@:=")
 	if i < 0 {
@@ -339,8 +339,7 @@ func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }
 
-// variables returns the environment variables to set for the worker, in addition to the
-// lab's own, by name.
+// variables returns, by name, the environment variables to set for the worker in addition to the lab's own.
 func (r Ref) variables() map[string]string {
 	set := map[string]string{}
 	for key, value := range r.Options {
@@ -351,8 +350,7 @@ func (r Ref) variables() map[string]string {
 	return set
 }
 
-// Env returns the environment variables to set for the worker, in addition to the lab's own,
-// as NAME=value.
+// Env returns, as NAME=value, the environment variables to set for the worker in addition to the lab's own.
 func (r Ref) Env() []string {
 	var list []string
 	set := r.variables()
@@ -430,7 +428,7 @@ func memoryLimit(v string) string {
 	return strconv.FormatUint(n<<shift, 10)
 }
 
-// Same reports whether both are built from the same version of a library, with the same options.
+// Same reports whether r and other are built from the same version of the same library, with the same options.
 func (r Ref) Same(other Ref) bool {
 	return r.Known != nil && r.Known == other.Known && r.Dir == other.Dir && maps.Equal(r.Options, other.Options) &&
 		cmp.Or(r.Version, r.Known.Version) == cmp.Or(other.Version, other.Known.Version)

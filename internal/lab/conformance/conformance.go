@@ -1,7 +1,7 @@
-// Package conformance checks a worker, in any language, against the worker protocol. It speaks
-// to the executable as the lab does. For each promise in docs/worker-protocol.md it reports
-// whether the worker keeps it. It relies on the checks that the lab makes in every trial: if the
-// lab refuses a trial, the check fails with the lab's message.
+// Package conformance checks a worker, in any language, against the worker protocol. It sends requests to the
+// executable as the lab does. For each promise in docs/worker-protocol.md it reports whether the worker keeps
+// the promise. It relies on the checks that the lab makes in every trial: if the lab refuses a trial, the
+// conformance check fails with the lab's message.
 package conformance
 
 import (
@@ -23,19 +23,19 @@ type Subject struct {
 	Ref    build.Ref
 	Worker string      // path of the executable
 	Info   driver.Info // includes the limits that the driver declares
-	Dir    string      // each check creates its databases in a new directory here, which is then removed
+	Dir    string      // directory in which each check creates, and then removes, a directory for its databases
 }
 
 // Check tests one promise of the protocol.
 type Check struct {
 	Name string
 
-	// Key is the limit that a driver declares if its worker does not keep the promise. If
-	// Key is "", every worker must keep it.
+	// Key is the limit that a driver declares if its worker does not keep the promise. If Key is "", every
+	// worker must keep the promise.
 	Key string
 
-	// Needs is a limit, such as "transactions=reads". The check is left out if the driver
-	// declares that limit. "": the check is always made.
+	// Needs is a limit, such as "transactions=reads". If the driver declares that limit, the check is left
+	// out. If Needs is "", the check is always made.
 	Needs string
 
 	test func(ctx context.Context, s *Subject) error
@@ -97,7 +97,7 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	return nil
 }
 
-// shows reports whether some check has the limit, or a value of it, as its Key.
+// shows reports whether some check has the limit, or the limit followed by =VALUE, as its Key.
 func shows(limit string) bool {
 	return slices.ContainsFunc(Checks(), func(c Check) bool { return c.Key == limit || strings.HasPrefix(c.Key, limit+"=") })
 }
@@ -108,7 +108,7 @@ func NotShown(i driver.Info) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(i.Limits)), shows)
 }
 
-// inDirectory runs one check in a new directory.
+// inDirectory runs one check in a new directory, with the time limit of a check.
 func (s *Subject) inDirectory(ctx context.Context, test func(context.Context, *Subject) error) error {
 	dir, err := os.MkdirTemp(s.Dir, "check-")
 	if err != nil {

@@ -62,7 +62,7 @@ func engine() driver.Driver {
 	})
 }
 
-// as returns the test binary as a worker that tells the lie.
+// as returns a Subject whose worker is the test binary, under a name that makes it tell the lie.
 func as(t *testing.T, lie string) *conformance.Subject {
 	t.Helper()
 	exe, err := os.Executable()
@@ -164,8 +164,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestVectorsOfEveryKind checks that the vectors contain every kind of generator, so that a
-// check covers each kind.
+// TestVectorsOfEveryKind checks that the vectors contain every kind of generator, so that each kind is
+// checked.
 func TestVectorsOfEveryKind(t *testing.T) {
 	var schema struct {
 		Defs struct {
@@ -194,7 +194,8 @@ func TestVectorsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeld checks that needlessly declared limits are reported, and missing ones too.
+// TestLimitsAreHeld checks that a limit that a driver declares without need is reported, and a limit that it
+// should declare, too.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }
@@ -228,7 +229,7 @@ func TestUnusable(t *testing.T) {
 	}
 }
 
-// pretend runs a worker that tells the lie.
+// pretend runs a worker that tells the given lie.
 func pretend(lie string) {
 	d := engine()
 	switch {
@@ -252,7 +253,7 @@ func (a *attaching) Open(ctx context.Context, path string, s driver.Settings) (d
 	return a.Driver.Open(driver.AllowFiles(ctx), path, s)
 }
 
-// TestFilesAreRefused checks that a worker that lets SQL access files fails the check.
+// TestFilesAreRefused checks that a worker that lets SQL access other files fails the check for this.
 func TestFilesAreRefused(t *testing.T) {
 	got := failures(t, as(t, "attaches"), func(name string) bool { return strings.Contains(name, "other files") })
 	if words := got["failures/SQL that reaches other files"]; len(got) != 1 || !strings.Contains(words, "made that file: set SQLITE_LIMIT_ATTACHED to 0") {

@@ -7,8 +7,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Answers runs the workloads whose results no generator makes, and returns the worker's
-// answers. For the Go engine these are the content of answers.json.
+// Answers runs the workloads whose results cannot be computed from generators, and returns the worker's
+// answers. For the Go engine these answers are the content of answers.json.
 func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	all := map[string]answer{}
 	for _, text := range []string{pieces, queries, mixed, during, rated, booking, guarded, scripted} {

@@ -9,11 +9,11 @@ import (
 
 // generator is a column whose generated values must be the same in every worker.
 type generator struct {
-	name   string // kind of generator, and the case being checked
+	name   string // kind of generator, and which variant of it is checked
 	column string // definition of the column in the workload language
 	typ    string // type with which the column is read
 
-	// another column with the same values, with which the query is compared; "": the column
+	// name of another column with the same values, with which the query's results are compared; "": the column
 	// itself
 	same string
 }
@@ -32,7 +32,7 @@ var shownBy = map[string]string{
 	"blob": "blob", "blob/from the arena": "blob", "blob/quantiles": "blob",
 }
 
-// generators contains every kind, with each case that a worker may handle differently.
+// generators contains every kind of generator, with all variants that a worker may handle differently.
 var generators = []generator{
 	{"serial", "{serial: 9, step: -3}", "int", ""},
 	{"const/int", "7", "int", ""},
@@ -90,8 +90,8 @@ var generators = []generator{
 	{name: "coalesce", column: "{coalesce: [nothing, word]}", typ: "text", same: "word"},
 }
 
-// parents and nested are numbers of rows. Data set t has nested rows for each row of the data
-// set parents, so that the generator ref has rows to refer to.
+// parents is the number of rows of the data set parents. For each of them, the data set t has as many rows as
+// nested says, so that the generator ref has rows to refer to.
 const (
 	parents = 71
 	nested  = 3
@@ -104,7 +104,7 @@ func (g generator) key() string {
 
 var noLetter = regexp.MustCompile(`[^0-9A-Za-z]`)
 
-// workloadOf returns a workload that inserts and reads a data set t. It has a column for each
+// workloadOf returns a workload that inserts and reads a data set t. The data set has a column for each
 // generator in list, and the columns to which the generators refer.
 func workloadOf(list ...generator) string {
 	var names, types, returned []string

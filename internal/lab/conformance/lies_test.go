@@ -35,8 +35,8 @@ type lie struct {
 	junk  string                         // text printed before the first answer
 }
 
-// sample changes the value of a key in a phase's sample. If change returns nil, the key is
-// removed.
+// sample returns a lie that changes the value of a key in a phase's sample. If change returns nil, the lie
+// removes the key.
 func sample(phase, key string, change func(old any) any) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("sample", phase) && a["sample"] != nil {
@@ -57,7 +57,7 @@ func to(v any) func(any) any { return func(any) any { return v } }
 // times returns a function that multiplies a number by n.
 func times(n float64) func(any) any { return func(old any) any { return int64(old.(float64) * n) } }
 
-// tables changes the answer inserted, in its entry for the first table.
+// tables returns a lie that changes the entry for the first table in an answer of type inserted.
 func tables(change func(map[string]any)) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is("inserted", "") {
@@ -67,7 +67,7 @@ func tables(change func(map[string]any)) func(answer) []answer {
 	}
 }
 
-// latencyOf changes a key of the latency of the mix's first operation.
+// latencyOf returns a lie that changes a key of the latency of the mix's first operation.
 func latencyOf(key string, change func(any) any) func(answer) []answer {
 	return sample("mix", "latency", func(old any) any {
 		list := old.([]any)
@@ -81,7 +81,7 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 	})
 }
 
-// without leaves out answers of a type.
+// without returns a lie that leaves out answers of a type, in the given phase if the answer has a sample.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {
@@ -91,7 +91,7 @@ func without(typ, phase string) func(answer) []answer {
 	}
 }
 
-// connections changes the connections of the worker's proof.
+// connections returns a lie that changes the connections of the worker's proof.
 func connections(change func([]any) []any) func(answer) []answer {
 	return func(a answer) []answer {
 		if p, ok := a["proof"].(map[string]any); ok && a["type"] == "ready" {
@@ -101,7 +101,7 @@ func connections(change func([]any) []any) func(answer) []answer {
 	}
 }
 
-// readBack makes every connection report that a setting has this value.
+// readBack returns a lie that makes every connection report that a setting has this value.
 func readBack(name, value string) func(answer) []answer {
 	return func(a answer) []answer {
 		list, _ := a["connections"].([]any)
@@ -115,7 +115,7 @@ func readBack(name, value string) func(answer) []answer {
 	}
 }
 
-// not removes a setting before the database is opened.
+// not returns a function that removes a setting before the database is opened.
 func not(name string) func(driver.Settings) error {
 	return func(s driver.Settings) error { delete(s, name); return nil }
 }
@@ -236,8 +236,7 @@ var lies = map[string]lie{
 	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},
 }
 
-// TestLies checks that each lie of a worker makes the right check fail, with a message that
-// names the lie.
+// TestLies checks that each lie of a worker makes the right check fail, with a message that describes the lie.
 func TestLies(t *testing.T) {
 	for name, l := range lies {
 		t.Run(name, func(t *testing.T) {
@@ -252,8 +251,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs an honest worker and passes its answers on, changed by the lie. Answers before the
-// first check are not changed.
+// told runs a correct worker and passes its answers on, changed by the lie. Answers to describe requests and
+// to the trial before the first check are not changed.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {
@@ -285,8 +284,7 @@ func told(name string, d driver.Driver) {
 	}
 }
 
-// pass copies answers from r to standard output. It changes them by the lie unless honest is
-// set.
+// pass copies answers from r to standard output. It changes each answer by the lie unless honest is set.
 func pass(r io.Reader, l lie, honest bool) {
 	out := json.NewEncoder(os.Stdout)
 	if l.junk != "" && !honest {

@@ -52,8 +52,7 @@ func (h *heard) last() protocol.Response {
 	return h.answers[len(h.answers)-1]
 }
 
-// failed returns an error that begins with the parameter why, unless the last answer is a
-// failure with this code.
+// failed returns an error that begins with why, unless the last answer is a failure with this code.
 func (h *heard) failed(code, why string) error {
 	if a := h.last(); a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != code {
 		return fmt.Errorf("%s: %s, %s: want failed with the code %s", why, a.Type, codeOf(a.Reason), code)
@@ -61,9 +60,8 @@ func (h *heard) failed(code, why string) error {
 	return nil
 }
 
-// ask sends a line to the worker and collects all answers. When hangUp returns true for an
-// answer, ask closes the worker's input. If hangUp is nil, it does so after the final
-// answer.
+// ask sends a line to the worker and collects all answers. When hangUp returns true for an answer, ask closes
+// the worker's input. If hangUp is nil, ask closes the input after the final answer.
 func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Response) bool) (*heard, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, trialLimit, fmt.Errorf("no end within %v", trialLimit))
 	defer cancel()
@@ -146,7 +144,7 @@ var responseSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
 	return c.Compile("protocol.schema.json#/$defs/response")
 })
 
-// followsSchema checks that every answer to a describe and to trials conforms to the
+// followsSchema checks that every answer to a describe request and to trial requests conforms to the
 // protocol's JSON Schema.
 func followsSchema(ctx context.Context, s *Subject) error {
 	schema, err := responseSchema()
@@ -257,11 +255,11 @@ phases:
     script: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n
 `
 
-// gone is how long a worker may take to exit after the lab has gone.
+// gone is how long a worker may take to exit after its standard input was closed.
 const gone = 10 * time.Second
 
-// labGone closes the worker's input during a phase. It checks that the worker then exits and
-// removes its files.
+// labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
+// then exits and removes its files.
 func labGone(ctx context.Context, s *Subject) error {
 	w, err := workload.Parse("endless.yaml", []byte(endless), nil)
 	if err != nil {
@@ -331,8 +329,7 @@ func missesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
-// refusesLoading checks that the worker refuses a request to load timed phases, and opens
-// nothing first.
+// refusesLoading checks that the worker refuses a request to load timed phases, before it opens a database.
 func refusesLoading(ctx context.Context, s *Subject) error {
 	line, err := s.request(filled, func(r *protocol.Request) { r.Load = 2 })
 	if err != nil {

@@ -52,8 +52,8 @@ func settingChecks() []Check {
 	)
 }
 
-// shared is a workload with a mix in two processes. Each operation inserts a row with a
-// unique key.
+// shared is a workload with a mix in two processes. Each operation inserts a row with a key that no other
+// operation has.
 const shared = `
 name: shared
 settings: {journal_mode: wal, synchronous: normal, busy_timeout: 60s, txlock: immediate, processes: 2}
@@ -95,9 +95,9 @@ phases:
   - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
 `
 
-// tellsChange checks that the worker reports a setting changed without declaration, so that
-// the lab refuses the trial. The change is in the named phase of the workload text, or in
-// the schema if phase is "".
+// tellsChange checks that the worker reports a setting that SQL has changed without a declaration, so that the
+// lab refuses the trial. The change is in the named phase of the workload text, or in the schema if phase is
+// "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs one trial as the lab does. If its outcome is not OK, the error describes the
-// outcome.
+// trial runs one trial of the workload text as the lab does, with the settings over. If the trial's status is
+// not OK, the error describes the reason.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
 	c, err := s.caseOf(text, over)
 	if err != nil {
@@ -52,8 +52,8 @@ func well(t *result.Trial) error {
 	return nil
 }
 
-// alternate runs two trials together. A worker need not wait for
-// orders to proceed, but then it must not claim to.
+// alternate runs two trials that take turns. A worker need not wait for the orders to proceed, but then it
+// must not claim that it waits.
 func alternate(ctx context.Context, s *Subject) error {
 	c, err := s.caseOf(pieces, nil)
 	if err != nil {
@@ -93,7 +93,7 @@ func sliced(text string) func(context.Context, *Subject) error {
 	}
 }
 
-// caseOf returns the only case of the workload text, with the settings over.
+// caseOf returns the only case of the workload text, with the settings in over.
 func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	w, err := workload.Parse("check.yaml", []byte(text), nil)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	return cases[0], nil
 }
 
-// trialError describes a trial that was not OK.
+// trialError is the error for a trial whose status is not OK.
 type trialError struct{ trial *result.Trial }
 
 func (e *trialError) Error() string {
@@ -127,7 +127,7 @@ func (e *trialError) Error() string {
 	return words
 }
 
-// smoke runs the simplest trial. If it fails, no check can be made.
+// smoke runs a minimal trial. If this trial fails, no other check can be made.
 func smoke(ctx context.Context, s *Subject) error {
 	_, _, err := s.trial(ctx, `
 name: smoke
@@ -140,7 +140,7 @@ phases:
 	return err
 }
 
-// answer is the known result of a phase that the lab cannot compute from generators.
+// answer is the known result of a phase whose result the lab cannot compute from generators.
 type answer struct {
 	Checksum   string           `json:"checksum"`
 	Operations map[string]int64 `json:"operations,omitempty"`  // for a mix: how often each operation was executed
@@ -148,7 +148,7 @@ type answer struct {
 	Results    map[string]int64 `json:"results,omitempty"`     // for a mix with one client: number of errors that are results, by SQLite's name
 }
 
-// answersJSON has the answers of the Go engine. A test compares them with the engine's.
+// answersJSON has the answers of the Go engine. A test checks that the engine still gives them.
 //
 //go:embed answers.json
 var answersJSON []byte
@@ -220,12 +220,11 @@ func trialChecks() []Check {
 	)
 }
 
-// lockedFor is how long the database is locked from outside. It covers half of the mix's
-// operations.
+// lockedFor is how long the database is locked by another connection. This is half of the mix's duration.
 const lockedFor = time.Second
 
-// tellsLocks locks the database from outside during a mix. It checks that the worker reports
-// how many operations failed, and how often it retried them.
+// tellsLocks locks the database from another connection during a mix. It checks that the worker reports how
+// many operations failed, and how often it retried operations.
 func tellsLocks(ctx context.Context, s *Subject) error {
 	held := make(chan error, 1)
 	h, err := s.askTrial(ctx, locked, func(a *protocol.Response) bool {

@@ -264,8 +264,8 @@ phases:
     count: 400
 `
 
-// locked is a workload that only writes, at a fixed rate, for long enough to lock its
-// database from outside.
+// locked is a workload that only writes, at a fixed rate, and lasts long enough to lock its database from
+// another connection meanwhile.
 const locked = `
 name: locked
 settings: {busy_timeout: 0, journal_mode: delete, txlock: deferred}

@@ -27,13 +27,13 @@ import (
 type Agent struct {
 	Version string // version of this sqlite3perf
 
-	// DirectoryPrefix begins the name of the agent's directory for databases.
+	// DirectoryPrefix is the prefix of the name of the agent's directory for databases.
 	DirectoryPrefix string
 
 	quiet   time.Duration // the agent ends if it receives nothing for this long; 0: Silence
 	out     sync.Mutex
 	replies *json.Encoder
-	over    <-chan struct{} // closed when the connection to the other side has ended
+	over    <-chan struct{} // closed when the connection to the other machine has ended
 
 	builder  *build.Builder
 	known    []build.Known
@@ -51,11 +51,11 @@ type Agent struct {
 // does not end.
 const Silence = 5 * time.Minute
 
-// errEnded is the cause that cancels the current work when the other side has gone.
+// errEnded is the cause with which the current work is canceled when the other machine has gone.
 var errEnded = errors.New("the other side has gone")
 
-// Serve answers requests until its input ends. Then it stops the current work and removes
-// the directories that it made, apart from the cache.
+// Serve answers requests until its input ends. Then it stops the current work and removes the directories that
+// it created, except the cache.
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -83,7 +83,7 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			}
 			watchdog.Reset(most)
 			if r.Method == methodPing {
-				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other side has gone, decoding the next request fails
+				go func() { _ = a.send(reply{Event: methodPing}) }() // if the other machine has gone, decoding the next request fails
 				continue
 			}
 			select {
@@ -102,14 +102,14 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 				return nil
 			}
 			if err := a.send(a.answer(ctx, r)); err != nil {
-				return nil // the other side has gone
+				return nil // the other machine has gone
 			}
 		}
 	}
 }
 
-// send writes v to the other side. It returns early if the other side has gone, because a
-// hanging connection would block the write forever, and the agent could not clean up.
+// send writes v to the other machine. It returns early if that machine has gone, because a hanging connection
+// would block the write forever, and the agent could not clean up.
 func (a *Agent) send(v any) error {
 	sent := make(chan error, 1)
 	go func() {
@@ -136,7 +136,7 @@ func (a *Agent) hello() (hello, error) {
 
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
-// remove removes the directories that the agent made.
+// remove removes the directories that the agent created.
 func (a *Agent) remove() {
 	if a.scratch != nil {
 		a.scratch.Remove()
@@ -226,14 +226,13 @@ func (a *Agent) open(o opening) (any, error) {
 	return m, nil
 }
 
-// placeError is an error of the directory for databases. Choosing another directory may
-// help.
+// placeError is an error about the directory for databases. Choosing another directory may help.
 type placeError struct{ error }
 
 func (e *placeError) Unwrap() error { return e.error }
 
-// databases returns the directory for databases: the given one, which must exist, or, if
-// given is "", one in the user's cache directory.
+// databases returns the directory for databases. If given is "", this is a directory in the user's cache
+// directory. Otherwise it is given, which must exist unless it is that same directory.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {
@@ -277,7 +276,7 @@ func prepared(cases []*lab.Case) []preparation {
 	return list
 }
 
-// teller reports the progress of building workers to the other side.
+// teller reports the progress of building workers to the other machine.
 type teller struct {
 	*Agent
 	id int // ID of the request to which the events belong
@@ -297,12 +296,12 @@ func (t *teller) Built(i, n int, name string, err error) {
 
 func (t *teller) event(b building) {
 	if text, err := json.Marshal(b); err == nil {
-		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // if the other side has gone, sending the reply fails too
+		_ = t.send(reply{ID: t.id, Event: methodPrepare, Result: text}) // if the other machine has gone, sending the reply fails too
 	}
 }
 
-// needs stores the other side's preparations, which include workers sent from there. Then it
-// asks all workers for the features that their workloads need.
+// needs stores the preparations of cases that the other machine sends, including workers that were built
+// there. Then it asks all workers for the features that their workloads need.
 func (a *Agent) needs(ctx context.Context, list []preparation) ([]preparation, error) {
 	var cases []*lab.Case
 	for _, p := range list {

@@ -68,7 +68,7 @@ func TestAgent(t *testing.T) {
 	for i, x := range []struct {
 		method string
 		params any
-		want   string // in the error
+		want   string // part of the error
 	}{
 		{"whatever", nil, "unknown method"},
 		{methodNoise, beforeRun, "nothing has been opened"},
@@ -203,8 +203,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestConnectionLost checks that the message for a lost connection differs from that for a
-// connection that was never made.
+// TestConnectionLost checks that a connection that was lost and a connection that could not be made lead to
+// different messages.
 func TestConnectionLost(t *testing.T) {
 	client, err := exec.LookPath("sh")
 	if err != nil {

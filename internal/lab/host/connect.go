@@ -31,7 +31,7 @@ type Machine struct {
 	close   sync.Once
 
 	mu      sync.Mutex
-	refused error // the error for which this side killed the agent
+	refused error // the error because of which this process killed the agent
 	unheard int   // pings sent since the agent's last line
 
 	good map[int]bool // IDs of cases that have had a trial with status OK
@@ -46,18 +46,18 @@ const pings = 10
 const (
 	maxBanner = 64 << 10 // limit in bytes for text before the agent's first line
 	maxLine   = 16 << 20
-	maxEvents = 10_000 // for one request
+	maxEvents = 10_000 // limit for the number of events during one request
 	maxError  = 2_000  // limit in bytes for an error message
 )
 
-// patience has the timeouts of this side.
+// patience has the timeouts for another machine.
 type patience struct {
 	start time.Duration // for the agent's first answer, and for each part of a file that is copied
 	ping  time.Duration // interval between pings to the agent
 	end   time.Duration // for the agent to exit
 }
 
-// patience returns this side's timeouts. Tests set shorter ones.
+// patience returns the timeouts. Tests set shorter ones.
 func (o *Options) patience() patience {
 	if o.hasty != nil {
 		return *o.hasty
@@ -113,7 +113,7 @@ type connecting struct {
 	name     string
 	o        *Options
 	platform string   // GOOS/GOARCH of the other machine; "": not known yet
-	why      []string // for each executable that could not be used, why
+	why      []string // reasons why executables could not be used, one for each
 	made     []func() // functions that remove the executables built here
 }
 
@@ -133,7 +133,7 @@ func (c *connecting) own(ctx context.Context) (*Machine, error) {
 	return nil, err
 }
 
-// built builds an executable for the other machine here, and starts it there.
+// built builds an executable for the other machine here, and starts it there. It returns nil if it cannot.
 func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	goos, goarch, known := strings.Cut(c.platform, "/")
 	if !known || c.o.Build == nil {
@@ -152,8 +152,8 @@ func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	return c.with(ctx, path, c.platform)
 }
 
-// installed starts the sqlite3perf found in PATH of the other machine. It must have this
-// version.
+// installed starts the sqlite3perf found in PATH of the other machine. That sqlite3perf must have the version
+// of this process.
 func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	m, _, err := c.o.launch(ctx, c.name, installedScript)
 	if err != nil {
@@ -175,9 +175,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// with starts an executable for the platform in the parameter meant. It first copies the
-// executable to the other machine if needed. It returns nil if that machine has another
-// platform, or cannot run the executable.
+// with starts an executable, which was built for the platform meant, on the other machine. It first copies the
+// executable there if needed. It returns nil if the machine has another platform, or cannot run the
+// executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {
@@ -336,8 +336,8 @@ func (o *Options) launch(ctx context.Context, name, script string) (*Machine, an
 	return m, said, nil
 }
 
-// platformOf translates the output of uname -sm to GOOS/GOARCH. It returns "" if there are
-// not two words.
+// platformOf translates the two words that uname -sm prints to GOOS/GOARCH. It returns "" if there are not two
+// words.
 func platformOf(uname []string) string {
 	if len(uname) != 2 {
 		return ""
@@ -353,8 +353,8 @@ func platformOf(uname []string) string {
 	return goos + "/" + goarch
 }
 
-// refuse kills the agent because its answers are wrong or missing. The formatted text
-// becomes the error.
+// refuse kills the agent because an answer is wrong or missing. The formatted text is the message of the error
+// that calls then return.
 func (m *Machine) refuse(format string, args ...any) {
 	m.mu.Lock()
 	if m.refused == nil {
@@ -364,7 +364,7 @@ func (m *Machine) refuse(format string, args ...any) {
 	m.process.kill()
 }
 
-// listen passes the agent's replies to call until the agent has ended.
+// listen passes the agent's replies to the method call until the agent has ended.
 func (m *Machine) listen(lines *bufio.Reader) {
 	defer close(m.over)
 	for {
@@ -414,7 +414,7 @@ func (m *Machine) ping() {
 		case <-ticker.C:
 			// The ping is sent in a goroutine, because the write blocks if the agent is stopped and
 			// does not read.
-			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, listen notices
+			go func() { _ = m.send(request{Method: methodPing}) }() // if the agent has gone, the method listen notices
 			m.mu.Lock()
 			m.unheard++
 			silent := m.unheard > pings
@@ -434,14 +434,15 @@ func (m *Machine) send(r request) error {
 	return json.NewEncoder(m.process.stdin).Encode(r)
 }
 
-// call sends the agent a request and waits for the reply.
+// call sends the agent a request and waits for the reply. It decodes the result into into, and passes events
+// to event.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {
 		return err
 	}
 	m.asked++
-	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, listen notices; if it does not read, ping does
+	go func(r request) { _ = m.send(r) }(request{m.asked, method, text}) // if the agent has gone, the method listen notices; if it does not read, the method ping does
 	for events := 0; ; {
 		select {
 		case r := <-m.replies:

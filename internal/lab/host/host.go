@@ -1,10 +1,9 @@
-// Package host runs trials on another machine. It starts an agent there over the system's
-// SSH client. The agent is the same executable; it builds the workers there, and runs the
-// trials that this side asks for, one after another. This side schedules the trials, stores
-// their results and judges them.
+// Package host runs trials on another machine. It starts an agent there with the system's SSH client. The
+// agent is a copy of the same executable. It builds the workers there, and runs the trials that this machine
+// requests, one after another. This machine schedules the trials, stores their results and judges them.
 //
-// The agent leaves nothing on the other machine except its cache. It ends when its input
-// ends, and kills its workers.
+// The agent leaves nothing on the other machine except its cache. When its input ends, it kills its workers
+// and ends.
 package host
 
 import (
@@ -17,7 +16,7 @@ import (
 // AgentCommand is the subcommand that runs an [Agent] on its standard input and output.
 const AgentCommand = "host-agent"
 
-// Options say how other machines are reached.
+// Options describes how to reach other machines.
 type Options struct {
 	SSH        []string // the SSH client with its options; nil: ssh
 	Version    string   // version of this sqlite3perf
@@ -44,8 +43,8 @@ type Error struct{ Host, Message string }
 
 func (e *Error) Error() string { return "host " + e.Host + ": " + e.Message }
 
-// Parse checks host names that a user typed, such as pi or user@nvme. They are passed to
-// ssh.
+// Parse checks host names that a user typed, such as pi or user@nvme. These names are passed to ssh as they
+// are.
 func Parse(names []string) ([]string, error) {
 	var list []string
 	for _, name := range names {

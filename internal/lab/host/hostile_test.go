@@ -155,7 +155,7 @@ func TestLyingRemote(t *testing.T) {
 	for name, x := range map[string]struct {
 		lie    func(*result.Trial)
 		status result.Status
-		want   string // want is part of the reason's message
+		want   string // part of the reason's message
 	}{
 		"another case":         {func(t *result.Trial) { t.Case = 99 }, result.Failed, "other trials than were asked for"},
 		"no sample":            {func(t *result.Trial) { t.Samples = nil }, result.Failed, "has 0 entries: want 2"},

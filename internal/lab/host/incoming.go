@@ -16,14 +16,14 @@ import (
 type incoming struct {
 	scratch *process.Scratch
 	file    *os.File
-	sum     string // announced SHA-256 of the whole file
+	sum     string // announced SHA-256 of the complete file
 }
 
-// sentPrefix begins the file names of cached workers that another machine built and sent.
+// sentPrefix is the prefix of the file names of cached workers that another machine built and sent.
 const sentPrefix = "sent-"
 
-// receive stores the next part of a worker. A part of another worker discards the unfinished
-// one.
+// receive stores the next part of a worker. If the part belongs to another worker than the previous part,
+// receive discards the unfinished worker.
 func (a *Agent) receive(s sending) (sent, error) {
 	if a.builder == nil {
 		return sent{}, errors.New("nothing has been opened")
@@ -64,7 +64,7 @@ func (a *Agent) receive(s sending) (sent, error) {
 	if sum, err := build.SHA256Of(in.file.Name()); err != nil || sum != s.SHA256 {
 		return sent{}, errors.Join(err, errors.New("a worker arrived damaged"))
 	}
-	// Build's pruning of the cache recognizes a worker by the .sha256 file next to it.
+	// Package build recognizes a cached worker that may be pruned by the .sha256 file next to it.
 	if err := os.WriteFile(path+".sha256", []byte(s.SHA256), 0o644); err != nil {
 		return sent{}, err
 	}

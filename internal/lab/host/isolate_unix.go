@@ -15,7 +15,7 @@ func isolate(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endedBy names the signal that ended a local process. It returns "" if no signal did.
+// endedBy returns the name of the signal that ended a local process. It returns "" if no signal did.
 func endedBy(state *os.ProcessState) string {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {

@@ -32,10 +32,10 @@ func Check(cases []*lab.Case) error {
 	return nil
 }
 
-// Place says where on a machine trials run, and with which limit.
+// Place says where on a machine trials run, and with which time limit.
 type Place struct {
 	Dir       string        // existing directory for databases; "": a directory in the user's cache directory
-	Limit     time.Duration // for one trial
+	Limit     time.Duration // time limit for one trial
 	Hint      string        // advice if a driver lacks a feature; "": none
 	Elsewhere string        // advice if Dir is missing or full, besides creating it or making room; "": none
 }
@@ -52,16 +52,16 @@ func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	return about, err
 }
 
-// InUse reports whether another process measures in dir on the machine, for example an agent
-// that has not yet noticed that its connection broke.
+// InUse reports whether another process on the machine uses dir for measurements, for example an agent that
+// has not yet noticed that its connection broke.
 func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	var used bool
 	err := m.call(ctx, methodInUse, dir, &used, nil)
 	return used, err
 }
 
-// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there
-// and a driver needs no C compiler, the builder here builds the worker on this machine.
+// Prepare finds or builds the workers of the cases on the other machine. If Go is missing there, the builder
+// here builds the workers that need no C compiler on this machine.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
 	byID := map[int]*lab.Case{}
@@ -81,7 +81,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 			m.refuse("it tells of a build that was not asked for")
 		case !b.Done:
 			progress.Building(b.I, b.N, b.Driver)
-		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this side may build the worker
+		case b.Reason != nil && b.Reason.Code == protocol.CodeNoGo: // Go is missing there, so this machine may build the worker
 		case b.Reason != nil:
 			progress.Built(b.I, b.N, b.Driver, &build.BuildError{Reason: *b.Reason})
 		default:
@@ -111,7 +111,7 @@ func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	return m.apply(ready, byID)
 }
 
-// apply copies the agent's preparations into the cases. The map to has the cases by ID.
+// apply copies the agent's preparations into the cases. to has the cases by ID.
 func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
@@ -131,8 +131,8 @@ func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	return nil
 }
 
-// supply handles the cases whose workers were not built there because Go is missing: it
-// builds them here and sends them to the machine.
+// supply handles the cases whose workers were not built on the other machine because Go is missing there. It
+// builds these workers on this machine and sends them.
 func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []*lab.Case
 	for _, c := range cases {
@@ -169,7 +169,7 @@ func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Bui
 	return nil
 }
 
-// sendWorker sends a worker to the machine, unless the machine has it, and returns its path
+// sendWorker sends a worker to the machine, unless the machine already has it. It returns the worker's path
 // there.
 func (m *Machine) sendWorker(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
@@ -239,8 +239,8 @@ func (m *Machine) Boot() string { return m.hello.Boot }
 // Lost returns the error after which trials on the machine fail, or nil.
 func (m *Machine) Lost() error { return m.lost }
 
-// observed asks the agent for the warnings of a moment. It returns none if the connection
-// is lost.
+// observed asks the agent for its warnings at moment, which is before the run, before a round or after the
+// run. It returns nil if the connection is lost.
 func (m *Machine) observed(moment string) (list []result.Warning) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodNoise, moment, &list, nil)
@@ -257,8 +257,8 @@ func (m *Machine) BeforeRound(int) { m.observed(beforeRound) }
 // AfterRun returns warnings about what changed on the machine during the run.
 func (m *Machine) AfterRun() []result.Warning { return m.observed(afterRun) }
 
-// Steal returns the share of CPU time that the hypervisor gave to others during the run, or
-// nil if it is not known.
+// Steal returns the fraction of CPU time that the hypervisor gave to other virtual machines during the run, or
+// nil if that is not known.
 func (m *Machine) Steal() (share *float64) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodSteal, nil, &share, nil)

@@ -9,9 +9,8 @@ import (
 // unusedTime is how long a copied executable stays after its last use.
 const unusedTime = 90 * 24 * time.Hour
 
-// prune marks this process's executable as used now, and removes executables in the same
-// cache that have not been used for unusedTime. It does nothing if this executable is not in
-// such a cache.
+// prune marks this process's executable as used now, and removes executables in the same cache that have not
+// been used for the time unusedTime. It does nothing if this executable is not in such a cache.
 func prune(now time.Time) {
 	path, err := os.Executable()
 	if err != nil {

@@ -22,27 +22,27 @@ var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"
 // interactive, PATH often lacks these directories.
 const toolPath = `PATH="$PATH:/usr/local/go/bin:$HOME/go/bin:$HOME/.local/bin:/usr/lib/go/bin:/opt/homebrew/bin:/snap/bin"; export PATH; `
 
-// place returns a script that sets f to the path of the executable with this hash. Scripts
-// have neither single quotes nor newlines, so that every login shell passes them unchanged
-// to sh.
+// place returns a script that sets the shell variable f to the path of the executable with this hash. The
+// scripts have neither single quotes nor newlines, so that every login shell passes them unchanged to sh.
 func place(hash string) string {
 	return fmt.Sprintf(`d="${XDG_CACHE_HOME:-$HOME/.cache}/sqlite3perf/hosts/%.16s"; f="$d/sqlite3perf"; `, hash)
 }
 
-// absent begins the line that a script prints if the machine does not have the executable.
+// absent is the first word of the line that a script prints if the machine does not have the executable.
 const absent = "sqlite3perf-absent"
 
-// startScript starts the executable with this hash. If it is missing, the script prints
-// absent and the platform of the machine.
+// startScript returns a script that starts the executable with this hash as an agent. If the executable is
+// missing, the script prints the word in absent and the platform of the machine.
 func startScript(hash string) string {
 	return toolPath + place(hash) + `if [ -x "$f" ]; then exec "$f" ` + AgentCommand + `; fi; echo ` + absent + ` $(uname -s) $(uname -m)`
 }
 
-// installedScript starts the sqlite3perf found in PATH.
+// installedScript is a script that starts the sqlite3perf found in PATH as an agent. If there is none, it
+// prints the word in absent.
 const installedScript = toolPath + `if command -v sqlite3perf >/dev/null; then exec sqlite3perf ` + AgentCommand + `; fi; echo ` + absent
 
-// copyScript stores its standard input as the executable with this hash, if the input has
-// size bytes.
+// copyScript returns a script that stores its standard input as the executable with this hash, if the input
+// has size bytes.
 func copyScript(hash string, size int64) string {
 	return place(hash) + fmt.Sprintf(`t="$d/new.$$"; umask 077; mkdir -p "$d" && cat > "$t" && [ $(wc -c < "$t") -eq %d ] && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; exit 1; }`, size)
 }
@@ -55,11 +55,10 @@ type sshCommand struct {
 	stderr tail
 	host   string
 	client []string // the client with the options that the user gave
-	there  bool     // an agent has answered
+	there  bool     // whether an agent has answered
 }
 
-// start runs a script on another machine. The parameter more has further options for the SSH
-// client.
+// start runs a script on another machine. more has further options for the SSH client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -104,7 +103,7 @@ func (p *sshCommand) fault(err error) *Error {
 		return &Error{p.host, explain(p.host, p.client, said)}
 	case ended && last != "":
 		return &Error{p.host, "the connection ended: " + last}
-	case ended: // for other ends of a connection the client prints a message
+	case ended: // if the connection ends in another way, the client prints a message
 		return &Error{p.host, "the agent there was killed"}
 	case p.ProcessState != nil && endedBy(p.ProcessState) != "":
 		return &Error{p.host, "the connection ended: the SSH client here was " + endedBy(p.ProcessState)}
@@ -118,7 +117,8 @@ func (p *sshCommand) fault(err error) *Error {
 	return &Error{p.host, "the agent there ended"}
 }
 
-// explain returns advice about errors. The parameter said is the output of the SSH client.
+// explain returns a message with advice about the error that the SSH client printed. said is the output of the
+// client.
 func explain(host string, client []string, said string) string {
 	line := "" // last line of said that contains one of the parts
 	has := func(parts ...string) bool {
@@ -163,7 +163,7 @@ func explain(host string, client []string, said string) string {
 	return "the connection ended"
 }
 
-// connectOnce tells the user to connect with the SSH client and see the machine's answer.
+// connectOnce returns advice to connect with the SSH client once, and so see the machine's answer.
 func connectOnce(client []string, host string) string {
 	return "connect once with: " + strings.Join(client, " ") + " " + host
 }

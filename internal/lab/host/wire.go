@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// protocolVersion is the version of the messages between this side and the agent. Usually
-// both are the same executable, or built from the same sources.
+// protocolVersion is the version of the messages between this machine and the agent. Usually both run the same
+// executable, or executables built from the same sources.
 const protocolVersion = 2
 
 // hello is the first line that an agent writes.
@@ -30,8 +30,8 @@ type request struct {
 	Params json.RawMessage `json:"params,omitempty"`
 }
 
-// reply answers the request with the same ID if Event is "". Otherwise it reports progress
-// of that request, or answers a ping.
+// reply answers the request with the same ID if Event is "". Otherwise it reports progress of that request, or
+// answers a ping.
 type reply struct {
 	ID     int             `json:"id"`
 	Event  string          `json:"event,omitempty"`
@@ -39,15 +39,15 @@ type reply struct {
 	Error  string          `json:"error,omitempty"`
 }
 
-// Methods of requests. Each comment gives the type of the parameters, then of the result.
+// Methods of requests. Each comment gives the type of the parameters and the type of the result.
 const (
 	methodPing    = "ping"    // no parameters; the reply is an event without ID
 	methodOpen    = "open"    // opening → result.Machine
-	methodInUse   = "in-use"  // a directory for databases → bool
+	methodInUse   = "in-use"  // string with a directory for databases → bool
 	methodPrepare = "prepare" // []wireCase → []preparation; events are of type building
 	methodSend    = "send"    // sending → sent
 	methodNeeds   = "needs"   // []preparation → []preparation
-	methodNoise   = "noise"   // a moment → []result.Warning
+	methodNoise   = "noise"   // string with a moment, such as beforeRun → []result.Warning
 	methodSteal   = "steal"   // no parameters → *float64
 	methodTrials  = "trials"  // trials → []*result.Trial
 )
@@ -55,7 +55,7 @@ const (
 // opening holds what the agent must know about a run before its first trial.
 type opening struct {
 	Dir     string `json:"dir,omitempty"` // directory for databases; "": a directory in the user's cache directory
-	LimitNS int64  `json:"limit_ns"`      // limit for one trial
+	LimitNS int64  `json:"limit_ns"`      // time limit for one trial, in ns
 	Hint    string `json:"hint,omitempty"`
 
 	Elsewhere string `json:"elsewhere,omitempty"` // advice for the case that Dir is missing or full
@@ -89,15 +89,14 @@ type building struct {
 	Reason *protocol.Reason `json:"reason,omitempty"` // why the worker could not be built; nil: no error
 }
 
-// sending is a part of a worker that the other side built.
+// sending is a part of a worker that was built on the machine that sends it to the agent.
 type sending struct {
-	SHA256 string `json:"sha256"` // SHA-256 of the whole worker
+	SHA256 string `json:"sha256"` // SHA-256 of the complete worker
 	Data   []byte `json:"data,omitempty"`
 	Last   bool   `json:"last,omitempty"`
 }
 
-// sent has the path of a worker on the agent's machine, or "" if the agent needs more parts
-// of it.
+// sent has the path of a worker on the agent's machine, or "" if the agent needs more parts of the worker.
 type sent struct {
 	Path string `json:"path,omitempty"`
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestMain makes the test binary a server that does nothing if it is started for that. The
-// ceiling is measured with the same server.
+// TestMain makes the test binary a server that does nothing if LOAD_TEST_SERVER is set. The ceiling of the
+// load generator is measured with the same kind of server.
 func TestMain(m *testing.M) {
 	if os.Getenv("LOAD_TEST_SERVER") == "" {
 		os.Exit(m.Run())
@@ -90,9 +90,8 @@ func closedLoop(b *testing.B, addr string) float64 {
 
 var perSecond = regexp.MustCompile(`Requests/sec:\s+([0-9.]+)`)
 
-// BenchmarkHey runs the load generator and hey in turns against one server that does
-// nothing, and reports the median of the ratios of their rates. hey checks neither status
-// nor body.
+// BenchmarkHey runs the load generator and the program hey in turns against one server that does nothing, and
+// reports the median of the ratios of their rates. hey checks neither status nor body.
 func BenchmarkHey(b *testing.B) {
 	hey := filepath.Join(b.TempDir(), "hey")
 	build := exec.Command("go", "build", "-o", hey, "github.com/rakyll/hey")
@@ -129,8 +128,8 @@ func middle(list []float64) float64 {
 	return list[len(list)/2]
 }
 
-// BenchmarkRate sends requests for four seconds at half of the rate that a closed loop
-// reaches. It reports the greatest deviation from that rate, and the latency.
+// BenchmarkRate sends requests for four seconds at half of the rate that a closed loop reaches. It reports the
+// greatest deviation from this half rate, and the latency.
 func BenchmarkRate(b *testing.B) {
 	addr := nothing(b)
 	var errs, p50, p99, late []float64

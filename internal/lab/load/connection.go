@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-// connection sends one request after another. Its counts are read after it has ended.
+// connection sends one request after another. Its counts are read after the connection's goroutine has ended.
 type connection struct {
 	run *run
 
@@ -23,7 +23,7 @@ type connection struct {
 	conn net.Conn   // nil: not connected
 	in   response
 
-	sent atomic.Int64 // when the current request began; 0: no current request; or expired
+	sent atomic.Int64 // when the current request began, as the function now returns it; 0: there is no request; expired: it timed out
 
 	begun, ok     int64
 	ok200         int64 // responses with status 200
@@ -78,10 +78,10 @@ func (c *connection) abort() {
 	}
 }
 
-// expired replaces the start time of a request that timed out.
+// expired is the value of [connection.sent] for a request that timed out.
 const expired = -1
 
-// expire interrupts the request that began at sent, unless it has ended.
+// expire interrupts the request that began at the time sent, unless it has ended.
 func (c *connection) expire(sent int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExpireAsTheAnswerComes checks a request that is answered just as it times out: its
-// deadline must not affect the next request, which gets a new connection.
+// TestExpireAsTheAnswerComes checks a request that is answered just as it times out. Its deadline must not
+// affect the next request, which gets a new connection.
 func TestExpireAsTheAnswerComes(t *testing.T) {
 	for _, test := range []struct {
 		began, expires int64

@@ -1,8 +1,7 @@
-// Package load puts load on an HTTP/1.1 server and measures the server. It sends requests
-// over connections that are kept alive, in closed loop or at a fixed rate, and checks the
-// status and the body of every answer. A request costs the generator little, so it can run
-// on the server's machine. The rate that it reaches with a server that does nothing is its
-// ceiling.
+// Package load puts load on an HTTP/1.1 server and measures the server. It sends requests over connections
+// that are kept alive, in closed loop or at a fixed rate, and checks the status and the body of every answer.
+// A request costs the load generator little CPU time, so the generator can run on the server's machine. Its
+// ceiling is the rate that it reaches with a server that does nothing.
 package load
 
 import (
@@ -45,16 +44,16 @@ type Load struct {
 	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
 
-	// Check, if not nil, is called with each answer of status 200, and with the number of
-	// its request. It must not keep the body. Several connections may call it at once. Its
-	// error counts as kind Body.
+	// Check, if not nil, is called with each answer of status 200, and with the number of its request. It must
+	// not keep the body. Several connections may call it at once. If it returns an error, the request counts
+	// as failed with the kind Body.
 	Check func(request int64, body []byte) error
 }
 
-// Kind says in which way a request failed.
+// Kind is the way in which a request failed.
 type Kind string
 
-// The kinds of errors.
+// Kinds of failures of a request.
 const (
 	Connect   Kind = "connect"   // no connection to the server could be opened
 	Lost      Kind = "lost"      // the connection broke before the answer was complete
@@ -66,7 +65,7 @@ const (
 
 var kinds = [...]Kind{Connect, Lost, Timeout, Malformed, Status, Body}
 
-// Errors counts the requests that failed in one way.
+// Errors counts the requests that failed with one Kind.
 type Errors struct {
 	Kind  Kind
 	Count int64
@@ -120,11 +119,12 @@ const (
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 
-	// histograms is how many histograms there are. Further connections share them.
+	// histograms is the largest number of histograms of latencies. If there are more connections, they share
+	// these histograms.
 	histograms = 64
 )
 
-// possible returns an error if the load's settings make no sense.
+// possible returns an error if the load's settings are invalid.
 func (l *Load) possible() error {
 	switch {
 	case len(l.Requests) == 0:
@@ -198,8 +198,8 @@ type run struct {
 	late        *latency.Shared
 	next        atomic.Int64 // number of the next request in closed loop
 	due         chan int64   // numbers of the requests that are due at a fixed rate
-	begin       int64        // when the load began, by the clock now
-	end         int64        // no request begins at or after this time, by the clock now
+	begin       int64        // time when the load began, as the function now returns it
+	end         int64        // time, as the function now returns it, from which on no request begins
 }
 
 func newRun(l *Load) *run {
@@ -249,10 +249,10 @@ func (r *run) number() (k int64, ok bool) {
 	return k, r.Count == 0 || k < r.Count
 }
 
-// dueAt returns the time, by the clock now, when request k falls due.
+// dueAt returns the time when request k falls due, on the clock of the function now.
 func (r *run) dueAt(k int64) int64 { return r.begin + int64(float64(k)/r.Rate*1e9) }
 
-// pace sends the numbers of requests to due at the fixed rate.
+// pace sends the numbers of requests to the channel r.due at the fixed rate.
 func (r *run) pace() {
 	defer close(r.due)
 	p := newPacer(r.ctx.Done())
@@ -270,8 +270,8 @@ func (r *run) pace() {
 	}
 }
 
-// watch interrupts requests that take longer than Timeout. It exists because setting a deadline
-// for each request would take longer than the rest of the request.
+// watch interrupts requests that take longer than Timeout. It exists because setting a deadline for each
+// request would take longer than everything else that the request needs.
 func (r *run) watch() {
 	t := time.NewTicker(max(r.Timeout/10, time.Millisecond))
 	defer t.Stop()

@@ -250,8 +250,8 @@ func TestWhatIsNoResponse(t *testing.T) {
 	}
 }
 
-// TestServerDies checks that Run returns soon if the server dies under load, and that the
-// outcome reports it.
+// TestServerDies checks that Run returns soon if the server dies under load, and that the outcome reports the
+// failure.
 func TestServerDies(t *testing.T) {
 	for _, rate := range []float64{0, 1e6} {
 		t.Run(fmt.Sprint("rate ", rate), func(t *testing.T) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// pacer waits until given times. The Go runtime's timers are up to a millisecond late, so it
-// sleeps in its own thread, for which it removes the kernel's timer slack. It does not spin,
-// because the server may need the CPU.
+// pacer waits until given times. The Go runtime's timers are up to a millisecond late, so the pacer sleeps in
+// its own thread, for which it removes the kernel's timer slack. It does not spin, because the server may need
+// the CPU.
 type pacer struct{ done <-chan struct{} }
 
 // newPacer locks its goroutine to a thread. The thread ends with the goroutine, so no other
@@ -20,7 +20,8 @@ func newPacer(done <-chan struct{}) pacer {
 	return pacer{done}
 }
 
-// until returns at time t of the clock now, or at once if t has passed.
+// until returns at time t on the clock of the function now, or at once if t has passed or, for long waits,
+// done is closed.
 func (p pacer) until(t int64) {
 	const coarse = int64(5 * time.Millisecond)
 	for {

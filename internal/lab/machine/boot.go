@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Boot returns an identifier that changes when the machine is restarted. All processes on the
-// machine get the same identifier, also in containers. It returns "" if there is none.
+// Boot returns an identifier that changes when the machine is restarted. All processes on the machine get the
+// same identifier, also in containers. Boot returns "" if no identifier is available.
 func Boot() string {
 	if id, err := os.ReadFile("/proc/sys/kernel/random/boot_id"); err == nil {
 		return strings.TrimSpace(string(id))

@@ -11,9 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Examine collects the facts about this machine that matter for measuring, and times fsync
-// in dir, the directory for databases. It runs no trials. It fails if it cannot write to
-// dir.
+// Examine collects the facts about this machine that matter for measuring, and times fsync in dir, the
+// directory for databases. It runs no trials. It returns an error if it cannot write to dir.
 func Examine(dir string) (*result.Checkup, error) {
 	m, err := Read(dir)
 	if err != nil {

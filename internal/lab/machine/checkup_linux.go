@@ -56,7 +56,8 @@ func countInstructions() error {
 	return err
 }
 
-// counters translates an error of countInstructions; see perf_event_open(2).
+// counters translates an error of countInstructions to a value for result.Checkup.Counters; see
+// perf_event_open(2).
 func counters(err error) string {
 	switch {
 	case err == nil:
@@ -77,8 +78,8 @@ func usableCores() int {
 	return runtime.NumCPU()
 }
 
-// switched returns the parameter one if the file contains 1, zero if it contains 0, and
-// otherwise "".
+// switched returns the argument one if the file contains 1, the argument zero if it contains 0, and otherwise
+// "".
 func switched(root fs.FS, name, one, zero string) string {
 	switch read(root, name) {
 	case "1":
@@ -89,8 +90,8 @@ func switched(root fs.FS, name, one, zero string) string {
 	return ""
 }
 
-// turbo reports whether the clock rate may be boosted. Most frequency drivers have the first
-// file; intel_pstate has the second.
+// turbo reports whether the clock rate may be boosted. Most frequency drivers have the file boost; the driver
+// intel_pstate has the file no_turbo instead.
 func turbo(root fs.FS) string {
 	if s := switched(root, "sys/devices/system/cpu/cpufreq/boost", result.On, result.Off); s != "" {
 		return s
@@ -98,7 +99,7 @@ func turbo(root fs.FS) string {
 	return switched(root, "sys/devices/system/cpu/intel_pstate/no_turbo", result.Off, result.On)
 }
 
-// smt reports whether cores run several threads.
+// smt reports whether a core runs several threads at the same time.
 func smt(root fs.FS) string {
 	return switched(root, "sys/devices/system/cpu/smt/active", result.On, result.Off)
 }
@@ -122,8 +123,8 @@ func pressure(root fs.FS, resource string) *float64 {
 	return nil
 }
 
-// groups returns the directories of this process's control group, and of its parent groups:
-// in version 1 those for the controller, in version 2 those for all controllers.
+// groups returns the directories of this process's control group, and of its parent groups. v1 has the
+// directories of version 1 for the given controller, and v2 those of version 2, which are for all controllers.
 func groups(root fs.FS, controller string) (v1, v2 []string) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)

@@ -22,8 +22,8 @@ const (
 	maxResolution  = time.Microsecond
 	maxRead        = 200 * time.Nanosecond
 
-	// The smallest relative difference that a run of NoiseTime detects. Up to fitDifference,
-	// the machine is fit. Above measurableDifference, it is unfit.
+	// Limits for the smallest relative difference that a run of the length NoiseTime detects. Up to
+	// fitDifference, the machine is fit. Above measurableDifference, it is unfit.
 	fitDifference        = 0.03
 	measurableDifference = 0.10
 )
@@ -55,7 +55,7 @@ func Judge(c *result.Checkup) {
 	}
 }
 
-// above adds a finding if the value is not nil and above its limit.
+// above adds a finding if value is not nil and is greater than limit.
 func above(list *[]result.Finding, code string, f result.Fitness, value *float64, limit float64) {
 	if value != nil && *value > limit {
 		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
@@ -68,9 +68,8 @@ func below(list *[]result.Finding, code string, f result.Fitness, value *int64, 
 	}
 }
 
-// difference returns the smallest relative difference that is detectable in every phase at
-// its greatest number of rounds, and the range of that figure. Both are nil if noise was not
-// measured.
+// difference returns the smallest relative difference that is detectable in every phase at its greatest number
+// of rounds, and the range of this difference. Both are nil if noise was not measured.
 func difference(n *result.Noise) (*float64, *result.Range) {
 	if n == nil {
 		return nil, nil
@@ -145,9 +144,9 @@ func cpuFindings(c *result.Checkup) (list []result.Finding) {
 	return list
 }
 
-// syncReaches reports whether fsync reached a device, or nil if that is not known. If it
-// did, the device counted at least one write per fsync. Other processes may have written
-// too, so true is less certain than false.
+// syncReaches reports whether fsync reached a device, or nil if that is not known. If fsync did, the device
+// counted at least one write per fsync. Other processes may have written too, so true is less certain than
+// false.
 func syncReaches(c *result.Checkup) *bool {
 	f := c.Fsync
 	free := c.Machine.SyncFree || f.MedianNS > 0 && f.MedianNS < int64(minFsync)

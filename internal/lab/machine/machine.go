@@ -1,4 +1,4 @@
-// Package machine describes this machine and its noise. It warns if they make a result
+// Package machine describes this machine and its noise. It warns if the machine or the noise makes a result
 // doubtful.
 package machine
 

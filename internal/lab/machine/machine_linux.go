@@ -48,8 +48,8 @@ func governor(root fs.FS) string {
 	return strings.Join(names, ", ")
 }
 
-// makers are words in the DMI names of virtual machines. They identify machines whose CPU
-// flags do not include hypervisor.
+// makers are words in the DMI names of virtual machines. They identify virtual machines whose CPU flags do not
+// include the flag hypervisor.
 var makers = []string{
 	"KVM", "QEMU", "VMware", "VirtualBox", "Virtual Machine", "Xen", "Bochs", "Parallels", "BHYVE",
 	"Apple Virtualization", "Google Compute Engine", "OpenStack",
@@ -101,7 +101,7 @@ func parseMounts(mountinfo string) mounts {
 	return list
 }
 
-// unescape decodes the kernel's escapes in a field of mountinfo.
+// unescape decodes the kernel's escape sequences in a field of /proc/self/mountinfo.
 var unescape = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`, `\043`, "#")
 
 // of returns the mount that contains an absolute path: the mount with the longest mount point.
@@ -118,7 +118,7 @@ func (list mounts) of(path string) *mount {
 	return best
 }
 
-// syncFree reports whether fsync on m certainly reaches no device.
+// syncFree reports whether it is certain that fsync on the mount m reaches no device.
 func (list mounts) syncFree(m *mount) bool {
 	switch m.kind {
 	case "tmpfs", "ramfs", "devtmpfs", "rootfs":

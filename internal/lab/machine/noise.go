@@ -39,9 +39,9 @@ func loadAverage() float64 {
 	return -1
 }
 
-// FsyncLatency writes 4 KiB to a file in dir 25 times. Each time it waits until the device
-// has the data. It returns the median time; one earlier write does not count. (On macOS Go
-// also flushes the device's own cache, which SQLite does only with fullfsync.)
+// FsyncLatency writes 4 KiB to a file in dir 25 times, after one write that does not count. Each time it waits
+// until the device has the data. It returns the median time. (On macOS Go also flushes the device's own cache,
+// which SQLite does only with fullfsync.)
 func FsyncLatency(dir string) (median time.Duration, err error) {
 	times, err := fsyncTimes(dir)
 	if err != nil {
@@ -50,7 +50,7 @@ func FsyncLatency(dir string) (median time.Duration, err error) {
 	return medianOf(times), nil
 }
 
-// fsyncTimes returns 25 times. [FsyncLatency] returns their median.
+// fsyncTimes returns the times of 25 writes, of which [FsyncLatency] returns the median.
 func fsyncTimes(dir string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
 	if err != nil {

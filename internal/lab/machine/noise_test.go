@@ -50,7 +50,7 @@ func TestMedianOf(t *testing.T) {
 	}
 }
 
-// TestCalibrationWork checks that the work is the same on all machines and in all versions.
+// TestCalibrationWork checks that the work of Calibrate is the same on all machines and in all versions.
 // Otherwise its times could not be compared.
 func TestCalibrationWork(t *testing.T) {
 	table := machine.NewTable()

@@ -13,7 +13,7 @@ type Observer struct {
 	before  Reading
 	rounds  []time.Duration
 	cpu     CPUTime // CPU time before the first round
-	cpuSeen bool    // cpu could be read
+	cpuSeen bool    // whether cpu could be read
 	steal   *float64
 }
 
@@ -53,11 +53,11 @@ func (o *Observer) Speeds() []float64 {
 	return list
 }
 
-// Steal returns the share of the CPUs' working time in the run that the hypervisor gave to
-// other machines. It returns nil before AfterRun, or if the share is not known.
+// Steal returns the fraction of the CPUs' working time in the run that the hypervisor gave to other virtual
+// machines. It returns nil before AfterRun, or if the fraction is not known.
 func (o *Observer) Steal() *float64 { return o.steal }
 
-// AfterRun returns warnings about what changed during the run.
+// AfterRun returns warnings about what changed on the machine during the run.
 func (o *Observer) AfterRun() []result.Warning {
 	after, err := Look(o.Machine.Directory)
 	if err != nil {
@@ -79,7 +79,7 @@ type CPUTime struct {
 	User   time.Duration // time in programs of all processes, outside the kernel
 }
 
-// stolen returns the stolen share of the CPUs' working time between the two readings.
+// stolen returns the stolen fraction of the CPUs' working time between two readings.
 func stolen(before, after CPUTime) float64 {
 	worked := after.Worked - before.Worked
 	if worked <= 0 {

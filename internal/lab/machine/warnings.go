@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits above which noise causes a warning. minFsync is different: it is a limit below which a
-// value causes a warning.
+// Limits for noise. A value above a limit causes a warning, except for minFsync: a time below minFsync causes
+// a warning.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
@@ -43,9 +43,9 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	return list
 }
 
-// WarningsAfter returns warnings about what changed during a run. before and after are
-// readings around the run. rounds are the times that [Calibrate] returned before each round,
-// or 0 for a round without one.
+// WarningsAfter returns warnings about what changed during a run. before and after are readings around the
+// run. rounds are the times that [Calibrate] returned before each round; 0 means that the time of a round is
+// not known.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {

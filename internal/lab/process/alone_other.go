@@ -4,6 +4,6 @@ package process
 
 import "syscall"
 
-// continueAlone does nothing. When the lab dies, the system sends SIGHUP and SIGCONT to a
-// process group that has a stopped process.
+// continueAlone does nothing. On these systems, the kernel sends SIGHUP and SIGCONT to a process group with a
+// stopped process when the lab dies.
 func continueAlone(*syscall.SysProcAttr) {}

@@ -6,8 +6,8 @@ import (
 	"errors"
 )
 
-// Conversation talks to one worker process line by line, without judging its
-// answers. [Describe] and package conformance use it.
+// Conversation talks to one worker process line by line, without judging its answers. Package conformance uses
+// it, and so does the function Describe of package build.
 type Conversation struct {
 	Executable string
 	Args       []string

@@ -22,8 +22,8 @@ func EndGroup(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // fails if no process is left
 }
 
-// Pause stops the process and its children until [Child.Resume]. If the lab ends meanwhile,
-// the process continues.
+// Pause stops the process and its children until [Child.Resume] is called. If the lab ends meanwhile, the
+// process continues.
 func (c *Child) Pause() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
 
 // Resume lets the process and its children continue.
@@ -44,8 +44,8 @@ func OwnUserTime() time.Duration {
 	return time.Duration(ru.Utime.Nano())
 }
 
-// InvoluntarySwitches returns how often the system preempted threads of an ended process
-// and of its children. It returns nil if the system does not count that.
+// InvoluntarySwitches returns how often the system preempted threads of an ended process and of its children.
+// It returns nil if the system does not count these switches.
 func InvoluntarySwitches(state *os.ProcessState) *int64 {
 	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
 		return integer(ru.Nivcsw)

@@ -29,5 +29,5 @@ func Killed(*os.ProcessState) bool { return false }
 // take from a trial is known only on Linux.
 func OwnUserTime() time.Duration { return 0 }
 
-// InvoluntarySwitches returns nil, because Windows does not count them per process.
+// InvoluntarySwitches returns nil, because Windows does not count these switches per process.
 func InvoluntarySwitches(*os.ProcessState) *int64 { return nil }

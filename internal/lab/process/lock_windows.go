@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// Lock locks a file until it is closed or this process ends. If another process holds the
-// lock, it waits if wait is set, and otherwise fails.
+// Lock locks a file until the file is closed or this process ends. If another process holds the lock, Lock
+// waits if wait is set, and otherwise returns an error.
 func Lock(f *os.File, wait bool) error {
 	flags := uint32(windows.LOCKFILE_EXCLUSIVE_LOCK)
 	if !wait {
@@ -16,8 +16,8 @@ func Lock(f *os.File, wait bool) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), flags, 0, 1, 0, &windows.Overlapped{})
 }
 
-// LockShared takes a shared lock on a file. It waits while another process holds the lock of
-// Lock.
+// LockShared takes a shared lock on a file. It waits while another process holds an exclusive lock, which
+// [Lock] takes.
 func LockShared(f *os.File) error {
 	return windows.LockFileEx(windows.Handle(f.Fd()), 0, 0, 1, 0, &windows.Overlapped{})
 }

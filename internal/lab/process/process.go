@@ -1,5 +1,5 @@
-// Package process runs other programs. It makes sure that no process and no temporary directory
-// is left when this process or a program ends, in whatever way.
+// Package process runs other programs. It makes sure that no process and no temporary directory is left when
+// this process or the program ends, even if it is killed.
 package process
 
 import (
@@ -38,13 +38,13 @@ type Child struct {
 	output io.Reader
 	errors ends
 	mark   string
-	before map[int]bool // IDs of the processes that existed before it started
+	before map[int]bool // IDs of the processes that existed before this one started
 }
 
-// Start starts a worker in dir, or in the lab's own directory if dir is "". The process is
-// marked with id, and env is added to its environment. When ctx ends, the worker is killed. If
-// leaves is set, the worker has data elsewhere to remove. Then Start closes the worker's input
-// instead, and kills the worker only after leaveGrace.
+// Start starts a worker in dir, or in the lab's own working directory if dir is "". The process is marked with
+// id, and env is added to its environment. When ctx ends, the worker is killed. But if leaves is set, the
+// worker has data elsewhere to remove. Then its input is closed when ctx ends, and it is killed only after the
+// time leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: ends{max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -67,8 +67,8 @@ func Start(ctx context.Context, executable string, args []string, dir, id string
 	return c, c.Start()
 }
 
-// Send sends a request. It ignores errors: if the worker has exited, the answer is missing,
-// which is noticed.
+// Send sends a request to the worker. It ignores errors: if the worker has exited, its answer is missing, and
+// the code that waits for the answer reports that.
 func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
 
 // Lines returns a scanner over the lines that the worker writes.
@@ -101,8 +101,8 @@ func (c *Child) Death(err error) string {
 	return fmt.Sprintf("the worker crashed: %v", err)
 }
 
-// MarkVariable is an environment variable that child processes inherit. It identifies them
-// even after they moved to another process group.
+// MarkVariable is an environment variable that child processes inherit. It identifies these processes even
+// after they moved to another process group.
 const MarkVariable = "SQLITE3PERF_MARK"
 
 // Mark adds a mark to a command that has not been started yet.
@@ -122,8 +122,8 @@ func ExitedWell(err error) bool { return err == nil || errors.Is(err, exec.ErrWa
 // its end.
 const DetailEnd = 2 << 10
 
-// register matches a line of the register dump at the end of a Go crash. Without a debugger
-// it is useless, and it would displace the stack.
+// register matches a line of the register dump at the end of a Go crash. The dump is useless without a
+// debugger, and it would push the stack out of the part of the output that is kept.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
 // Detail returns given, the detail of a worker's reason, followed by the worker's standard

@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Beside creates a temporary directory next to a file that is to be replaced. If the command is
-// killed, the next command that writes there removes the directory.
+// Beside creates a temporary directory next to a file that will be replaced. If this process is killed, the
+// next process that calls Beside for a file there removes the directory.
 func Beside(file string) (*Scratch, error) {
 	return NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }

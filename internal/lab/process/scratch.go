@@ -15,13 +15,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// Scratch is a temporary directory. If the process that made it is killed, it is removed by
-// the next process that makes one with the same prefix in the same parent.
+// Scratch is a temporary directory. If the process that created it is killed, the directory is removed by the
+// next process that creates one with the same prefix in the same parent directory.
 //
-// A lock file next to the directory marks it as ours. The process that made the directory
-// locks that file, and the system releases the lock when the process ends. The file is
-// created before the directory and removed after it, so a process killed at any moment
-// leaves no unmarked directory.
+// A lock file next to the directory marks it as a directory of sqlite3perf. The process that created the
+// directory locks that file, and the system releases the lock when the process ends. The file is created
+// before the directory and removed after it, so a process killed at any moment leaves no unmarked directory.
 type Scratch struct {
 	Dir  string
 	made []string // parent directories created for Dir, the deepest first
@@ -31,12 +30,12 @@ type Scratch struct {
 // lockSuffix is appended to a directory's name to get the name of its lock file.
 const lockSuffix = ".lock"
 
-// temporaryPrefix begins the names of our directories in the system's directory for
+// temporaryPrefix is the prefix of the names of sqlite3perf's directories in the system's directory for
 // temporary files.
 const temporaryPrefix = "sqlite3perf-tmp-"
 
-// NewTemporary makes a directory in the system's directory for temporary files, for data
-// that belongs nowhere else.
+// NewTemporary creates a directory in the system's directory for temporary files, for data that has no other
+// place.
 func NewTemporary() (*Scratch, error) {
 	s, err := NewScratch(os.TempDir(), temporaryPrefix)
 	if err != nil {
@@ -45,19 +44,18 @@ func NewTemporary() (*Scratch, error) {
 	return s, nil
 }
 
-// SweepTemporary removes directories of killed processes from the system's directory for
-// temporary files. Every command begins with it, because they may hold copies of a user's
-// data.
+// SweepTemporary removes directories of killed processes from the system's directory for temporary files.
+// Every command calls it first, because these directories may hold copies of a user's data.
 func SweepTemporary() { Sweep(os.TempDir(), temporaryPrefix) }
 
-// inUse lists the Scratches that this process has made and not removed.
+// inUse lists the Scratches that this process has created and not removed.
 var inUse = struct {
 	sync.Mutex
 	list map[*Scratch]bool
 }{list: map[*Scratch]bool{}}
 
-// RemoveScratches removes all Scratches of this process, which is about to end. It keeps the
-// mutex locked, so that no new ones can be made.
+// RemoveScratches removes all Scratches of this process, which is about to end. It keeps the mutex locked, so
+// that no further Scratch can be created.
 func RemoveScratches() {
 	inUse.Lock() // never unlocked
 	for s := range inUse.list {
@@ -65,8 +63,8 @@ func RemoveScratches() {
 	}
 }
 
-// NewScratch makes a directory in parent whose name begins with prefix. It creates parent if
-// needed, and first removes directories that killed processes left there.
+// NewScratch creates a directory in parent whose name begins with prefix. It creates parent if needed, and
+// first removes directories with this prefix that killed processes left in parent.
 func NewScratch(parent, prefix string) (*Scratch, error) {
 	parent, err := filepath.Abs(parent)
 	if err != nil {
@@ -86,7 +84,7 @@ func NewScratch(parent, prefix string) (*Scratch, error) {
 	return s, nil
 }
 
-// make makes the directory, with a name not in use.
+// make creates the directory, with a name that is not in use.
 func (s *Scratch) make(parent, prefix string) error {
 	for {
 		dir := filepath.Join(parent, fmt.Sprintf("%s%010d", prefix, rand.Uint32()))
@@ -149,7 +147,7 @@ func (s *Scratch) remove() {
 	}
 }
 
-// marker returns the text of the lock file of dir. It differs for each directory.
+// marker returns the text of the lock file of dir. The text contains the directory's name.
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
 	for _, d := range made {
@@ -167,6 +165,7 @@ func Unmark(f *os.File) {
 	}
 }
 
+// IsAt reports whether path still names the open file f, and not another file or no file.
 func IsAt(f *os.File, path string) bool {
 	fi, err := f.Stat()
 	if err != nil {
@@ -176,9 +175,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(fi, at)
 }
 
-// Sweep removes the directories in parent that killed processes made with this prefix. It
-// also kills child processes of those processes, on systems where it can find them. It
-// returns the parent directories that were created for the removed ones and still exist.
+// Sweep removes the directories in parent that killed processes created with this prefix. On systems where it
+// can find child processes of those processes, it kills them. It returns the parent directories that were
+// created for the removed directories and still exist.
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {
@@ -194,12 +193,10 @@ func Sweep(parent, prefix string) (made []string) {
 	return made
 }
 
-// InUse reports whether another process is using a directory that it made in parent with
-// this prefix.
+// InUse reports whether another process is using a directory that it created in parent with this prefix.
 func InUse(parent, prefix string) bool { return Users(parent, prefix) > 0 }
 
-// Users counts the directories in parent that other processes made with this prefix and are
-// using.
+// Users counts the directories in parent with this prefix that other processes created and are using.
 func Users(parent, prefix string) (n int) {
 	own := map[string]bool{}
 	inUse.Lock()
@@ -252,7 +249,7 @@ func sweepOne(path string) (made []string) {
 	text, _ := io.ReadAll(io.LimitReader(f, 1<<16))
 	rest, ours := strings.CutPrefix(string(text), marker(dir, nil))
 	switch {
-	case len(text) == 0: // the process was killed before it made the directory
+	case len(text) == 0: // the process was killed before it created the directory
 		Unmark(f)
 		return nil
 	case !ours:

@@ -85,7 +85,7 @@ func TestScratchOfTheKilled(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsNotOurs checks that only directories with a lock file of ours are
+// TestSweepLeavesWhatIsNotOurs checks that only directories with a lock file written by sqlite3perf are
 // removed.
 func TestSweepLeavesWhatIsNotOurs(t *testing.T) {
 	parent := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// TestUsers counts directories in use by other processes, and no others.
+// TestUsers checks that only directories that other processes are using are counted.
 func TestUsers(t *testing.T) {
 	parent := t.TempDir()
 	defer newScratch(t, parent).Remove() // in use by this process

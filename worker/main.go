@@ -39,7 +39,7 @@ func Main(d driver.Driver) {
 	// A phase may run for a long time on a context that cannot be canceled. So when the lab has
 	// gone, the whole process exits.
 	abandon := func() { os.Exit(1) }
-	if err := serve(context.Background(), d, os.Stdin, os.Stdout, abandon); err != nil {
+	if err := serve(context.Background(), d, input(), os.Stdout, abandon); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -84,8 +84,7 @@ func (t *mixTurns) leave(ctx context.Context) {
 // must have parked. The caller holds t.mu.
 func (t *mixTurns) turn(ctx context.Context) {
 	t.asked.Store(false)
-	t.watch.Stop()
-	if err := t.pause(ctx, t.wall); t.err == nil {
+	if err := t.pause(ctx, func() int64 { return t.wall }); t.err == nil {
 		t.err = err
 	}
 	t.parked = 0

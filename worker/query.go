@@ -194,8 +194,7 @@ func (c *queryClient) turn(ctx context.Context, last *int64) error {
 	}
 	c.slices.followed(c.slices.size - c.slices.lead)
 	c.slices.left = c.slices.size - 1
-	c.slices.watch.Stop()
-	err := c.slices.pause(ctx, c.slices.watch.wall)
+	err := c.slices.pause(ctx, func() int64 { return c.slices.watch.wall })
 	*last = now()
 	return err
 }

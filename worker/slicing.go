@@ -78,11 +78,10 @@ func (s *slicing) next(ctx context.Context) error {
 	return s.trial.wait(ctx, s.phase, s.watch.wall)
 }
 
-// pause stops the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. The parameter wall is the wall time of the phase so far.
-func (s *slicing) pause(ctx context.Context, wall int64) error {
-	err := s.trial.wait(ctx, s.phase, wall)
-	s.watch.Start()
+// pause pauses the stopwatch until this process's next turn. It does not change the number of
+// operations left in the slice. The function wall returns the wall time of the phase so far.
+func (s *slicing) pause(ctx context.Context, wall func() int64) error {
+	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall()) })
 	s.began = s.watch.wall0
 	return err
 }

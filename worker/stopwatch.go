@@ -25,8 +25,11 @@ type Stopwatch struct {
 	profile *profiler // nil if the phase is not profiled
 	counter *counter  // counts instructions; nil if that is impossible
 
-	begun    bool
-	children bool // the driver uses child processes, whose CPU time counts
+	begun  bool
+	paused bool // Pause has been called
+
+	waitAllocs, waitBytes int64 // heap objects, and their bytes, that the first wait of Pause allocated
+	children              bool  // the driver uses child processes, whose CPU time counts
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
 	counted0                                    count
@@ -61,6 +64,11 @@ func (s *Stopwatch) Start() {
 	}
 	s.profile.start()
 	s.allocs0, s.allocBytes0 = heapAllocs()
+	s.start()
+}
+
+// start is Start without what stops the world.
+func (s *Stopwatch) start() {
 	s.user0, s.system0 = cpuTimes(s.children)
 	s.counted0 = s.counter.read()
 	s.wall0 = now()
@@ -68,23 +76,48 @@ func (s *Stopwatch) Start() {
 
 // Stop stops the stopwatch.
 func (s *Stopwatch) Stop() {
-	s.wall += now() - s.wall0
-	s.counted.add(s.counter.read())
-	s.counted.subtract(s.counted0)
-	user, system := cpuTimes(s.children)
-	s.user += user - s.user0
-	s.system += system - s.system0
+	s.stop()
 	allocs, bytes := heapAllocs()
 	s.allocs += allocs - s.allocs0
 	s.allocBytes += bytes - s.allocBytes0
 	s.profile.stop()
 }
 
+// stop is Stop without what stops the world.
+func (s *Stopwatch) stop() {
+	s.wall += now() - s.wall0
+	s.counted.add(s.counter.read())
+	s.counted.subtract(s.counted0)
+	user, system := cpuTimes(s.children)
+	s.user += user - s.user0
+	s.system += system - s.system0
+}
+
+// Pause stops the stopwatch, calls wait, and starts the stopwatch again. To count allocations stops
+// the world, which costs too much after each of many short slices. So only the first call of Pause
+// counts what wait allocates; later calls subtract the same.
+func (s *Stopwatch) Pause(wait func() error) error {
+	if s.paused && s.profile == nil {
+		s.stop()
+		err := wait()
+		s.allocs -= s.waitAllocs
+		s.allocBytes -= s.waitBytes
+		s.start()
+		return err
+	}
+	s.Stop()
+	allocs, bytes := heapAllocs()
+	err := wait()
+	s.Start()
+	s.paused, s.waitAllocs, s.waitBytes = true, s.allocs0-allocs, s.allocBytes0-bytes
+	return err
+}
+
 // Read writes the totals to a sample.
 func (s *Stopwatch) Read(to *protocol.Sample) {
 	to.WallNS = s.wall
 	to.UserNS, to.SystemNS = shares(s.user, s.system)
-	to.Allocs, to.AllocBytes = s.allocs, s.allocBytes
+	to.Allocs, to.AllocBytes = max(0, s.allocs), max(0, s.allocBytes)
 	if s.counted.missed == 0 {
 		to.Instructions = s.counted.n
 	}

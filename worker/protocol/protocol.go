@@ -167,18 +167,18 @@ type Response struct {
 // from them the sample that it stores. A worker does not send values that the lab can compute from
 // others.
 type Sample struct {
-	Phase      string `json:"phase" jsonschema:"minLength=1"`
-	WallNS     int64  `json:"wall_ns" jsonschema:"minimum=1"`
-	UserNS     int64  `json:"user_ns"`
-	SystemNS   int64  `json:"system_ns"`
+	Phase    string `json:"phase" jsonschema:"minLength=1"`
+	WallNS   int64  `json:"wall_ns" jsonschema:"minimum=1"`
+	UserNS   int64  `json:"user_ns"`
+	SystemNS int64  `json:"system_ns"`
 
 	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
 	// the operations that followed them, because the caches were cold. The lab subtracts it.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
-	Operations int64  `json:"operations" jsonschema:"minimum=1"`
-	Failed     int64  `json:"failed,omitempty"`
-	Rows       int64  `json:"rows"`
+	Operations int64 `json:"operations" jsonschema:"minimum=1"`
+	Failed     int64 `json:"failed,omitempty"`
+	Rows       int64 `json:"rows"`
 	Costs
 	Checksum    string       `json:"checksum,omitempty" jsonschema:"pattern=^[0-9a-f]{64}$"`
 	Errors      []ErrorCount `json:"errors,omitempty"`

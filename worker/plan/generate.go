@@ -285,8 +285,9 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 // fillBytes makes n texts or blobs. Equal values share their bytes if it is known in
 // advance that they are equal.
 //
-// The capacity of an arena is its length. So if dst.Data has spare capacity, it is not an
-// arena, and fillBytes may overwrite it.
+// dst.Data may still be the arena of an earlier call. Columns share arenas, so fillBytes must not
+// overwrite it. The capacity of an arena is its length; so if dst.Data has spare capacity, it is a
+// buffer of its own, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

@@ -26,7 +26,8 @@ const (
 	vectorBytes = 48
 )
 
-// WriteVectors writes docs/generated-values.json with the values of the checks' generators.
+// WriteVectors writes to out what docs/generated-values.json must contain: the first values that the
+// checks' generators make.
 func WriteVectors(out io.Writer) error {
 	w, err := workload.Parse("check.yaml", []byte(workloadOf(generators...)), nil)
 	if err != nil {

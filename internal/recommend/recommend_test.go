@@ -368,7 +368,7 @@ func TestNeeds(t *testing.T) {
 		drivers []fake
 		want    string
 	}{
-		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data: modernc is 50% slower (50% to 51%).
+		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in this use: modernc is 50% slower (50% to 51%).
 without cgo: modernc, 50% slower than mattn (50% to 51%)
 the fastest: crawshaw is 20.0% faster than mattn, but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
 		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn is 2.00 times as slow (1.99 to 2.00).

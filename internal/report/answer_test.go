@@ -72,7 +72,7 @@ func TestAnswer(t *testing.T) {
 		run        *result.Run
 	}{
 		{"the floor is not the best", "Take mattn, the fastest: modernc is 2.3 times as slow (2.2 to 2.3).", insertRun(9, "native", "mattn", "modernc")},
-		{"tied", "Take mattn, the fastest without a known defect that can lose data: modernc is 2.29 times as slow (2.27 to 2.32).",
+		{"tied", "Take mattn, the fastest without a known defect that can lose data in this use: modernc is 2.29 times as slow (2.27 to 2.32).",
 			insertRun(9, "mattn", "tailscale", "modernc")},
 		{"one driver and the floor", "In mine insert, mattn is 83% slower than native, the floor (79% to 87%).", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
@@ -210,7 +210,7 @@ func TestRowsCountOnce(t *testing.T) {
 		}
 	}
 	// In each workload, every row except the fastest has a ratio.
-	if got := line(t, crossed(9), "precision"); !strings.Contains(got, " of 10 ratios are precise to ±2.0%") {
+	if got := line(t, crossed(9), "precision"); !strings.Contains(got, " of 10 ratios of cells are precise to ±2.0%") {
 		t.Errorf("12 rows: %s", got)
 	}
 	failing := crossed(9)

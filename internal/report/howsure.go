@@ -43,13 +43,20 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
-// says how many figures are uncertain.
+// says how many figures are precise. In one line it leaves out which driver was compared with which.
 func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
-	if u := uncertainOf(a); a.Run.Compares == nil && opts.Study == nil && len(u.open) > 0 && opts.Hints.Full != "" {
-		open := u.count() + ": " + opts.Hints.FullFlag + " lists them"
-		first, _, _ := strings.Cut(it.Text, ". ")
-		it.Short = [2]string{first + ". " + open, first}
+	if a.Run.Compares != nil || opts.Study != nil {
+		return it
+	}
+	first, _, _ := strings.Cut(it.Text, ". ")
+	it.Short = [2]string{first, first}
+	if u := uncertainOf(a); len(u.open) > 0 && opts.Hints.Full != "" {
+		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
+	}
+	if _, cells, ok := strings.Cut(first, "; "); ok {
+		rounds, _, _ := strings.Cut(first, ":")
+		it.Short[1] = rounds + "; " + cells
 	}
 	return it
 }
@@ -95,7 +102,7 @@ func (s *Answers) another(first *Ranking, all int) string {
 	if words == "" || first != s.Overall {
 		return words
 	}
-	return "over all cells together, " + words + s.cellByCell(why[0].Of, why[0].Over)
+	return "overall, " + words + s.cellByCell(why[0].Of, why[0].Over)
 }
 
 // cellByCell says in how many single cells a driver is clearly faster and clearly slower than
@@ -127,9 +134,9 @@ func (s *Answers) cellByCell(driver, than string) string {
 	if n < 2 {
 		return ""
 	}
-	words := fmt.Sprintf("; in single cells, clearly faster in %d of %d", faster, n)
+	words := fmt.Sprintf("; clearly faster in %d of %d cells", faster, n)
 	if slower > 0 {
-		words += fmt.Sprintf(" and clearly slower in %d", slower)
+		words += fmt.Sprintf(", slower in %d", slower)
 	}
 	return words
 }

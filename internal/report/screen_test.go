@@ -225,3 +225,18 @@ func TestUnsupported(t *testing.T) {
 		}
 	}
 }
+
+// TestLowScreenNamed checks that a screen with room for a few bars shows those of the drivers that the
+// answer names, although others are faster.
+func TestLowScreenNamed(t *testing.T) {
+	run := insertRun(9, "native", "crawshaw", "eatonphil", "bvinc", "mattn", "tailscale", "modernc")
+	got := screen(t, run, document.Options{Width: 80, Lines: 16})
+	for _, want := range []string{`(?m)^ +native +█`, `(?m)^ *\d mattn v\S+ +█`, `(?m)^ *\d modernc v\S+ +█`} {
+		if !regexp.MustCompile(want).MatchString(got) {
+			t.Errorf("want %s:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, " tailscale ") {
+		t.Errorf("all rows fit, so the test shows nothing:\n%s", got)
+	}
+}

@@ -133,6 +133,14 @@ func (u *uncertain) count() string {
 	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
 }
 
+// brief is [uncertain.count] in fewer words.
+func (u *uncertain) brief() string {
+	if n := u.all - len(u.open); n > 0 {
+		return fmt.Sprintf("%d of %s precise to %s", n, document.Counted(int64(u.all), u.kind()), u.within())
+	}
+	return fmt.Sprintf("no %s precise to %s", u.kind(), u.within())
+}
+
 // listed returns the result of [uncertain.sentence], followed by where the uncertain figures are
 // listed: by a command or in a part of the report. It returns "" if where is "".
 func (u *uncertain) listed(where string) string {
@@ -155,6 +163,7 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 		return 0, ""
 	}
 	text = u.sentence()
+	text = strings.ToLower(text[:1]) + text[1:]
 	if len(open) == 0 {
 		return 0, text
 	}

@@ -213,8 +213,8 @@ func readPragma(ctx context.Context, c driver.Conn, name string) (value string, 
 	return value, err == nil && rows == 1
 }
 
-// observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves
-// out settings that it cannot observe.
+// observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves out
+// settings that it cannot observe. It sets r.Own if each connection has its own database.
 func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	r.Seen = driver.Settings{}
 	if mode := observeMode(ctx, conns[0], r); mode != "" {
@@ -320,7 +320,7 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 }
 
 // observeBegin begins a transaction on the connection first, and observes on the connection second
-// which lock the transaction holds.
+// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

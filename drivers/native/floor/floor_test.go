@@ -38,7 +38,8 @@ var (
 	rows  = flag.Int("rows", 1_000_000, "rows in a benchmark")
 )
 
-// report is the result that the C program or the native side prints as a line of JSON.
+// report is the result that the C program, or the process with the driver native (the native side),
+// prints as a line of JSON.
 type report struct {
 	SQLite   string `json:"sqlite"`
 	Rows     int64  `json:"rows"`
@@ -300,7 +301,7 @@ func BenchmarkFloor(b *testing.B) {
 		theirs, ours := compare(b, c, "floor", n)
 		ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
 		ratio(b, "scan", theirs, ours, func(r report) int64 { return r.ScanNS })
-		b.ReportMetric(0, "ns/op") // has no meaning here
+		b.ReportMetric(0, "ns/op") // hides ns/op, which has no meaning here
 	}
 }
 

@@ -317,7 +317,7 @@ type Proof struct {
 	Environment map[string]string `json:"environment,omitempty"`
 }
 
-// Reason says why a trial is not OK.
+// Reason says why a trial or a job is not OK.
 type Reason struct {
 	Code    string `json:"code" jsonschema:"minLength=1"` // a code such as [CodeRows]
 	Phase   string `json:"phase,omitempty"`

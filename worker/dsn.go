@@ -58,10 +58,10 @@ func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (
 	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
-// openAlone opens a data source name in its own directory. If that fails and the name means a
-// file, it creates the file and tries again, because names with mode=ro need an existing file.
-// Errors of the library are in the result. An error of openAlone itself means that the
-// directory or the file could not be created.
+// openAlone opens a data source name in its own directory. If that fails and the name means a file,
+// it creates the file and tries again, because names with mode=ro need an existing file. Errors of
+// the library are in the result. An error of openAlone itself means that the directory or the file
+// could not be created, or that the directory could not be read.
 func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.Opening) (*protocol.Opened, error) {
 	if err := enter(dir); err != nil {
 		return nil, err

@@ -88,7 +88,8 @@ func (g *Gen) lookup(name string) (*genSet, *column, error) {
 	return s, c, nil
 }
 
-// rowsPer returns how many rows of s are nested in one row of ancestor.
+// rowsPer returns how many rows of s are nested in one row of ancestor, or false if s is not nested
+// in ancestor. If s is ancestor itself, it returns 1.
 func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	n := int64(1)
 	for ; s != nil; s = s.parent {

@@ -151,7 +151,7 @@ func RandomScript(r *rand.Rand, file string) string {
 }
 
 // RandomScripts returns how many random scripts a test tries: the number in the environment
-// variable TEST_SCRIPTS or, without one, few.
+// variable TEST_SCRIPTS or, if that is not set, the parameter few.
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n

@@ -135,8 +135,8 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 	size := 2
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
-		// Some libraries open both connections at once, and the first connection may have
-		// locked the file.
+		// Some libraries open both connections at once, and the first connection may have locked the
+		// file. So open tries again with a pool of one connection.
 		both := err
 		size = 1
 		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {

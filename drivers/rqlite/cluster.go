@@ -126,7 +126,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 		config.Flags = append(config.Flags, "-fk")
 	}
 	if s["queued_writes"] == "on" {
-		config.Flags = append(config.Flags, "-write-queue-tx") // a queued request is a transaction too
+		config.Flags = append(config.Flags, "-write-queue-tx") // makes each queued request a transaction, like requests that are not queued
 	}
 	if v := s["node_delay"]; v != "" {
 		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical

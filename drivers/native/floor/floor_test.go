@@ -294,7 +294,8 @@ func TestSameRows(t *testing.T) {
 	}
 }
 
-// BenchmarkFloor reports native's wall time divided by the C program's.
+// BenchmarkFloor reports the ratios of native's wall times to the C program's, for inserting rows
+// and for reading them.
 func BenchmarkFloor(b *testing.B) {
 	c, n := build(b, "floor.c"), strconv.Itoa(*rows)
 	for b.Loop() {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestBrief checks that a phase that Brief names is measured, but not executed again to hash
-// its answers, and that the database is not checked after such a mix.
+// TestBrief checks that a phase that Brief names is measured, but not executed again to hash its
+// answers, and that the database is not checked after a mix that Brief names.
 func TestBrief(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		f := newFake()

@@ -114,8 +114,8 @@ func TestStopwatchCounts(t *testing.T) {
 	}
 }
 
-// TestTrialCounts checks that samples have the count of an event, and 0 if the event cannot be
-// counted.
+// TestTrialCounts checks that the field Instructions of a sample has the count of an event. If the
+// event cannot be counted, the field must be 0 and absent from the JSON.
 func TestTrialCounts(t *testing.T) {
 	mayCount(t)
 	for _, c := range []struct {

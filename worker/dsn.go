@@ -58,10 +58,10 @@ func proveLibrary(ctx context.Context, d driver.Driver, req *protocol.Request) (
 	return readPool(ctx, db, req, req.Settings.PoolSize(), d.Info().Module)
 }
 
-// openAlone opens a data source name in its own directory. If that fails and the name means a
-// file, it creates the file and tries again, because names with mode=ro need an existing file.
-// Errors of the library are in the result. An error of openAlone itself means that the
-// directory or the file could not be created.
+// openAlone opens a data source name in its own directory. If that fails and the name means a file,
+// it creates the file and tries again, because names with mode=ro need an existing file. Errors of
+// the library are in the result. An error of openAlone itself means that the directory or the file
+// could not be created, or that the directory could not be read.
 func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.Opening) (*protocol.Opened, error) {
 	if err := enter(dir); err != nil {
 		return nil, err
@@ -135,8 +135,8 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 	size := 2
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
-		// Some libraries open both connections at once, and the first connection may have
-		// locked the file.
+		// Some libraries open both connections at once, and the first connection may have locked the
+		// file. So open tries again with a pool of one connection.
 		both := err
 		size = 1
 		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {
@@ -213,8 +213,8 @@ func readPragma(ctx context.Context, c driver.Conn, name string) (value string, 
 	return value, err == nil && rows == 1
 }
 
-// observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves
-// out settings that it cannot observe.
+// observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves out
+// settings that it cannot observe. It sets r.Own if each connection has its own database.
 func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	r.Seen = driver.Settings{}
 	if mode := observeMode(ctx, conns[0], r); mode != "" {
@@ -320,7 +320,7 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 }
 
 // observeBegin begins a transaction on the connection first, and observes on the connection second
-// which lock the transaction holds.
+// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

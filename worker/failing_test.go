@@ -217,7 +217,7 @@ func TestMixIfEmpty(t *testing.T) {
 	for _, c := range []struct {
 		how         string
 		transaction bool
-		log         []string // log of two executions: the first finds no row, the second finds one
+		log         []string // log of the first two executions, of which the first finds no row and the second finds one
 	}{
 		{plan.EmptyRollback, true, []string{"begin", "rollback", "begin", "a 2", "commit"}},
 		{plan.EmptyCommit, true, []string{"begin", "commit", "begin", "a 2", "commit"}},

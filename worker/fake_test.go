@@ -34,7 +34,7 @@ type fake struct {
 	quiet    bool          // inserted rows are not recorded in log
 	checks   int           // how often quick_check was run
 	hang     chan struct{} // if not nil, quick_check waits until this channel is closed
-	classes  driver.Row    // the row with the classes of a result's values; one of them is not the declared class
+	classes  driver.Row    // the classes of the values in a row that has a wrong class; nil if all values have the declared classes
 }
 
 func newFake() *fake {

@@ -125,9 +125,9 @@ func peakOf(children bool) int64 {
 	return sum
 }
 
-// closePatiently closes a database. After the end of ctx it waits for at most closeGrace, because
-// SQLite takes half a minute to close 20,000 connections. The end of the process closes the
-// remaining connections, and the WAL keeps the data safe.
+// closePatiently closes a database. After the end of ctx it waits for at most closeGrace and then
+// returns nil, because SQLite takes half a minute to close 20,000 connections. The end of the
+// process closes the remaining connections, and the WAL keeps the data safe.
 func closePatiently(ctx context.Context, db driver.DB) error {
 	closed := make(chan error, 1)
 	go func() { closed <- db.Close() }()
@@ -257,9 +257,10 @@ func withinLimits(info driver.Info, s driver.Settings) error {
 	return nil
 }
 
-// withinFiles returns an error if SQL may reach other files, unless that is allowed or the library
-// can make SQLite refuse it. It looks only for words such as ATTACH, so it also returns an error if
-// a string literal contains such a word.
+// withinFiles returns an error if SQL may reach other files, unless allowed is set. If the library
+// can set SQLite's limits, withinFiles looks only for PRAGMAs that name a directory, because no
+// limit prevents them. Otherwise it also looks for words such as ATTACH. It does not parse the SQL,
+// so it also returns an error if a string literal contains such a word.
 func withinFiles(info driver.Info, allowed bool, all iter.Seq[string]) error {
 	words := driver.DirectoryPragma
 	why, unlimited := info.Limits[driver.LimitFiles]

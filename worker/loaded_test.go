@@ -107,8 +107,8 @@ func TestLoadedRefused(t *testing.T) {
 	}
 }
 
-// TestLoadedWAL checks that the worker writes to a loaded database with a WAL, and checkpoints
-// it, before the first phase.
+// TestLoadedWAL checks that the worker writes to a loaded database if the database has a WAL, and
+// does not write to it otherwise.
 func TestLoadedWAL(t *testing.T) {
 	for _, mode := range []string{"wal", "delete"} {
 		f := newFake()

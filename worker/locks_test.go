@@ -21,7 +21,7 @@ type pools struct {
 	*fake
 	mu       sync.Mutex
 	settings []driver.Settings
-	used     map[int][]string // the SQL of operations, by number of the pool
+	used     map[int][]string // the SQL of the statements prepared on each pool, by number of the pool
 }
 
 func (p *pools) Open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {

@@ -35,7 +35,7 @@ func (e *endlessError) Unwrap() error { return &e.failure }
 
 // runPatiently runs clients until all have ended. It returns an [endlessError] if operations run,
 // but no client has begun or ended an operation for longer than patience. names are the names of
-// the operations.
+// the operations, and begin is the time at which the clients begin.
 func runPatiently(clients []*clientState, run func(client int), names []string, begin int64, patience time.Duration) error {
 	done := make(chan struct{})
 	var wg sync.WaitGroup

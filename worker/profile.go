@@ -19,7 +19,7 @@ const memProfileRate = 512 << 10
 // call, package runtime samples allocations in every program that links package pprof.
 func sampleNoAllocations() { runtime.MemProfileRate = 0 }
 
-// profiler profiles one phase, exactly while the clock runs. Each stretch of that time has its
+// profiler profiles one phase, exactly while its stopwatch runs. Each stretch of that time has its
 // own files, because a CPU profile cannot be paused.
 type profiler struct {
 	directory string
@@ -28,8 +28,8 @@ type profiler struct {
 	err       error // the first error
 }
 
-// newProfiler returns the profiler of a phase, or nil if the request does not ask for its
-// profile.
+// newProfiler returns the profiler of a phase, and turns the sampling of allocations on again. It
+// returns nil if the request does not ask for the profile of this phase.
 func newProfiler(want *protocol.Profile, phase string) *profiler {
 	if want == nil || want.Phase != phase {
 		return nil

@@ -143,9 +143,10 @@ func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*
 }
 
 // readAgain sends the lab the settings after the schema or, if phase is not "", after that phase.
-// It also makes every connection read the schema, so that the first statement of the next phase
-// does not have to read it. A lock could prevent that statement from reading the schema, and SQLite
-// would then use the schema that it knew before the tables existed.
+// It updates t.wal and t.apart to these settings. It also makes every connection read the schema,
+// so that the first statement of the next phase does not have to read it. A lock could prevent that
+// statement from reading the schema, and SQLite would then use the schema that it knew before the
+// tables existed.
 func (t *trial) readAgain(ctx context.Context, phase string) error {
 	after := "the schema"
 	if phase != "" {
@@ -337,7 +338,7 @@ func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, er
 const patience = 250 * time.Millisecond
 
 // tryLock runs a statement that needs a lock. It returns 0 if the statement gets the lock,
-// SQLITE_LOCKED if the library waits too long, and otherwise the primary code of the error.
+// SQLITE_LOCKED if the library waits too long, and otherwise the results of lockCode.
 func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

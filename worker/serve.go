@@ -18,7 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// errGone says that the lab no longer reads answers.
+// errGone is the error of a trial whose input has ended, which means that the lab has gone.
 var errGone = errors.New("the lab has gone")
 
 // shutdownGrace is how long pending requests may take when a server stops.
@@ -63,8 +63,8 @@ func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) erro
 }
 
 // giveUp ends a trial because its input has ended with err, which means that the lab has gone. It
-// cancels the trial's context and, unless the trial has ended already, removes the database and
-// calls abandon.
+// cancels the trial's context. If the driver is a [driver.Leaver], it calls Leave. Unless the trial
+// has ended already, it also removes the database and calls abandon.
 func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()) {
 	cancel(fmt.Errorf("%w: %w", errGone, errors.Join(err, io.EOF)))
 	if l, ok := t.drv.(driver.Leaver); ok {

@@ -177,7 +177,8 @@ func TestServe(t *testing.T) {
 	}
 }
 
-// TestServeNothing checks that an http phase without a statement does not use the driver.
+// TestServeNothing checks that an http phase without a statement answers each request with {},
+// although the driver would fail at any query.
 func TestServeNothing(t *testing.T) {
 	f := newFake()
 	p := blog(0, plan.Phase{Name: "ceiling", HTTP: &plan.HTTP{Clients: 1, DurationMS: 1, Call: plan.Call{Rows: 1}}})

@@ -313,8 +313,9 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	return s, inserted, err
 }
 
-// sizes writes the sizes of the database's files to s. It also empties the write-ahead log and
-// writes the time of that checkpoint to s.
+// sizes writes the sizes of the database's files to s. Unless the database is a [driver.Sizer],
+// which reports its own sizes, it also empties the write-ahead log and writes the time of that
+// checkpoint to s.
 func (t *trial) sizes(ctx context.Context, s *protocol.Sample) (err error) {
 	if sizer, ok := t.db.(driver.Sizer); ok {
 		var all int64

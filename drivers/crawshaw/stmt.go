@@ -12,8 +12,8 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt begins with the fields that every execution needs, so that they share a line of the
-// processor's cache. SQLite has filled most of the cache with its own data.
+// stmt begins with the fields that every execution needs, so that they share a cache line. Before
+// an execution, most of the processor's cache is filled with SQLite's own data.
 type stmt struct {
 	held  *sqlite.Stmt // the library's statement; nil if each execution takes it from the connection's cache
 	row   driver.Row
@@ -33,8 +33,9 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 	return s.prepare()
 }
 
-// prepare asks the connection's cache for the statement, as the library's Exec does. So an ad
-// hoc statement is compiled only at its first execution.
+// prepare asks the connection's cache for the statement, as the library's Exec does. So an ad hoc
+// statement is compiled only at its first execution. The first call also compares the statement's
+// columns with the declared columns.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {
@@ -140,8 +141,8 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	}
 }
 
-// scan decodes q's current row. The library reads NULL as zero, so scan checks only zeros for
-// NULL.
+// scan decodes q's current row. The library returns a zero or empty value for NULL, so scan checks
+// only such values for NULL.
 func (s *stmt) scan(q *sqlite.Stmt) {
 	row := s.row[:len(s.kinds)]
 	for i, kind := range s.kinds {

@@ -38,7 +38,7 @@ func openByHand(path string) (byhand.Database, error) {
 	return h, nil
 }
 
-// on runs f on a connection of the pool.
+// on runs f on the connection in the channel. It waits until the connection is free.
 func (h *hand) on(f func(*conn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()

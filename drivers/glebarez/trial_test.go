@@ -15,10 +15,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestSharedCacheProof expects a trial with a shared cache to end, and its proof to say how
-// transactions begin. The library waits for another connection of the cache, whatever the
-// busy_timeout, even after its context has ended. So the code that observes a lock must release
-// the lock itself.
+// TestSharedCacheProof expects a trial with a shared cache to end, and the settings that the worker
+// reports to say how transactions begin. If another connection of the cache holds a lock, the
+// library waits whatever the busy_timeout is, even after the context of the call has ended. So the
+// code that observes a lock must release the lock itself.
 func TestSharedCacheProof(t *testing.T) {
 	for _, journal := range []string{"wal", "delete"} {
 		for _, lock := range []string{"deferred", "immediate"} {

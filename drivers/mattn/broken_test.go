@@ -109,7 +109,8 @@ func TestSoakLimitsAreProven(t *testing.T) {
 	}
 }
 
-// TestUnopenable expects only one failure for a driver that cannot open anything.
+// TestUnopenable expects the suite to report only one failure, of the check "open", for a driver
+// whose scripts all fail.
 func TestUnopenable(t *testing.T) {
 	b := breakage{script: func(string) string { return "out of order" }}
 	got := drivertest.Failures(t.Context(), &broken{mattn.New(), b}, t.TempDir)
@@ -145,7 +146,8 @@ func TestFailuresNameTheLimit(t *testing.T) {
 	}
 }
 
-// breakage is one way in which a driver may be wrong.
+// breakage is one way in which a driver may be wrong. Each function that is not nil changes or
+// replaces the driver's method or value of that name.
 type breakage struct {
 	found    []string // names of the checks that must fail
 	info     func(*driver.Info)

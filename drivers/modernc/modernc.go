@@ -28,7 +28,8 @@ func connector(path string, s driver.Settings) (sql.Connector, error) {
 	_, locking := s["locking_mode"]
 	early, late := driver.Settings{}, driver.Settings{}
 	for name, value := range s {
-		// The library applies the values of _pragma in alphabetical order.
+		// The library applies the values of _pragma in alphabetical order. But page_size must precede
+		// auto_vacuum and journal_mode, and locking_mode must precede journal_mode.
 		if name == "auto_vacuum" && pageSize || name == "journal_mode" && (pageSize || locking) {
 			late[name] = value
 		} else {

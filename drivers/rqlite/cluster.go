@@ -49,10 +49,11 @@ func beside(path string) (dir, addresses string) {
 	return dir, filepath.Join(dir, "addresses.json")
 }
 
-// attach returns the cluster for the database at path. If RQLITE_ADDRESSES is set, that is the
-// running cluster at these addresses. Otherwise attach joins the nodes that another process has
-// started for path or, if there are none, starts nodes. Unless it joins nodes, it loads the file at
-// path into the cluster.
+// attach returns the cluster for the database at path. If this process already uses that cluster,
+// attach only counts another user of it. If RQLITE_ADDRESSES is set, attach uses the running
+// cluster at these addresses. Otherwise attach joins the nodes that another process has started for
+// path or, if there are none, starts nodes. Unless it joins nodes, it loads the file at path into
+// the cluster.
 func attach(ctx context.Context, path string, s driver.Settings) (*cluster, error) {
 	attachedMu.Lock()
 	defer attachedMu.Unlock()
@@ -91,7 +92,8 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 const header = "SQLite format 3\x00"
 
 // contents returns the bytes of the file at path. If there is no file yet, it returns nil, or an
-// error if mode is "rw". A file that is not a database is an error too.
+// error if mode is "rw" or the file's directory does not exist. A file that is not a database is an
+// error too.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {
@@ -124,7 +126,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 		config.Flags = append(config.Flags, "-fk")
 	}
 	if s["queued_writes"] == "on" {
-		config.Flags = append(config.Flags, "-write-queue-tx") // a queued request is a transaction too
+		config.Flags = append(config.Flags, "-write-queue-tx") // makes each queued request a transaction, like requests that are not queued
 	}
 	if v := s["node_delay"]; v != "" {
 		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical
@@ -204,8 +206,8 @@ func (c *cluster) detach(ctx context.Context) error {
 	return cmp.Or(saved, ended) // if saving fails because the nodes are gone, ending fails for the same reason
 }
 
-// end kills the nodes and removes their data. If the user named a running cluster, end only drops
-// the tables and views that this process has created there.
+// end kills the nodes that this process has started, and removes their data. If the user named a
+// running cluster, end only drops the tables and views that this process has created there.
 func (c *cluster) end() error {
 	if c.given != nil {
 		return c.given.leave(c)
@@ -349,8 +351,9 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 	return s, nil
 }
 
-// named returns an error unless a host is one of the nodes that the user named. A node can list
-// other nodes, which may be any hosts, and the library sends them requests with the password.
+// named returns an error if the user named the nodes of a running cluster and host is not one of
+// them. A node can list other nodes, which may be any hosts, and the library sends them requests
+// with the password.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil

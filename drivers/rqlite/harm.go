@@ -24,8 +24,8 @@ type lines struct {
 	nodes   atomic.Pointer[nodes.Cluster] // set when all nodes have been started
 }
 
-// between starts the proxy of node i. If node i already has a proxy, because its address has
-// changed, between replaces that proxy.
+// between starts the proxy of node i and returns the proxy's address. If node i already has a
+// proxy, because the node's own address has changed, between replaces that proxy.
 func (l *lines) between(i int, real string) (advertised string, err error) {
 	p, err := delay.Start(delay.Config{Target: real, Delay: l.delay, From: l.dialer})
 	if err != nil {
@@ -67,7 +67,8 @@ func (l *lines) close() {
 }
 
 // shown returns the delay between all nodes, according to the addresses that the cluster itself
-// knows. ok is false if some traffic between nodes does not go through the proxies.
+// knows. ok is false if a proxy has another delay or another target, or if some traffic between
+// nodes does not go through the proxies.
 func (l *lines) shown(ctx context.Context, c *cluster) (d time.Duration, ok bool, err error) {
 	data, err := c.call(ctx, http.MethodGet, "/nodes?ver=2", nil)
 	if err != nil {

@@ -35,7 +35,8 @@ func openCluster(t *testing.T, s driver.Settings) (driver.ClusterDB, *job.Databa
 	}
 }
 
-// TestHarm kills the leader of three real nodes twice under load, and isolates it once.
+// TestHarm kills the leader of three real nodes twice under load, and isolates it once. It expects
+// that no acknowledged row is lost.
 func TestHarm(t *testing.T) {
 	const nodes = 3
 	_, d := openCluster(t, driver.Settings{"nodes": strconv.Itoa(nodes), "pool_size": "1", "node_delay": "0"})
@@ -62,8 +63,8 @@ func TestHarm(t *testing.T) {
 	}
 }
 
-// TestNodeDelay expects a write to take at least the delay twice: for the message from the
-// leader to another node, and for the answer.
+// TestNodeDelay expects the median time of a write to be at least twice the delay: once for the
+// message from the leader to another node, and once for the answer.
 func TestNodeDelay(t *testing.T) {
 	const delay = 40 * time.Millisecond
 	db, d := openCluster(t, driver.Settings{"nodes": "3", "pool_size": "2", "node_delay": strconv.FormatInt(delay.Milliseconds(), 10)})

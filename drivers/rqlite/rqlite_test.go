@@ -165,8 +165,8 @@ func inTransaction(ctx context.Context, db driver.DB, st driver.Stmt, b *driver.
 	return errors.Join(err, tx.Commit(ctx))
 }
 
-// TestUnsupported checks that SQL that would need its own connection fails with an error that says
-// so, and has no effect.
+// TestUnsupported checks that SQL that needs its own connection, or that rqlite forbids, fails with
+// an error that says so. Other PRAGMAs, VACUUM and REINDEX must not fail.
 func TestUnsupported(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for sql, want := range map[string]string{

@@ -107,7 +107,8 @@ func verify(t *testing.T, gen *plan.Gen, p *plan.Plan, s *protocol.Sample) (n in
 	return n
 }
 
-// TestRefused checks that a request that a cluster cannot fulfill is refused at once.
+// TestRefused checks that a request that a cluster cannot fulfill fails with
+// [protocol.CodeUnsupported].
 func TestRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	for name, r := range map[string]protocol.Request{

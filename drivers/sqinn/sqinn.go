@@ -68,7 +68,7 @@ func launch() (*sqinn.Sqinn, error) {
 // sqinnError matches sqinn's message for an error of SQLite.
 var sqinnError = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
 
-// wrap adds the result code to an error, if sqinn reports one. The code is primary.
+// wrap adds SQLite's primary result code to an error, if the text of the error has one.
 func wrap(err error) error {
 	if err == nil {
 		return nil

@@ -12,8 +12,8 @@ import (
 
 const orNull = connpool.OrNull
 
-// stmt begins with the fields that every execution needs, so that they share a line of the
-// processor's cache. SQLite has filled most of the cache with its own data.
+// stmt begins with the fields that every execution needs, so that they share a cache line. Before
+// an execution, most of the processor's cache is filled with SQLite's own data.
 type stmt struct {
 	held *sqlite.Stmt // nil if each execution takes the statement from the connection's cache
 	row  driver.Row
@@ -63,7 +63,8 @@ func (s *stmt) acquire() (*sqlite.Stmt, error) {
 }
 
 // prepare asks the connection's cache for the statement, as the library's Execute does. So an ad
-// hoc statement is compiled only at its first execution.
+// hoc statement is compiled only at its first execution. The first call also compares the
+// statement's columns with the declared columns.
 func (s *stmt) prepare() (*sqlite.Stmt, error) {
 	q, err := s.conn.Prepare(s.st.SQL)
 	if err != nil {

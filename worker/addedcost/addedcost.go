@@ -1,6 +1,7 @@
-// Package addedcost measures how much time the engine and a driver's adapter add to a library. It
-// does the same work in two ways and compares the times. One side of the comparison is the driver,
-// and the other side consists of loops that call the library directly (package byhand).
+// Package addedcost measures how much time the engine (package worker) and a driver's adapter add
+// to a library. It does the same work in two ways and compares the times. One side of the
+// comparison is the driver, and the other side consists of loops that call the library directly
+// (package byhand).
 //
 // The work consists of four phases on a table of users: an insert of all users with
 // a prepared statement in one transaction; a query that reads all users, decoding
@@ -64,8 +65,8 @@ const schema = "CREATE TABLE users (id INTEGER PRIMARY KEY, created INTEGER NOT 
 // size has the numbers of users, reads and transactions in the phases.
 type size struct{ users, reads, transactions int64 }
 
-// The names of the phases. The phase left is not compared. It reads the users after the
-// transactions, for the checksum.
+// The names of the phases. The phase leftPhase is not timed. It reads the users after the
+// transactions, to compare what the two sides have left in the database.
 const (
 	insertPhase = "insert"
 	queryPhase  = "query"

@@ -14,8 +14,9 @@ import (
 // CanTellDialers says whether [Dialer] works on this system.
 const CanTellDialers = true
 
-// Dialer returns the process that has dialed a connection from a local IPv4 address. It looks
-// only at the given processes, which must be this user's. ok is false if it finds none.
+// Dialer returns the ID of the process that has dialed a connection from a local IPv4 address. It
+// looks only at the processes with the given IDs, which must be processes of this user. ok is false
+// if none of them has dialed the connection.
 func Dialer(from net.Addr, processes []int) (pid int, ok bool) {
 	inode, ok := inodeOf(from.String())
 	if !ok {

@@ -22,9 +22,8 @@ type Question struct {
 	SQL  string
 	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
-	// Rows is set to run the statement as a query. Libraries may have separate calls for queries
-	// and for other statements, of which only the call for other statements returns the number of
-	// rows affected.
+	// Rows is set to run the statement as a query. Libraries may have one call for queries, and
+	// another call for all other statements. Only the latter returns the number of rows affected.
 	Rows bool
 
 	// Columns are the declared types of the result, or nil if they are not known. Only some

@@ -118,7 +118,8 @@ func (c *TypeCheck) classes(first, last int, where string) Statement {
 }
 
 // Check runs the query with the parameters in row r of b and checks its result. If tx is not nil,
-// the query runs within tx. Check's error is a [*TypeError] if a value has a wrong type.
+// the query runs within tx. Check's error is a [*TypeError] if a value has a wrong type. If SQLite
+// cannot run the query inside another query, this and all later checks find nothing.
 func (c *TypeCheck) Check(ctx context.Context, tx Tx, b *Batch, r int) error {
 	for _, p := range c.parts {
 		var found *TypeError

@@ -15,8 +15,8 @@ var errAsked = errors.New("asked")
 
 func (asked) Prepare(context.Context, driver.Statement) (driver.Stmt, error) { return nil, errAsked }
 
-// TestTypeCheckOf checks that the types of every SELECT are checked, no matter which letters the
-// SELECT contains.
+// TestTypeCheckOf checks that NewTypeCheck prepares a check for every statement that begins with
+// SELECT, WITH or VALUES, whichever letters the statement contains, and for no other statement.
 func TestTypeCheckOf(t *testing.T) {
 	for sql, want := range map[string]error{
 		"SELECT 1":                              errAsked,

@@ -26,8 +26,8 @@ const (
 	OtherLanguage Kind = "other language"
 )
 
-// WithoutC reports whether libraries of the kind need no C compiler. Clusters need one, to build
-// their server.
+// WithoutC reports whether libraries of the kind can be built without a C compiler. It is false for
+// clusters, whose server needs a C compiler, and for OtherLanguage, whose programs are not built.
 func (k Kind) WithoutC() bool { return k != Cgo && k != Cluster && k != OtherLanguage }
 
 // Interface is the interface that a user of the library programs against.
@@ -208,8 +208,8 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns the size of all the files in bytes. logs is the part of it that is in
-	// write-ahead logs of SQLite.
+	// Sizes returns the size of all the files in bytes, and the size of SQLite's write-ahead logs,
+	// which is included in all.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 

@@ -75,8 +75,8 @@ func (c *ColumnType) UnmarshalText(b []byte) error {
 type Span struct{ Off, Len uint32 }
 
 // Column is a column of values to bind, all of one type. It has no pointer per value, so the
-// garbage collector does not scan the values. The fields for binding an integer key come first,
-// so that they share a line of the processor's cache.
+// garbage collector does not scan the values. The fields for binding an integer key come first, so
+// that they share a cache line.
 type Column struct {
 	Type  Type
 	Nulls []bool    // nil if no value is NULL

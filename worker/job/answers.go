@@ -360,8 +360,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 		if err := tx.Commit(ctx); err == nil {
 			return nil
 		}
-		// The error of a failed commit is not returned: later answers differ, because they lack
-		// the rows of the transaction.
+		// The error of a failed commit is not returned. Later answers show it, because they lack the
+		// rows of the transaction.
 	}
 	return tx.Rollback(ctx)
 }

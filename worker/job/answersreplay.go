@@ -40,7 +40,7 @@ func (p *asking) replay(ctx context.Context, at protocol.Answer, r *plan.Replay)
 }
 
 // learnTimes finds out how the library stores a time.Time, if the replay has parameters of that
-// type.
+// type. It records the result in p.out.Times and p.out.TimesAsText.
 func (p *asking) learnTimes(ctx context.Context, r *plan.Replay) error {
 	if !slices.ContainsFunc(r.Statements, func(s plan.Replayed) bool {
 		return slices.ContainsFunc(s.Parameters, func(c plan.Recorded) bool { return len(c.Times) > 0 })
@@ -148,8 +148,8 @@ func (p *asking) replayed(ctx context.Context, at protocol.Answer, r *plan.Repla
 		if commit && ended.Commit(ctx) == nil {
 			return nil
 		}
-		// The error of a failed commit is not returned: later answers differ, because they lack
-		// the rows of the transaction.
+		// The error of a failed commit is not returned. Later answers show it, because they lack the
+		// rows of the transaction.
 		_ = ended.Rollback(context.WithoutCancel(ctx))
 		return ctx.Err()
 	}

@@ -298,8 +298,8 @@ func (r *reader) matches(row driver.Row) bool {
 	return string(r.digits[:]) == row[2].Text
 }
 
-// note records a row that does not match. It is row n, counted from 0, of the range with the
-// index at.
+// note counts a row that does not match, and records the details of the first ones. The row is row
+// n, counted from 0, of the range with the index at.
 func (r *reader) note(at int, n int64, id string, row driver.Row) {
 	if r.mismatches++; r.mismatches <= listed {
 		r.first = append(r.first, located{protocol.Mismatch{Row: n, ID: id, Why: why(row)}, at})

@@ -244,7 +244,8 @@ func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	return err
 }
 
-// client runs f as one reader or writer, with its own connection or with the pool.
+// client runs f as one reader or writer, with its own connection or with the pool. It calls
+// ready.Done when it has its connection, and runs f after cl.started is closed.
 func (cl *clients) client(ctx context.Context, ready *sync.WaitGroup, s *shard, f func(driver.Runner, *shard) error) (err error) {
 	var runner driver.Runner = cl.db
 	if cl.Own {

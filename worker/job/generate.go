@@ -20,7 +20,7 @@ import (
 func (g generate) batch() int { return int(min(int64(g.Batch), g.Rows)) }
 
 func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progress), r *protocol.JobResult) (err error) {
-	// Besides the first ID, each row has two parameters.
+	// An INSERT has one parameter for the ID of its first row, and two parameters for each row.
 	if most := mostParameters(d); g.batch() > (most-1)/2 {
 		return &Error{protocol.CodeUsage, protocol.BadField("batch", g.Batch, "its INSERT of %d rows has %d parameters, and this driver's SQLite takes at most %d: want %d or less",
 			g.batch(), 2*uint64(g.batch())+1, most, (most-1)/2)}

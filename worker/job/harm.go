@@ -169,8 +169,9 @@ func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	}
 }
 
-// harm kills or isolates the leader, waits until the cluster accepts writes, and then restarts
-// or reconnects the member.
+// harm kills or isolates the leader, waits until the cluster accepts writes, restarts or reconnects
+// the member, and waits until the member has caught up. If there is only one member, harm restarts
+// or reconnects it before the cluster can accept writes.
 func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error) {
 	pause(ctx, h.loadTime())
 	patient, cancel := context.WithTimeout(ctx, h.patience())

@@ -88,7 +88,8 @@ func (g *Gen) lookup(name string) (*genSet, *column, error) {
 	return s, c, nil
 }
 
-// rowsPer returns how many rows of s are nested in one row of ancestor.
+// rowsPer returns how many rows of s are nested in one row of ancestor, or false if s is not nested
+// in ancestor. If s is ancestor itself, it returns 1.
 func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	n := int64(1)
 	for ; s != nil; s = s.parent {
@@ -241,7 +242,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fill makes n values of the column.
+// fill makes n values of the column, for the rows with the numbers at.
 func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	dst.Type = c.typ
 	dst.Ints, dst.Reals, dst.Spans = dst.Ints[:0], dst.Reals[:0], dst.Spans[:0]
@@ -285,9 +286,9 @@ func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 // fillBytes makes n texts or blobs. Equal values share their bytes if it is known in
 // advance that they are equal.
 //
-// dst.Data may still be the arena of an earlier call. Columns share arenas, so fillBytes must not
-// overwrite it. The capacity of an arena is its length; so if dst.Data has spare capacity, it is a
-// buffer of its own, and fillBytes reuses it.
+// After an earlier call, dst.Data may be the field arena of a column. Columns share their arenas,
+// so fillBytes must not overwrite an arena. The capacity of an arena is its length; so if dst.Data
+// has spare capacity, it is a buffer of its own, and fillBytes reuses it.
 func (c *column) fillBytes(dst *driver.Column, at numbers, n int) error {
 	own := dst.Data[:0]
 	if cap(dst.Data) == len(dst.Data) {

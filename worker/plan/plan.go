@@ -167,7 +167,7 @@ type Generator struct {
 
 // The kinds of generators.
 const (
-	GenSerial = "serial" // Low + Step*i in row i
+	GenSerial = "serial" // Low + Step*i in row i; if Every is above 1, Low + Step*i/Every, rounded down
 	GenConst  = "const"
 	GenNull   = "null"
 	GenInt    = "int"

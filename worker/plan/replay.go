@@ -315,8 +315,9 @@ func (p *Recorded) Time(execution int, text string) (t time.Time, ok bool, err e
 	return t, true, nil
 }
 
-// fillLengths appends to c one random value for each entry of lengths. The entry is the length of
-// the value in bytes. The parameter times has the indexes of the values that are times.
+// fillLengths appends to c one random value for each entry of lengths. The entry is the length of a
+// text, a blob or a stored integer in bytes; reals and times ignore it. The parameter times has the
+// indexes of the values that are times.
 func fillLengths(c *driver.Column, s stream, lengths []int64, times []int) {
 	isTime := make(map[int]bool, len(times))
 	for _, r := range times {

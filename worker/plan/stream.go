@@ -52,8 +52,8 @@ func below(u, n uint64) uint64 {
 // unit maps a draw u to 0 ≤ x < 1.
 func unit(u uint64) float64 { return float64(u>>11) * 0x1p-53 }
 
-// arenaBits is the binary logarithm of the number of bytes after which an arena
-// repeats.
+// An arena is a block of random bytes from which the large values of columns are cut. arenaBits is
+// the binary logarithm of the number of bytes after which an arena repeats.
 const arenaBits = 20
 
 // drawnBytes is the size up to which a text or blob is drawn in full. A column with

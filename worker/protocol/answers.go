@@ -84,7 +84,7 @@ func Times() []time.Time {
 type Answer struct {
 	Part      string `json:"part" jsonschema:"constants=Part"` // where the statement comes from: schema, phase or statements
 	Phase     string `json:"phase,omitempty"`
-	Operation string `json:"operation,omitempty"` // the operation of a mix, or the data set of an insert
+	Operation string `json:"operation,omitempty"` // the operation of a mix or a replay, or the data set of an insert
 	Number    int    `json:"number"`              // index of the statement in its script, operation or list
 	Execution int    `json:"execution"`           // number of the execution, from 0
 

@@ -68,7 +68,7 @@ type checker struct {
 	writeMutex bool
 	processes  int // processes that share the clients of a mix
 
-	serving bool // the request may have http phases
+	serving bool // set if the request may have http phases
 	err     error
 }
 

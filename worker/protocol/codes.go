@@ -1,7 +1,7 @@
 package protocol
 
-// The codes of a [Reason]. They decide the status of a cell. Each is described in
-// docs/worker-protocol.md.
+// The codes of a [Reason]. They decide the status of a cell, which is the result of one driver for
+// one phase of a workload. Each code is described in docs/worker-protocol.md.
 const (
 	// An answer is wrong.
 	CodeRows      = "rows"      // the number of rows is wrong
@@ -18,7 +18,7 @@ const (
 	// The trial failed.
 	CodeProtocol    = "protocol"     // a message breaks the protocol
 	CodePlan        = "plan"         // the plan cannot be run
-	CodePath        = "path"         // the database exists already, or a loaded database does not exist
+	CodePath        = "path"         // the database exists already, or does not exist although the worker must open it
 	CodeUnsupported = "unsupported"  // the worker does not support this kind of phase or value
 	CodeType        = "type"         // a value's class in SQLite is not the class declared for its column
 	CodeSQLite      = "sqlite"       // an error of SQLite

@@ -387,7 +387,7 @@ type Opened struct {
 // OpenedConn has the values that were read back from a connection.
 type OpenedConn struct {
 	Settings driver.Settings   `json:"settings"`
-	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of the Opening's Pragmas, without pragmas that returned no single value
+	Pragmas  map[string]string `json:"pragmas,omitempty"` // values of those of the Opening's Pragmas that returned one row of one column
 }
 
 // maxOpenings is the maximum number of openings in a job.

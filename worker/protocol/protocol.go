@@ -55,7 +55,7 @@ type Request struct {
 	// The fields below are for a trial, a server or a job.
 
 	Seed     uint64          `json:"seed"`
-	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database, which must not exist yet, except for a job or if Loaded is set
+	Path     string          `json:"path,omitempty" jsonschema:"minLength=1"` // path of the database, which must not exist yet, except for a job or if Loaded or Process is set
 	Settings driver.Settings `json:"settings,omitempty"`
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 
@@ -89,11 +89,11 @@ type Request struct {
 	// of operations in a slice; for an insert that is the number of rows. After each slice but the
 	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
 	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
-	// between two transactions or statements. A worker may ignore Slices, and it does not measure a
-	// phase in slices that it must not interrupt, such as a load at a given rate.
+	// between two transactions or statements. A worker may ignore Slices. It ignores Slices for a
+	// phase that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
-	// Repeats asks the worker to execute queries several times that their phase executes once. It
+	// Repeats asks the worker to execute a query several times that the plan executes only once. It
 	// has, by name of the phase, the number of executions. Between two executions the worker waits
 	// as between two slices. The sample has the means of all executions, rounded down. A worker may
 	// ignore Repeats.
@@ -317,7 +317,7 @@ type Proof struct {
 	Environment map[string]string `json:"environment,omitempty"`
 }
 
-// Reason says why a trial is not OK.
+// Reason says why a trial or a job is not OK.
 type Reason struct {
 	Code    string `json:"code" jsonschema:"minLength=1"` // a code such as [CodeRows]
 	Phase   string `json:"phase,omitempty"`

@@ -266,8 +266,8 @@ func (t Token) Is(list ...string) bool {
 	return (t.Kind == Word || t.Kind == Operator) && t.Named(list...)
 }
 
-// Unquoted returns the content of a text or a name in quotes. Doubled quotes become single quotes.
-// Other tokens are returned unchanged.
+// Unquoted returns the content of a text or a name in quotes. Of two adjacent quotes in the content
+// it returns only one. Other tokens are returned unchanged.
 func (t Token) Unquoted() string {
 	if t.Kind != Text && t.Kind != Name {
 		return t.Text

@@ -28,8 +28,8 @@ func Test(t *testing.T, l addedcost.Library) {
 	}
 }
 
-// Benchmark measures the adapter, and how much time engine and adapter add to the library's
-// time.
+// Benchmark measures the adapter, and how much time the engine (package worker) and the adapter add
+// to the library's time.
 func Benchmark(b *testing.B, l addedcost.Library) {
 	b.Run("script", func(b *testing.B) { drivertest.BenchmarkScript(b, l.Driver) })
 	b.Run("read", func(b *testing.B) { drivertest.BenchmarkRead(b, l.Driver) })

@@ -38,7 +38,8 @@ var (
 	rows  = flag.Int("rows", 1_000_000, "rows in a benchmark")
 )
 
-// report is the result that the C program or the native side prints as a line of JSON.
+// report is the result that the C program, or the process with the driver native (the native side),
+// prints as a line of JSON.
 type report struct {
 	SQLite   string `json:"sqlite"`
 	Rows     int64  `json:"rows"`
@@ -293,14 +294,15 @@ func TestSameRows(t *testing.T) {
 	}
 }
 
-// BenchmarkFloor reports native's wall time divided by the C program's.
+// BenchmarkFloor reports the ratios of native's wall times to the C program's, for inserting rows
+// and for reading them.
 func BenchmarkFloor(b *testing.B) {
 	c, n := build(b, "floor.c"), strconv.Itoa(*rows)
 	for b.Loop() {
 		theirs, ours := compare(b, c, "floor", n)
 		ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
 		ratio(b, "scan", theirs, ours, func(r report) int64 { return r.ScanNS })
-		b.ReportMetric(0, "ns/op") // has no meaning here
+		b.ReportMetric(0, "ns/op") // hides ns/op, which has no meaning here
 	}
 }
 

@@ -19,8 +19,9 @@ import (
 // sizeOfRow is how many bytes a row's texts have.
 const sizeOfRow = 16 + 64
 
-// runGenerate does what generate.c does, by running the job. The job generates its values while it
-// runs, so only the number of rows is taken from the file of values.
+// runGenerate does what generate.c does, by running the job generate. The job generates its values
+// while it runs, so runGenerate uses only the size of the file values, from which it computes the
+// number of rows.
 func runGenerate(path, values, batch string) (r report, err error) {
 	ctx := context.Background()
 	info, err := os.Stat(values)
@@ -110,7 +111,7 @@ func BenchmarkGenerate(b *testing.B) {
 			for b.Loop() {
 				theirs, ours := compare(b, c, "generate", file, batch)
 				ratio(b, "insert", theirs, ours, func(r report) int64 { return r.InsertNS })
-				b.ReportMetric(0, "ns/op") // has no meaning here
+				b.ReportMetric(0, "ns/op") // hides ns/op, which has no meaning here
 			}
 		})
 	}

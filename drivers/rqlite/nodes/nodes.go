@@ -57,8 +57,9 @@ type Node struct {
 // Env is the environment variable for the path of rqlited.
 const Env = "RQLITED_PATH"
 
-// Find returns the path of rqlited. If the environment variable RQLITED_PATH is set, that is its
-// value. Otherwise Find looks for rqlited in PATH.
+// Find returns the path of rqlited. If the environment variable RQLITED_PATH is set, Find returns
+// its value. Otherwise Find looks for rqlited in PATH. It returns an error if there is no such
+// program.
 func Find() (string, error) {
 	if path := os.Getenv(Env); path != "" {
 		if _, err := exec.LookPath(path); err != nil {
@@ -250,7 +251,8 @@ func (n *Node) Alive() bool {
 // stamp matches the beginning of a line of rqlited's log.
 var stamp = regexp.MustCompile(`^(\[[\w-]+\] )?[\d/]+ [\d:]+ |^fatal: `)
 
-// died says why a process has exited, with the last line of rqlited's log.
+// died returns an error that says why the node's process has exited, with the last line of its log.
+// The error wraps errInUse if the process could not listen on a port.
 func (n *Node) died(state *os.ProcessState) error {
 	text, _ := os.ReadFile(n.log) // empty if it cannot be read
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")

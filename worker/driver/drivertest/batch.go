@@ -66,7 +66,8 @@ func columns(types ...driver.Type) []driver.ColumnType {
 	return list
 }
 
-// unpack returns a row's values from their cells. It copies only Blobs.
+// unpack returns a row's values from their cells. It copies only Blobs. It returns an error if the
+// row has another number of columns than types, or NULL in a column that cannot be NULL.
 func unpack(row driver.Row, types []driver.ColumnType) ([]any, error) {
 	if len(row) != len(types) {
 		return nil, fmt.Errorf("row of %d columns, want %d", len(row), len(types))

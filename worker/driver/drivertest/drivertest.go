@@ -26,6 +26,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
+// Check tests whether a driver has one property.
 type Check struct {
 	Name string
 

@@ -141,7 +141,7 @@ var Pieces = []string{
 	"1e", "0x", "1.", "1_", "_", "->", "||", "a", "''", "''''", "\"\"", "!", "!=", "BEGIN", "COMMIT", "CREATE TRIGGER r AFTER INSERT ON t BEGIN SELECT 1", "END",
 }
 
-// RandomScript joins random [Pieces]. file is the path in them.
+// RandomScript joins random [Pieces]. The path file replaces FILE in the pieces.
 func RandomScript(r *rand.Rand, file string) string {
 	var script strings.Builder
 	for range 1 + r.IntN(9) {
@@ -151,7 +151,7 @@ func RandomScript(r *rand.Rand, file string) string {
 }
 
 // RandomScripts returns how many random scripts a test tries: the number in the environment
-// variable TEST_SCRIPTS or, without one, few.
+// variable TEST_SCRIPTS or, if that is not set, the parameter few.
 func RandomScripts(few int) int {
 	if n, err := strconv.Atoi(os.Getenv("TEST_SCRIPTS")); err == nil {
 		return n
@@ -159,7 +159,8 @@ func RandomScripts(few int) int {
 	return few
 }
 
-// randomScripts fails if a random script creates a file, with or without bound parameters.
+// randomScripts fails if a random script creates a file, with or without bound parameters. It
+// leaves out scripts with words for which a worker refuses SQL.
 func randomScripts(t test) {
 	t.ctx = context.WithoutCancel(t.ctx) // millions of scripts take longer than a check may
 	outside := filepath.Join(t.dir, "outside")

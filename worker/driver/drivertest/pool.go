@@ -108,8 +108,8 @@ func notAtOnce(x *db) {
 	}
 }
 
-// closesFiles looks for files that are left next to the database, or open in the process if
-// the system lists them.
+// closesFiles fails if Close leaves files next to the database, or leaves files open in the
+// process, if the system lists open files.
 func closesFiles(t test) {
 	t.open(driver.Settings{"pool_size": "3", "journal_mode": "wal"}, intTable, func(x *db) {
 		x.onAll(3, func(c runner) { c.exec("INSERT INTO t (n) VALUES (1)", nil) })

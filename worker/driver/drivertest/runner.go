@@ -277,7 +277,7 @@ func (s stmt) result(b *driver.Batch, row int) driver.Result {
 // ignore is the parameter visit of queries whose rows do not matter.
 func ignore(driver.Row) error { return nil }
 
-// wantPrimary fails unless f fails with the primary result code.
+// wantPrimary fails unless f fails with an error whose primary result code is the parameter code.
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Primary() != code {
@@ -285,7 +285,7 @@ func wantPrimary(what string, code int, f func()) {
 	}
 }
 
-// wantCode fails unless f fails with the extended result code.
+// wantCode fails unless f fails with an error whose extended result code is the parameter code.
 func wantCode(what string, code int, f func()) {
 	err := try(f)
 	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Code != code {

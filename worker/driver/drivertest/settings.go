@@ -108,8 +108,8 @@ func readBack(c runner, s driver.Settings) driver.Settings {
 	return got
 }
 
-// exclusiveWAL checks that there is no -shm file, which shows that locking_mode was set before
-// journal_mode.
+// exclusiveWAL checks that there is a -wal file but no -shm file, which shows that locking_mode was
+// set before journal_mode.
 func exclusiveWAL(x *db) {
 	if _, err := os.Stat(x.test.path() + "-wal"); err != nil {
 		fatalf("no WAL: %w", err)

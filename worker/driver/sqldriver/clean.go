@@ -37,8 +37,8 @@ type (
 	}
 )
 
-// wrapConn wraps a connection. It returns an error if database/sql knows a method of the
-// connection that the wrapper would hide.
+// wrapConn wraps a connection. It returns an error if the connection lacks a method that the
+// wrapper needs, or has a method that database/sql uses and the wrapper would hide.
 func wrapConn(c driver.Conn) (driver.Conn, error) {
 	p, prepares := c.(preparing)
 	b, begins := c.(driver.ConnBeginTx)

@@ -87,7 +87,7 @@ func (c *conn) close() error {
 	return c.err(C.sqlite3_close(c.db))
 }
 
-// on runs f on a connection of the pool.
+// on runs f on the connection in the channel. It waits until the connection is free.
 func (h *hand) on(f func(*conn) error) error {
 	c := <-h.free
 	defer func() { h.free <- c }()
@@ -146,8 +146,8 @@ func (c *conn) transaction(f func() error) error {
 	return c.err(C.byhand_run(c.commit, 0))
 }
 
-// Insert converts its values to the form that C takes. Like the engine, it does so before the clock
-// starts.
+// Insert converts the users to the form that C takes before the stopwatch starts, because package
+// worker also prepares its values before that.
 func (h *hand) Insert(w *worker.Stopwatch, blog *byhand.Blog) error {
 	flat := make([]C.byhand_user, len(blog.Users))
 	var emails []byte

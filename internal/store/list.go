@@ -77,7 +77,8 @@ func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	return list, err
 }
 
-// Latest lists the n newest runs, newest first. The entries lack drivers, workloads and trials.
+// Latest lists the n runs with the highest numbers, highest first. The entries lack what is in other
+// tables than that of runs: cases, drivers, workloads, trials, warnings and questions.
 func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)
@@ -88,8 +89,8 @@ func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 
 type caseKey struct{ run, id int64 }
 
-// noteTrials adds to each entry the drivers and workloads of the run's cases, and the statuses
-// of its trials.
+// noteTrials adds to each entry the drivers and workloads of the run's cases, the numbers of cases
+// and trials, and their statuses.
 func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	worst := map[caseKey]result.Status{} // the worst status among each case's trials
 	err := scan(ctx, c, listCases, func(rows *sql.Rows) error {

@@ -60,7 +60,8 @@ func TestResultsView(t *testing.T) {
 	}
 }
 
-// TestColumns checks that every computed column has the value from the record, unchanged.
+// TestColumns checks that no column is NULL if every field of the records has a value, and that a
+// computed column keeps large integers exactly.
 func TestColumns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

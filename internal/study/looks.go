@@ -31,7 +31,8 @@ const (
 )
 
 // Settled returns a function for [lab.Schedule] that reports which cases of a run of the study
-// need no further trials. The run ends when the limit is over. The field Looks of the run's
+// need no further trials. It judges the cases only after some rounds; after all others, its result
+// judged is false. limit is the time after which the run ends. The field Looks of the run's
 // [result.Study] must be true.
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {

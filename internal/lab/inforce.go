@@ -172,8 +172,8 @@ func (c *Case) leftOut(once bool) []result.Warning {
 	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
 }
 
-// idle returns a warning for each setting that the user gave and that has no effect in any
-// phase.
+// idle returns a warning for each of the settings txlock, pool_readers, write_mutex and processes that the
+// user gave and that has no effect in any phase.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	list := idleLock(given, p)
 	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {

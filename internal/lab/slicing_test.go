@@ -106,7 +106,8 @@ func testSlices(t *testing.T, executable string) {
 	}
 }
 
-// TestNotSliced measures phases that a worker must not interrupt.
+// TestNotSliced checks that a mix at a fixed rate is measured in one piece, because a worker must not interrupt
+// it.
 func TestNotSliced(t *testing.T) {
 	t.Parallel()
 	yaml := `

@@ -45,8 +45,8 @@ type JSONRuns struct {
 	Runs    []Entry `json:"runs"`
 }
 
-// The queries of List read cases and trials from indexes only, because a store may have half a
-// million trials.
+// The queries of List. They read cases and trials from indexes, because a store may have half a million
+// trials. Only the query listAgain also reads records, of the trials that are not ok.
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
@@ -56,8 +56,8 @@ const (
 	listWarnings = `SELECT DISTINCT run_id, CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END FROM warnings ORDER BY 1, 2`
 )
 
-// List lists all runs, oldest first. If a run's record cannot be decoded, its entry says so in
-// Damaged.
+// List lists all runs in the order of their numbers. If a run's record cannot be decoded, its entry
+// says so in Damaged.
 func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		if list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`); err != nil {

@@ -77,8 +77,8 @@ func plans(round int) bool {
 // open claims for which the time will probably suffice. The cheapest claims come first, and at
 // least one claim is included.
 //
-// A claim that would be clear if the run ended now is still open. Ending it for that reason
-// would be another look.
+// A claim that would be clear if the run ended now still counts as open. To stop measuring it for
+// that reason would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need

@@ -2,9 +2,10 @@
 //
 //	go run ./docs/pages -tool bin/sqlite3perf -screenshots results.db:3 default=results.db:3 writers=results.db:4
 //
-// An argument NAME=STORE:RUN makes docs/reports/NAME.html. Paths of this machine are shortened in
-// it. The run of -screenshots should have measured all drivers on the default workloads. Its
-// screenshots are written to docs/images, and its first screen into the README.
+// For each argument NAME=STORE:RUN, it writes the report page of the run to docs/reports/NAME.html,
+// with shortened paths of this machine. The run of -screenshots should have measured all drivers on
+// the default workloads. Screenshots of this run are written to docs/images, and the beginning of
+// its report on a terminal is written into the README.
 package main
 
 import (

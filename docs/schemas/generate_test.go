@@ -33,7 +33,7 @@ type generator struct {
 	parsed   map[string]bool   // packages whose source has been read
 	types    map[string]reflect.Type
 	consts   map[string][]constant   // string constants by package
-	files    map[reflect.Type]string // files that have the schema of a type, if it is another file
+	files    map[reflect.Type]string // name of the file with the schema of a type, for types that have their own file
 	further  map[string]string       // JSON to add to a definition, by its name, for rules that types and tags cannot express
 
 	open map[reflect.Type]bool // string types that may have values other than their constants
@@ -166,7 +166,7 @@ func without(list []string, name string) []string {
 }
 
 // natural sets the minimum of an integer's schema to least, unless the schema has a minimum or an
-// enum.
+// enum. It does the same for integers in the alternatives, items and additional properties of s.
 func natural(s *jsonschema.Schema, least json.Number) {
 	if s.Type == "integer" && s.Minimum == "" && s.Enum == nil {
 		s.Minimum = least
@@ -179,7 +179,7 @@ func natural(s *jsonschema.Schema, least json.Number) {
 }
 
 // constants returns the values of a package's constants whose names are a prefix followed by a
-// capitalized word.
+// capitalized word. The test fails if there are none.
 func (g *generator) constants(pkg, prefix string) (list []any) {
 	g.parse(pkg)
 	for _, c := range g.consts[pkg] {

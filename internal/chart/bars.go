@@ -77,7 +77,8 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns a scale for all bars and lines. It reports false if no bar has a value.
+// barScale returns a scale for all bars and lines. It reports false if no bar has a value. Values and
+// intervals that cannot be drawn are counted in c.left.
 func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark) (scale, bool) {
 	var values extent
 	for _, b := range bars {

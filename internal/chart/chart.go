@@ -86,7 +86,7 @@ var errNoChart = errors.New("chart: no chart")
 // Values for the field Width of charts, in pixels.
 const (
 	Phone = 360
-	Page  = 720 // the default
+	Page  = 720 // the default of all charts except Flame
 	Print = 1000
 )
 

@@ -97,8 +97,9 @@ func TestOwnLook(t *testing.T) {
 	}
 }
 
-// TestColorBlind simulates protanopia and deuteranopia, with the matrices of Viénot, Brettel
-// and Mollon (1999) for linear colors, and compares colors in the space of CIE 1976.
+// TestColorBlind checks that people with protanopia or deuteranopia can tell the colors
+// apart: They must be at least 15 apart in CIELAB (1976). It simulates what these people see
+// with the matrices of Viénot, Brettel and Mollon (1999) for linear colors.
 func TestColorBlind(t *testing.T) {
 	matrices := map[string][3][3]float64{
 		"protanopia":   {{0.11238, 0.88762, 0}, {0.11238, 0.88762, 0}, {0.00401, -0.00401, 1}},

@@ -32,7 +32,8 @@ type Flame struct {
 	Width  int // width of the picture in pixels; 0 means 1200
 	Stacks []Stack
 
-	// Least is the least width of a box in pixels. Narrower boxes are left out. 0 means 0.3.
+	// Least is the least width of a box in pixels. Narrower boxes are left out. A value below 0.3
+	// means 0.3.
 	Least float64
 
 	// Most is the greatest number of boxes. If there would be more, the narrowest are left

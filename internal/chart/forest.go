@@ -160,7 +160,7 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 }
 
 // sides writes f.Less and f.More above the plot, left and right of 1. If there is no room for
-// both in one line, it writes one below the other.
+// both in one line, it writes one below the other. It returns the y at which the plot begins.
 func (f *Forest) sides(c *canvas, s scale, y float64) float64 {
 	if f.Less == "" || f.More == "" {
 		return y

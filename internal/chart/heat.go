@@ -54,7 +54,8 @@ func (h *Heat) text(d *Cell) string {
 	return h.format(d.Value)
 }
 
-// mostRatio is the ratio with the strongest color. Greater ratios have the same color.
+// mostRatio is the greatest ratio that [Heat.strongest] gives the strongest color. Greater ratios
+// then have the same color. For ratios below 1, its reciprocal is the limit.
 const mostRatio = 5
 
 // strongest returns the logarithm of the ratio that has the strongest color. It is limited in

@@ -89,7 +89,7 @@ func (c *canvas) curve(p plot, s stroke, points []point) {
 }
 
 // edge returns the point at which the line from a point inside the plot to a point outside
-// leaves the plot.
+// leaves the plot. It reports false if the point outside has no position on the axes.
 func (p plot) edge(inside, outside point) (point, bool) {
 	if !usable(outside.x, p.x.log) || !usable(outside.y, p.y.log) {
 		return point{}, false

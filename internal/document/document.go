@@ -78,7 +78,7 @@ type List []Item
 type Item struct {
 	Label, Text string
 	Alarm       bool
-	Most        int  // most lines printed on a terminal; 0: all
+	Most        int  // most lines printed on a terminal; 0: all; below 0: all, even if the list is shortened
 	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
 	Warning     bool // whether the item is a warning; a screen counts the warnings that it leaves out
 	Kept        bool // a screen may shorten the item but never leaves it out

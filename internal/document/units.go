@@ -116,7 +116,7 @@ func Thousands(n int64) string {
 }
 
 // Percent formats a fraction as a percentage: 0.0123 as "1.2%". Fractions below 1 are never rounded
-// to 100%, so 726/727 is "99.8%".
+// to 100%, so 726/727 is "99.8%". Fractions above 0 that would be rounded to 0% are "<0.1%".
 func Percent(v float64) string {
 	p := 100 * v
 	switch {
@@ -427,7 +427,8 @@ var States = map[result.Status]string{
 
 func Size(bytes int64) string { return fmt.Sprintf("%.1f GiB", float64(bytes)/(1<<30)) }
 
-// Number formats a number; a whole number has no decimals.
+// Number formats a number. A whole number has separators of thousands and no decimals; other numbers
+// have one decimal.
 func Number(v float64) string {
 	if v == math.Trunc(v) {
 		return Thousands(int64(v))

@@ -248,7 +248,7 @@ func summary(c *stats.Cell, m metric, confidence float64) stats.Summary {
 }
 
 // ratio returns the figure of c divided by the figure of base, round by round. It returns nil if no
-// round has both figures.
+// round has both figures, or if the metric m is [failedShare].
 func ratio(c, base *stats.Cell, m metric, confidence float64) *stats.Summary {
 	if m.Name == failedShare {
 		return nil

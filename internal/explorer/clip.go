@@ -21,8 +21,8 @@ func marshal(v any) ([]byte, error) {
 }
 
 // clipped returns a copy of a value in which texts have at most chars characters. If most is above
-// 0, a list has at most that many elements. If most is 0, only lists of texts and of numbers are
-// cut, to maxNames elements.
+// 0, a list has at most that many elements. If most is 0, only lists of type []string and []int64
+// are cut, to maxNames elements.
 func clipped(v reflect.Value, chars, most int) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {

@@ -161,7 +161,8 @@ func has(list, wanted []string) bool {
 	})
 }
 
-// mentions reports whether the names in a run contain all words. The words must be in lower case.
+// mentions reports whether each of the words occurs in a run's drivers, workloads, command, host, scale,
+// version, settings, parameters or bad statuses. The words must be in lower case.
 func mentions(e *store.Entry, words []string) bool {
 	if len(words) == 0 {
 		return true

@@ -20,7 +20,7 @@ type shelf struct {
 	mu      sync.Mutex
 	st      *store.Store // the open store; nil until its file exists
 	file    os.FileInfo  // file of st
-	changes int64        // number of changes to the store when entries was read
+	changes int64        // result of [store.Store.Changes] when entries was read
 	entries []store.Entry
 	judged  []judged // analyses, the last used first
 	live    map[int64]*preview

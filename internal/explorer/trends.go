@@ -285,7 +285,8 @@ type figureKey struct {
 	driver, workload, metric string
 }
 
-// figures returns the figures of an ended run. Each figure is a series with one point.
+// figures returns the figures of a driver and a workload in an ended run. Each figure is a series
+// with one point.
 func (s *shelf) figures(ctx context.Context, id int64, driverName, workload string, m metric) ([]Trend, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -235,8 +235,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestStoreChanges serves a store that does not exist at first, and that changes while it is
-// served.
+// TestStoreChanges checks that the answers are up to date if the store is created, changed, removed or
+// replaced while it is served.
 func TestStoreChanges(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	server := serving(t, Options{Store: path, Floor: "native"})
@@ -597,7 +597,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestHostileRequests checks that a request that no page sends is refused, with a reason.
+// TestHostileRequests checks which requests are answered, and that requests that no page sends are
+// refused with a reason.
 func TestHostileRequests(t *testing.T) {
 	server := serveRuns(t, aRun(1, 1))
 	host := strings.TrimPrefix(server.URL, "http://")

@@ -50,7 +50,8 @@ func SamePlan(a, b *result.Case) bool {
 		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
 }
 
-// CasesOf plans the cases of the workload w with these settings. It uses only those of parameters that w has.
+// CasesOf plans the cases of the workload w with these settings and parameters. It ignores parameters that w
+// does not have.
 func (m *Matrix) CasesOf(w *workload.Workload, settings map[string][]string, parameters map[string][]int64) ([]*Case, error) {
 	one := *m
 	one.Workloads, one.Settings, one.Parameters = []*workload.Workload{w}, settings, map[string][]int64{}

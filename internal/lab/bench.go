@@ -57,7 +57,8 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	}
 }
 
-// benched turns the result of the job of type bench into samples.
+// benched turns the result of the job of type bench into samples. If the result shows wrong rows, the trial
+// gets no samples but a reason.
 func (s *session) benched(b *protocol.Benched) {
 	switch want := s.want.Plan.DataSet(s.want.bench.Table).Total; {
 	case b == nil:

@@ -7,9 +7,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// SumClustered combines the results of several trials with the same loads. It adds up times
-// and failures, and merges latencies. Sizes come from the last trial, and PeakRSSBytes is
-// the largest. The trials must have been checked; they are not changed.
+// SumClustered combines the results of several trials with the same loads. For each load, it adds
+// up times and failures, merges latencies, and keeps the first error. PeakRSSBytes is the largest of
+// all trials; everything else comes from the last trial. The trials must have been checked; they are
+// not changed.
 func SumClustered(trials []*protocol.Clustered) (*protocol.Clustered, error) {
 	last := trials[len(trials)-1]
 	sum := *last

@@ -47,7 +47,8 @@ func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	l.took[c.ID] = rounds[max(0, len(rounds)-recentRounds):]
 }
 
-// left estimates the remaining time of the run from the times of past trials.
+// left estimates the remaining time of the run from the times of past trials. It returns 0 during the first
+// round, because too little is known then.
 func (l *Laboratory) left(round, done, total int) time.Duration {
 	if round == 1 && done < total {
 		return 0

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestFeatures asks two real libraries without C for their features. One has FTS4. Both have
-// FTS5, which users of ncruces must import.
+// TestFeatures asks two real libraries without C for their features. Both have FTS5, which
+// users of ncruces must import, and neither has FTS4, which a trial then needs.
 func TestFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")

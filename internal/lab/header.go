@@ -15,8 +15,9 @@ import (
 )
 
 // header compares the settings that the worker last read back with the header of the
-// database file that the worker left. The header contains three settings and the version of
-// SQLite (https://www.sqlite.org/fileformat2.html, section 1.3).
+// database file that the worker left, and fails the trial if they differ. The header contains
+// three settings and the version of SQLite (https://www.sqlite.org/fileformat2.html, section
+// 1.3).
 func (s *session) header(path string) {
 	if s.trial.Status != result.OK || s.inForce == nil {
 		return

@@ -213,7 +213,8 @@ func (t *traffic) verify(ctx context.Context) (status result.Status, code string
 	return "", "", nil
 }
 
-// begun sends the load to the server, and then orders the worker to stop.
+// begun handles the worker's answer of type begun: it sends the load to the server, and then orders the worker
+// to stop.
 func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
@@ -235,8 +236,8 @@ func (s *session) order(typ string) {
 	s.worker.Send(protocol.Request{Type: typ, Protocol: protocol.Version})
 }
 
-// served makes the sample of an http phase from the measurements of the server and of the
-// load generator.
+// served handles the worker's answer of type served: it makes the sample of an http phase from the
+// measurements of the server and of the load generator, or fails the trial.
 func (s *session) served(said *protocol.Sample) error {
 	t := s.traffic
 	if t == nil || t.outcome == nil {
@@ -321,9 +322,9 @@ func troubles(o *load.Outcome) string {
 	return strings.Join(words, "; ")
 }
 
-// ceiling measures, for each number of clients in the case, how many requests per second the
-// load generator reaches with a server that does nothing. The case's worker runs that
-// server.
+// ceiling measures, for each number of clients in the case's http phases, how many requests per
+// second the load generator reaches with a server that does nothing. The case's worker runs that
+// server. A ceiling that was measured recently is not measured again.
 func (p *Processes) ceiling(ctx context.Context, c *Case, seed uint64) error {
 	for i := range c.Plan.Phases {
 		h := c.Plan.Phases[i].HTTP

@@ -16,8 +16,8 @@ import (
 // afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack fails the trial if the worker sends an answer of type typ before it has read back
-// the settings, or the inserted tables, that it must read back first.
+// readBack fails the trial if the worker sends an answer of type typ before it has reported what it
+// must report first: the settings, the inserted tables or the loaded database.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
@@ -172,8 +172,8 @@ func (c *Case) leftOut(once bool) []result.Warning {
 	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
 }
 
-// idle returns a warning for each setting that the user gave and that has no effect in any
-// phase.
+// idle returns a warning for each of the settings txlock, pool_readers, write_mutex and processes that the
+// user gave and that has no effect in any phase.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	list := idleLock(given, p)
 	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {

@@ -32,8 +32,9 @@ func trialOf(t *testing.T, c *lab.Case) *result.Trial {
 	return got
 }
 
-// TestSettingsInForce runs workloads whose schema or phases have a PRAGMA that changes
-// settings during the measurement.
+// TestSettingsInForce runs workloads whose schema or phases have a PRAGMA that changes settings
+// during the measurement. A trial must be refused unless the workload declares exactly the changes
+// that happen on all connections.
 func TestSettingsInForce(t *testing.T) {
 	t.Parallel()
 	const head = `

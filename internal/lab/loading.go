@@ -291,8 +291,8 @@ func copyFile(to io.Writer, path string) (sum string, err error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// copy copies the database to path, for one trial. It does nothing if the trial fills its
-// own database.
+// copy copies the database to path, for one trial. It does nothing if the trial fills its own
+// database. It returns an error if the database has changed since it was loaded.
 func (l *loaded) copy(ctx context.Context, path string) error {
 	if l.phases == 0 {
 		return nil
@@ -319,7 +319,8 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 	return nil
 }
 
-// loaded checks the worker's answer of type loaded: the numbers of rows in the database that it has loaded.
+// loaded checks the worker's answer of type loaded, which has the number of rows in each table of the database
+// that was loaded.
 func (s *session) loaded(a *protocol.Response) error {
 	switch {
 	case !s.untold:

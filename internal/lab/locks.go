@@ -227,7 +227,7 @@ type contended struct {
 	alone string // name of the phase of a replay if the plan has no mix; otherwise ""
 }
 
-// contention describes the mixes and replays of a plan. ok is false if the plan has none.
+// contention describes the timed mixes and replays of a plan. ok is false if the plan has none.
 func contention(p *plan.Plan) (c contended, ok bool) {
 	mixed := false
 	for i := range p.Phases {

@@ -38,7 +38,7 @@ type Processes struct {
 
 	paces    map[string]*pace // measured speeds, by the work of the cases
 	needs    map[*Case]need
-	met      uint64          // number of calls of together
+	met      uint64          // number of calls of the method together that have run trials
 	ceilings map[int]ceiling // rates that the load generator reaches, by number of clients
 	good     map[*Case]int   // number of trials that were OK; the first of them was verified in full
 	begins   map[*Case]*loaded

@@ -186,8 +186,8 @@ func TestChildLeftBehind(t *testing.T) {
 	gone(t, pid)
 }
 
-// gone waits until a killed process has disappeared. The process that reaps it may take some
-// time.
+// gone waits until a killed process has disappeared or is a zombie. The test fails if this takes more than a
+// minute.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	for range 6000 {

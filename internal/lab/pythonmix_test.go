@@ -91,8 +91,8 @@ func TestPythonMixCount(t *testing.T) {
 	}
 }
 
-// TestPythonMixUndeclared checks that an undeclared error ends the trial, and that the
-// reason says how to declare it. An error that rolls back more than its statement cannot be
+// TestPythonMixUndeclared checks that an error that its operation does not declare ends the
+// trial, and that the reason says how to declare it. An error that rolls back more than its statement cannot be
 // declared as a result. The Go worker must give the same reasons.
 func TestPythonMixUndeclared(t *testing.T) {
 	text := `name: taken

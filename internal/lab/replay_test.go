@@ -53,8 +53,8 @@ type recordedPhase struct {
 	Seconds []float64 `json:"seconds"` // seconds of the phase, or seconds per operation
 }
 
-// quieter returns the value with the index at, with its deviation from the median reduced: noise is the
-// fraction of the deviation's logarithm that remains.
+// quieter returns p.Seconds[at] with its deviation from the median reduced. noise is the fraction of the
+// deviation's logarithm that remains.
 func (p recordedPhase) quieter(at int, noise float64) float64 {
 	middle := stats.Summarize(p.Seconds).Median
 	return middle * math.Pow(p.Seconds[at]/middle, noise)
@@ -156,7 +156,7 @@ func (rec *recording) replay(t *testing.T, seed uint64) (*result.Run, *bench) {
 }
 
 // TestReplay simulates runs with the noise of a recorded default run. It checks that nine tenths of the ratios
-// are precise enough after five minutes, and that the predicted plan was right.
+// are precise enough after five minutes. It also prints how long each run took and what was predicted.
 func TestReplay(t *testing.T) {
 	if *recordFrom != "" {
 		data, err := os.ReadFile(*recordFrom)

@@ -81,8 +81,8 @@ func robbedTrial(b *bench, id, round int) *result.Trial {
 	}}
 }
 
-// TestRobbedOnceMore checks that a robbed trial is recorded, and runs once more at the end
-// of its round.
+// TestRobbedOnceMore checks that a trial from which other processes took CPU time is recorded,
+// and that its case then runs once more at the end of the round.
 func TestRobbedOnceMore(t *testing.T) {
 	b := newBench(t)
 	b.outcome = func(id, round int) *result.Trial {

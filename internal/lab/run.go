@@ -343,8 +343,8 @@ func (l *Laboratory) interrupted() bool {
 	}
 }
 
-// verdict decides after a complete round whether the run ends. It returns the reason, or "" if the run
-// continues.
+// verdict decides after a complete round whether the run ends, and before that lets Schedule.Settled decide
+// which cases need no further trials. It returns the reason, or "" if the run continues.
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
 		if ids, judged := l.Schedule.Settled(l.Run, round); judged {

@@ -503,8 +503,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtTheEnd interrupts the very last trial, when no further trial would
-// follow.
+// TestInterruptedAtTheEnd checks that a run that is interrupted during its very last trial counts as
+// complete, because no further trial would follow.
 func TestInterruptedAtTheEnd(t *testing.T) {
 	b := newBench(t)
 	b.during = func(order int) {
@@ -622,8 +622,9 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestPlan checks that the plan announced at the start comes true, although trials take
-// different times, and the first ones longer.
+// TestPlan checks the plan announced before the first round, which says the least number of
+// trials and not yet how long they take, and that the plan announced after the second round
+// comes true to a tenth, although trials take different times, and the first ones longer.
 func TestPlan(t *testing.T) {
 	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
 	for _, c := range []struct {

@@ -88,7 +88,9 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
-// TestProcessesLast runs a mix with a duration, with more clients than processes.
+// TestProcessesLast runs a mix with a duration, with more clients than processes. The
+// operations of every client must be counted, and the database must have a row for each one
+// that did not fail.
 func TestProcessesLast(t *testing.T) {
 	t.Parallel()
 	got := runTrial(t, sharedCase(t, faulty(t, "server-none"), "PROCESSES", "3", "CLIENTS", "4", "END", "duration: 200ms", "connection: own", "connection: pool"), 7)

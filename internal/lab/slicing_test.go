@@ -106,7 +106,8 @@ func testSlices(t *testing.T, executable string) {
 	}
 }
 
-// TestNotSliced measures phases that a worker must not interrupt.
+// TestNotSliced checks that a mix at a fixed rate is measured in one piece, because a worker must not interrupt
+// it.
 func TestNotSliced(t *testing.T) {
 	t.Parallel()
 	yaml := `
@@ -132,7 +133,8 @@ phases:
 	}
 }
 
-// TestSlicesOfOthers tests a worker that waits for its turn within a phase that it is not measuring.
+// TestSlicesOfOthers checks that a worker fails its trial if it says that it waits for its turn within a phase
+// that it is not measuring.
 func TestSlicesOfOthers(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}
@@ -201,7 +203,7 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestOnePiece tests a worker that takes turns, but does not pause within a phase.
+// TestOnePiece checks that there is a warning if a worker takes turns, but does not pause within a phase.
 func TestOnePiece(t *testing.T) {
 	t.Parallel()
 	cases := []*lab.Case{tinyCase(t, faulty(t, "none")), tinyCase(t, faulty(t, "none"))}

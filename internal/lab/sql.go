@@ -202,8 +202,8 @@ func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	return line % len(lines)
 }
 
-// compile compiles a statement. It returns the number of columns of its rows, or -1 if that
-// is not known.
+// compile compiles a statement. It returns the number of columns of its rows, or -1 if that is not
+// known. An error of the kind that the function [foreign] finds is not returned.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {

@@ -215,7 +215,8 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	return "", rows.Err()
 }
 
-// common returns the columns that all data sets for the table insert, with the same type.
+// common returns the columns that all data sets for the table insert with the same type, and that may be NULL
+// in all of them or in none.
 func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
 	all := setsInto(resolved, in, table)
 	list := slices.DeleteFunc(all[0].Inserted(), func(c plan.Column) bool { return c.Generator.Kind == plan.GenCoalesce })

@@ -82,7 +82,8 @@ func TestSoakWaitingIsNotRunning(t *testing.T) {
 	}
 }
 
-// TestAlternatingInterrupted interrupts trials while one runs and the others wait.
+// TestAlternatingInterrupted interrupts trials while one runs and the others wait. All trials must end, and
+// leave no files.
 func TestAlternatingInterrupted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -17,7 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestLyingVariant runs a worker that claims to be the variant that the user asked for, and one that does not.
+// TestLyingVariant checks that a trial is refused unless its worker reports that it is the variant that the
+// user asked for.
 func TestLyingVariant(t *testing.T) {
 	for fault, want := range map[string]result.Status{"none": result.Refused, "variant": result.OK} {
 		c := tinyCase(t, faulty(t, fault))

@@ -22,8 +22,8 @@ const (
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
 
 // checkAnswer returns an error if an answer contradicts itself or is too large. runID is the
-// answer's run, and size is the length of its record in bytes. The answer's value is checked by
-// the package of the question.
+// answer's run, and size is the length of its record in bytes. Of the answer's value, it checks
+// only that it is a JSON object; the package of the question checks the contents.
 func checkAnswer(a *result.Answer, runID, size int64) error {
 	switch {
 	case size > maxAnswer:
@@ -85,7 +85,8 @@ func (s *Store) hasAnswers() bool {
 	return !s.foreign || s.version >= since
 }
 
-// noteAnswers marks the entries whose run has a stored answer.
+// noteAnswers sets the field Question of the entries whose run has a stored answer. If the question
+// cannot be read or is unknown, it sets Damaged instead.
 func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	if !s.hasAnswers() {
 		return nil

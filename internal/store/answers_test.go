@@ -92,8 +92,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestOrphanAnswer checks that an answer whose run is gone is left out, and that the run's
-// number is not used again.
+// TestOrphanAnswer checks that an answer whose run was deleted is counted as an orphan, and that
+// the run's number is not used again.
 func TestOrphanAnswer(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	begun(t, path, 0, answer())

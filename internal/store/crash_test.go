@@ -146,7 +146,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d of %d kills left a transaction to roll back", journals, kills)
 }
 
-// lock prints whether another process could write to the store now.
+// lock tries to begin a transaction that writes to the store, and prints the error, or "<nil>" if
+// the process could write to the store now.
 func lock(args []string) error {
 	db, err := sql.Open("sqlite", args[0])
 	if err != nil {

@@ -47,7 +47,8 @@ func tellingStore(t *testing.T) (path string) {
 	return path
 }
 
-// hurt changes a store as a user could with SQLite's shell.
+// hurt runs a query on a store, as a user could with SQLite's shell. Foreign keys and check
+// constraints are turned off, and errors about other constraints are ignored.
 func hurt(t *testing.T, path, query string) {
 	t.Helper()
 	db := plain(t, path)
@@ -71,8 +72,8 @@ func copyOf(t *testing.T, path string) string {
 	return to
 }
 
-// look reads everything in a store, and checks that each sample and warning is where it
-// belongs.
+// look reads runs 1 to 4 of a store, the list of runs and the orphans. It checks that each sample and
+// warning belongs to its trial, and returns the runs that could be read and all errors.
 func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) {
 	t.Helper()
 	ctx := context.Background()

@@ -177,8 +177,8 @@ func want(err error, parts ...string) error {
 	return nil
 }
 
-// TestTakenAway removes the store's file while it is open. SQLite would continue writing to a
-// file that no longer has a name.
+// TestTakenAway checks that adding a trial fails if the store's file has been deleted, moved or
+// replaced while it was open. SQLite alone would continue writing to the file without its name.
 func TestTakenAway(t *testing.T) {
 	for name, take := range map[string]func(path string) error{
 		"deleted":           os.Remove,

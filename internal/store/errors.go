@@ -39,7 +39,8 @@ func refuse(path string, err error) error {
 }
 
 // explain adds three things to an error of SQLite: the file's name, what the error means for a
-// store, and a remedy. It returns errors that do not come from SQLite unchanged.
+// store, and a remedy. If the cause is the store's file, the error is an [UnusableError]. It returns
+// errors that do not come from SQLite unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -112,11 +112,12 @@ func original(ctx context.Context, migrations []string) (list []object, err erro
 	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
 }
 
-// ordinary returns an error unless the store has exactly the tables and indexes that the
-// migrations create, and no triggers. Then reading and writing the store runs no code that
-// somebody else has put into the file, such as a view with the name of a table, a computed
-// column or a trigger. Other tables and views are never read. PRAGMA functions are not used,
-// because a view could have the name of such a function.
+// ordinary returns an error unless the store has the tables and indexes that the migrations create,
+// unchanged. These tables may have no other indexes, and the store may have no triggers or virtual
+// tables. Then reading and writing the store runs no code that somebody else has put into the file,
+// such as a view with the name of a table, a computed column or a trigger. Additional tables and
+// views are allowed, because they are never read. PRAGMA functions are not used, because a view
+// could have the name of such a function.
 func (s *Store) ordinary(ctx context.Context, c *sql.Conn, migrations []string) error {
 	bad := func(format string, args ...any) error {
 		return refuse(s.path, fmt.Errorf(format+": its tables are not those of a store", args...))

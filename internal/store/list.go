@@ -45,8 +45,8 @@ type JSONRuns struct {
 	Runs    []Entry `json:"runs"`
 }
 
-// The queries of List read cases and trials from indexes only, because a store may have half a
-// million trials.
+// The queries of List. They read cases and trials from indexes, because a store may have half a million
+// trials. Only the query listAgain also reads records, of the trials that are not ok.
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
@@ -56,8 +56,8 @@ const (
 	listWarnings = `SELECT DISTINCT run_id, CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END FROM warnings ORDER BY 1, 2`
 )
 
-// List lists all runs, oldest first. If a run's record cannot be decoded, its entry says so in
-// Damaged.
+// List lists all runs in the order of their numbers. If a run's record cannot be decoded, its entry
+// says so in Damaged.
 func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		if list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`); err != nil {
@@ -77,7 +77,8 @@ func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	return list, err
 }
 
-// Latest lists the n newest runs, newest first. The entries lack drivers, workloads and trials.
+// Latest lists the n runs with the highest numbers, highest first. The entries lack what is in other
+// tables than that of runs: cases, drivers, workloads, trials, warnings and questions.
 func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)
@@ -88,8 +89,8 @@ func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 
 type caseKey struct{ run, id int64 }
 
-// noteTrials adds to each entry the drivers and workloads of the run's cases, and the statuses
-// of its trials.
+// noteTrials adds to each entry the drivers and workloads of the run's cases, the numbers of cases
+// and trials, and their statuses.
 func noteTrials(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	worst := map[caseKey]result.Status{} // the worst status among each case's trials
 	err := scan(ctx, c, listCases, func(rows *sql.Rows) error {

@@ -210,8 +210,9 @@ func (m *merge) flush(ctx context.Context) error {
 }
 
 // compare finds out whether theirs, a run of the other store, is the run with the number id in
-// this store or continues that run. done is false if it is a different run. A run that was
-// measured into this store is never changed.
+// this store or continues that run. If it continues a run that was merged into this store, compare
+// adds the missing parts. A run that was measured into this store is never changed. done is false
+// if theirs is a different run, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -240,9 +241,9 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key. common reports whether they have the same cases,
-// and the same trials up to the end of the shorter list. whole reports whether ours has
-// everything that theirs has.
+// overlap compares two runs with the same key. common reports whether they have the same cases and
+// profiles, and the same trials up to the end of the shorter list. whole reports whether ours has
+// everything that theirs has, apart from the trials after the end of its list.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -269,8 +270,8 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to ours, a run of this store, the parts that only theirs has. theirs is a longer
-// copy of the same run.
+// extend adds to ours, a run of this store, the parts that only theirs has, and replaces the run's
+// record. theirs is a longer copy of the same run; extend gives it the number that ours has.
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {

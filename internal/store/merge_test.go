@@ -49,7 +49,8 @@ func merge(t *testing.T, from, to string) []store.Merged {
 	return list
 }
 
-// became describes the outcomes of a merge. Each is a text such as "2 new 1".
+// became describes the outcomes of a merge. Each is a text such as "2 new 1": the run's number in
+// the other store, the outcome, and its number in this store.
 func became(list []store.Merged) (words []string) {
 	for _, m := range list {
 		words = append(words, fmt.Sprintf("%d %s %d", m.Run, m.What, m.Is))

@@ -69,7 +69,8 @@ func decodeRun(r *result.Run, seed, record string) (err error) {
 	return nil
 }
 
-// LoadCases reads a run with only the cases for which keep returns true, and their trials.
+// LoadCases reads a run with only the cases for which keep returns true, and their trials and
+// samples. It does not read warnings, profiles and the run's answer.
 func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
 	return s.load(ctx, newRun(id), func(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		p := newParts(r)
@@ -90,8 +91,9 @@ func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case)
 	})
 }
 
-// Continue adds to r the trials that were stored after r was loaded. Use it while a run is
-// being measured, because loading the whole run again would disturb the measurement.
+// Continue adds to r the trials that were stored after r was loaded, and updates r from the run's
+// record. Use it while a run is being measured, because loading the whole run again would disturb
+// the measurement.
 func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	after := 0
 	for i := range r.Trials {
@@ -332,8 +334,9 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	return e, err
 }
 
-// newestFirst sorts runs by the time at which they started, because merge appends older runs of
-// other stores. Runs whose time cannot be read come last.
+// newestFirst is the end of a query for one run, the one that started last. This need not be the run
+// with the highest number, because a merge appends older runs of other stores. Runs whose time cannot
+// be read come last.
 const newestFirst = ` ORDER BY julianday(CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END) DESC, run_id DESC LIMIT 1`
 
 // Newest returns the ID of the run that started last, whether it has ended or not. It returns 0 if

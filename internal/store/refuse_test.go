@@ -105,8 +105,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// interrupted copies a foreign database while its owner is writing. The copy has a journal or
-// log, which only the owner should apply or remove.
+// interrupted copies a database that is not a store while its owner is writing to it, and returns
+// the path of the copy. The copy has a journal or log, which only the owner should apply or remove.
 func interrupted(t *testing.T, dir, pragmas string) string {
 	t.Helper()
 	from := t.TempDir()

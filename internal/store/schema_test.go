@@ -60,7 +60,8 @@ func TestResultsView(t *testing.T) {
 	}
 }
 
-// TestColumns checks that every computed column has the value from the record, unchanged.
+// TestColumns checks that no column is NULL if every field of the records has a value, and that a
+// computed column keeps large integers exactly.
 func TestColumns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)
@@ -110,8 +111,8 @@ func schema(t *testing.T, path string) map[string][]string {
 	return tables
 }
 
-// TestDocumentation checks that docs/store.md names every column and nothing else, and
-// that its queries run.
+// TestDocumentation checks that docs/store.md names every column except json, and that its queries
+// run. The last query must delete all runs.
 func TestDocumentation(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

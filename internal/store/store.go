@@ -271,9 +271,9 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 // Checking this much takes a fraction of a second.
 const checkedSize = 64 << 20
 
-// quickCheck asks SQLite to check the structure of the file. Of a large store, SQLite checks
-// only the table of runs; it finds faults in other tables when it reads them. Constraints are
-// checked when a run is loaded, because a bad record does not affect other runs.
+// quickCheck asks SQLite to check the structure of the file. Of a large store that is not foreign,
+// SQLite checks only the table of runs; it finds faults in other tables when it reads them.
+// Constraints are checked when a run is loaded, because a bad record does not affect other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
 	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {

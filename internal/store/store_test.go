@@ -640,8 +640,9 @@ func TestResumeTwice(t *testing.T) {
 	}
 }
 
-// TestOverwrittenStore puts another file in the store's place while a run is measured. At the
-// end of the run, an error must say that the run is not in the store.
+// TestOverwrittenStore replaces, overwrites, damages or removes the store's file while a run
+// is measured. Finish must then return an error that names the store, even if its context is
+// canceled.
 func TestOverwrittenStore(t *testing.T) {
 	for _, how := range []string{"replaced", "overwritten", "removed", "before the last trial", "in part"} {
 		t.Run(how, func(t *testing.T) {

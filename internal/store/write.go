@@ -118,8 +118,9 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID is a query for the greatest number that any run has had. It includes the numbers of
-// runs of which only orphans are left, because a new run must not adopt these.
+// freeID is the beginning of a query. Its table free has one row: the greatest number n that any run
+// has had, or 0. This includes the numbers of runs of which only orphans are left, because a new run
+// must not adopt these.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases

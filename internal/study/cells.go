@@ -227,8 +227,8 @@ func (c *cells) values(workload, parameter string) []int64 {
 	return slices.Compact(list)
 }
 
-// nth returns the n-th value of a parameter, ascending from 0; a negative n counts from the
-// end. ok is false if the run has no such value.
+// nth returns the n-th smallest value that the run has of a parameter. The smallest value has
+// the number 0, the largest -1. ok is false if the run has no such value.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {

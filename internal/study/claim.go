@@ -17,14 +17,14 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison is evaluated on a run. It holds if the median over the rounds of x / y, or of x
-// alone, is between atLeast and atMost.
+// comparison states that the median over the rounds of x / y, or of x alone, is between atLeast
+// and atMost. The function [decide] decides from a run's figures whether it holds.
 type comparison struct {
 	what    string
 	m       measure
 	x, y    operand // y is nil if x is not divided by anything
 	atLeast float64 // 0 means no bound
-	atMost  float64 // 0 means no bound
+	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
 	// If x is nil, the figure is not computed from samples of cells but is in the field value. The
@@ -197,7 +197,8 @@ func failed(c *stats.Cell) string {
 }
 
 // tooShort returns a message if a phase of fixed duration is too short to have lock errors,
-// because SQLite waits for locks until the busy timeout is over. Otherwise it returns "".
+// because SQLite waits for locks until the busy timeout is over. If the run has no figure for the
+// key k, it returns the reason. Otherwise it returns "".
 func (c *cells) tooShort(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -210,13 +211,15 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison of a
-// count (if count is true) holds if the count is within the range, and otherwise does not hold. Any
-// other comparison holds if its interval is within the range. If 1 is not inside the range, the two
-// sides must also differ significantly. The comparison does not hold if its interval is outside the
-// range. If the bound on that side is 1, the two sides must also differ significantly. It also does
-// not hold if a bound is 1 and the two sides are [alike] without a significant difference. In all
-// other cases it is undecided.
+// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison stays
+// undecided if it has no figure, or if Why already has a reason not to decide it.
+//
+// A count (if count is true) holds if it is within the range, and otherwise does not hold. Any other
+// comparison holds if its interval is within the range, and does not hold if its interval is outside
+// the range. A ratio must meet further conditions. To hold, the two sides must differ significantly
+// if 1 is not inside the range. Not to hold, they must differ significantly if the bound next to the
+// interval is 1. If a bound is 1 and the two sides are [alike] without a significant difference, the
+// comparison also does not hold. In all other cases decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return

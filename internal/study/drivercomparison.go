@@ -204,11 +204,11 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie finds which further rounds may decide a phase in which a driver is tied with others. The
-// driver has the index first in sets, which has the samples of each driver, and in ids, which has
-// the cases. tied has the indexes of the other drivers. If the likely verdict is Holds, the first
-// driver will probably become the fastest. ok is false if the phase has no winner, because the
-// first driver and one of the others are [alike].
+// tie finds which further rounds may decide a phase in which a driver is tied with others. sets has
+// the samples of each driver, and ids the IDs of the cases. The parameter first is the index of the
+// driver in these lists, and tied has the indexes of the drivers that it is tied with. If the likely
+// verdict is Holds, the driver will probably become the fastest. ok is false if the phase has no
+// winner, because the driver and one of the tied drivers are [alike].
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -231,8 +231,8 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority finds which further rounds may decide whether a driver wins more than the parameter
-// most of the phases in which it is tied.
+// majority finds which further rounds may decide whether a driver wins more than a given number of
+// the phases in which it is tied. The parameter most is this number.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

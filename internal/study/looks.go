@@ -31,7 +31,8 @@ const (
 )
 
 // Settled returns a function for [lab.Schedule] that reports which cases of a run of the study
-// need no further trials. The run ends when the limit is over. The field Looks of the run's
+// need no further trials. It judges the cases only after some rounds; after all others, its result
+// judged is false. limit is the time after which the run ends. The field Looks of the run's
 // [result.Study] must be true.
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
@@ -76,8 +77,8 @@ func plans(round int) bool {
 // open claims for which the time will probably suffice. The cheapest claims come first, and at
 // least one claim is included.
 //
-// A claim that would be clear if the run ended now is still open. Ending it for that reason
-// would be another look.
+// A claim that would be clear if the run ended now still counts as open. To stop measuring it for
+// that reason would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need

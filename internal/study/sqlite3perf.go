@@ -285,8 +285,8 @@ func insertTables(c *cells) []report.StudyTable {
 	return tables
 }
 
-// hereRows returns a note with the number of rows of this run. It returns nil if that is the
-// published number.
+// hereRows returns a note with the number of rows of this run. It returns nil if the run has the
+// published sizes, or no cell with the key k.
 func (c *cells) hereRows(k key) []string {
 	n, ok := c.nth(k.workload, "rows", k.nth["rows"])
 	if !ok || c.fullSize() {

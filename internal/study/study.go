@@ -258,7 +258,7 @@ func serves(r build.Ref) bool {
 	return !limited
 }
 
-// python reports whether a driver is the Python interpreter, which is measured only in some
+// python reports whether a driver is one of those that use Python, which are measured only in some
 // legs.
 func python(r build.Ref) bool { return strings.HasPrefix(r.Name, "python") }
 

@@ -163,7 +163,8 @@ func TestClaimsFindTheirCells(t *testing.T) {
 	}
 }
 
-// TestQuickIsSmaller checks that the quick form measures the published sizes or smaller ones.
+// TestQuickIsSmaller checks that the sizes and durations of the quick form are limited, that its
+// cases are numbered from 1, and that no two of them are alike.
 func TestQuickIsSmaller(t *testing.T) {
 	for _, s := range study.All() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -306,8 +307,8 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 	}
 }
 
-// TestClaimsOtherwise checks that opposite figures refute the claims, and that claims stay
-// open if a driver is missing or there are too few rounds.
+// TestClaimsOtherwise checks that a claim about a difference does not hold if all times are equal,
+// and that it stays undecided if a driver is missing or there are too few rounds.
 func TestClaimsOtherwise(t *testing.T) {
 	equal := func(*result.Case, string, int) int64 { return 1e6 }
 	for _, test := range []struct {
@@ -347,8 +348,8 @@ func TestFailedDriver(t *testing.T) {
 	}
 }
 
-// TestVersions checks that a version of a driver is used as the driver, and that two versions
-// of a driver both have rows.
+// TestVersions checks that a claim about a driver is decided by the figures of any version of the
+// driver, and that two versions of a driver both have rows.
 func TestVersions(t *testing.T) {
 	drivers := refs("mattn", "modernc")
 	drivers[1].Name = "modernc@v1.30.0"
@@ -446,8 +447,8 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the phases are counted in which the driver that wins most phases is
-// the fastest.
+// TestNoClearWinner checks how the claim "no clear winner" counts the phases that the most
+// successful driver wins.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {
 		r := evaluate(t, made(t, "driver-comparison", "0.001", false, refs("mattn", "modernc", "zombiezen"), 6, took))

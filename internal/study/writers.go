@@ -129,8 +129,8 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// writersCollapse returns comparisons that find a collapse: a drop to half of the rate or
-// less, or lock errors.
+// writersCollapse returns comparisons that find a collapse with 100 or more writers: a drop to half
+// of one writer's rate or less, or lock errors.
 func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {

@@ -149,7 +149,7 @@
 	});
 	open();
 
-	// Paper shows the content of details. The style sheet does that too, but not in every browser.
+	// Details are opened for printing. The style sheet does that too, but not in every browser.
 	const opened = [];
 	addEventListener("beforeprint", () => {
 		for (const d of document.querySelectorAll("main details:not([open], .nest)")) {

@@ -23,8 +23,8 @@ export function table(caption, columns, rows, row, cards) {
     h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
 }
 
-// folded makes details whose content is built only when the reader opens them, because building much
-// content takes long.
+// folded makes a details element whose content is built only when the reader opens it, because
+// building much content takes long.
 export function folded(title, make) {
   const fold = h("details", { toggle: () => { if (fold.open && fold.children.length === 1) fold.append(...[make()].flat(Infinity)); } }, h("summary", {}, title));
   return fold;

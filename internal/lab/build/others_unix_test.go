@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestCacheOfOthers checks that no worker is taken from a directory that other users can
-// write to, because they could put an executable there.
+// TestCacheOfOthers checks that no worker in the cache is used if other users can write to the
+// cache's directory, because they could put an executable there.
 func TestCacheOfOthers(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {

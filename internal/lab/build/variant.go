@@ -365,7 +365,7 @@ func (r Ref) Env() []string {
 func (r Ref) Variables() []string { return slices.Sorted(maps.Keys(r.variables())) }
 
 // Unproven returns a message if the worker's proof lacks some property of the variant. It
-// returns "" if the proof shows all of them.
+// returns "" if the proof shows all of them, or if the driver is an executable.
 func (r Ref) Unproven(p *protocol.Proof) string {
 	lacks := func(what, wanted, got string) string {
 		return fmt.Sprintf("%s: wanted %s, got %s: the worker is not the variant that was asked for", what, cmp.Or(wanted, "nothing"), cmp.Or(got, "nothing"))

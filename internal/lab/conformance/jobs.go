@@ -51,7 +51,8 @@ func (s *Subject) withSQL(f func(*sql.DB) error) error {
 	return errors.Join(f(db), db.Close())
 }
 
-// benches makes the worker verify a correct table, and then the table with one wrong row.
+// benches makes the worker verify a correct table, and then the table with one wrong row, which the
+// worker must find.
 func benches(ctx context.Context, s *Subject) error {
 	err := s.withSQL(func(db *sql.DB) error {
 		if _, err := db.ExecContext(ctx, "CREATE TABLE bench (ID int PRIMARY KEY, rand TEXT, hash TEXT)"); err != nil {
@@ -136,7 +137,7 @@ func generates(ctx context.Context, s *Subject) error {
 	})
 }
 
-// readsPragma makes the worker set a pragma and read it back.
+// readsPragma makes the worker set a pragma and read it back, and checks the value read.
 func readsPragma(ctx context.Context, s *Subject) error {
 	value := "-3000"
 	r, err := s.job(ctx, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "cache_size", Value: &value}}}})

@@ -19,8 +19,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// trial runs one trial of the workload text as the lab does, with the settings over. If the trial's status is
-// not OK, the error describes the reason.
+// trial runs one trial of the workload text as the lab does, with the settings in over. If the trial's status
+// is not OK, or if the worker has caused a warning, the error says why.
 func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) (*lab.Case, *result.Trial, error) {
 	c, err := s.caseOf(text, over)
 	if err != nil {

@@ -54,8 +54,8 @@ const Silence = 5 * time.Minute
 // errEnded is the cause with which the current work is canceled when the other machine has gone.
 var errEnded = errors.New("the other side has gone")
 
-// Serve answers requests until its input ends. Then it stops the current work and removes the directories that
-// it created, except the cache.
+// Serve answers requests until its input ends, or until it has received nothing for the time [Silence]. Then it
+// stops the current work and removes the directories that it created, except the cache.
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -231,8 +231,8 @@ type placeError struct{ error }
 
 func (e *placeError) Unwrap() error { return e.error }
 
-// databases returns the directory for databases. If given is "", this is a directory in the user's cache
-// directory. Otherwise it is given, which must exist unless it is that same directory.
+// databases returns the directory for databases, which is the parameter given or, if given is "", a directory
+// in the user's cache directory. Any other directory than this one must exist.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {

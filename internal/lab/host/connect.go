@@ -434,8 +434,8 @@ func (m *Machine) send(r request) error {
 	return json.NewEncoder(m.process.stdin).Encode(r)
 }
 
-// call sends the agent a request and waits for the reply. It decodes the result into into, and passes events
-// to event.
+// call sends the agent a request and waits for the reply. It decodes the result into the value that the
+// parameter into points to, and calls the function event for each event. Both may be nil.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {

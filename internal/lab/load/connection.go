@@ -141,7 +141,8 @@ func (c *connection) send() {
 	}
 }
 
-// reopen connects again if the connection was lost.
+// reopen connects again if the connection was lost. It makes several attempts, and returns the failure
+// of the last one.
 func (c *connection) reopen() *failure {
 	if c.conn != nil {
 		return nil

@@ -22,7 +22,7 @@ func (c *Child) Pause() {}
 // Resume does nothing.
 func (c *Child) Resume() {}
 
-// Killed reports whether SIGKILL ended the process. Windows does not have SIGKILL.
+// Killed returns false, because Windows does not have SIGKILL.
 func Killed(*os.ProcessState) bool { return false }
 
 // OwnUserTime returns 0. On Windows nothing needs it, because the CPU time that other processes

@@ -11,8 +11,8 @@ func Beside(file string) (*Scratch, error) {
 	return NewScratch(filepath.Dir(file), ".sqlite3perf-output-")
 }
 
-// Replace replaces a file. It first writes the data to a temporary file, so that the old file stays
-// intact if the disk is full.
+// Replace replaces a file and keeps its permissions. It first writes the data to a temporary file, so
+// that the old file stays intact if the disk is full.
 func Replace(file string, data []byte) error {
 	scratch, err := Beside(file)
 	if err != nil {

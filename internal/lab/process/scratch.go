@@ -221,7 +221,8 @@ func marksScratch(e os.DirEntry, prefix string) bool {
 	return isLock && ours && number != "" && strings.Trim(number, "0123456789") == "" && e.Type().IsRegular()
 }
 
-// isUsed reports whether e is a lock file of a [Scratch] that another process has locked.
+// isUsed reports whether e is a lock file of a [Scratch] that another process has locked, or that this user
+// may not open.
 func isUsed(parent, prefix string, e os.DirEntry) bool {
 	if !marksScratch(e, prefix) {
 		return false

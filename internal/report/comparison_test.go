@@ -20,7 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// comparedRun returns a run that compares two drivers. Its cells have all possible verdicts.
+// comparedRun returns a run that compares two drivers. Its cells have the verdicts Slower, Unclear,
+// FailsLess and Bad.
 func comparedRun() *result.Run {
 	run := newRun(16)
 	run.Stopped, run.Precision = result.StoppedTime, 0

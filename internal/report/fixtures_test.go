@@ -56,8 +56,9 @@ var libraries = map[string]library{
 	"python": {info: driver.Info{Name: "python", Kind: driver.OtherLanguage, Interface: driver.Direct}, factor: 2, unavailable: true},
 }
 
-// wobble has the noise of each round, as a factor. Each driver begins at another index, so that no
-// two drivers have the same noise in a round.
+// wobble has noise as factors. The samples of a phase use these factors in turn. With which factor
+// they begin depends on the case, so that in a round different drivers usually have different
+// noise.
 var wobble = []float64{1.000, 1.012, 0.991, 1.024, 0.985, 1.006, 0.997, 1.019, 1.003}
 
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -260,7 +261,7 @@ func serverRun() *result.Run {
 	return run
 }
 
-// interruptedRun returns a run with too few samples, and a case that was never begun.
+// interruptedRun returns a run with too few samples, and with two cases that have no trial.
 func interruptedRun() *result.Run {
 	run := newRun(3)
 	run.Stopped = "interrupted"

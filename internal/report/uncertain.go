@@ -23,7 +23,7 @@ type uncertain struct {
 	told      []string       // for each figure in open, what [told] returns
 }
 
-// clear counts the uncertain ratios that are clearly greater or less than 1 all the same.
+// clear counts the uncertain ratios that are nevertheless clearly greater or less than 1.
 func (u *uncertain) clear() (n int) {
 	for _, t := range u.told {
 		if t == isSlower || t == isFaster {

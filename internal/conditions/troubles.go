@@ -44,7 +44,8 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 }
 
 // without lists the cases of a group that have no figures, with the reasons. It leaves out cases
-// whose codes are in told.
+// whose codes are in told. It also lists the phases in which no trial of a case has a sample,
+// although the case has the status OK.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]

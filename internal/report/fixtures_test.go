@@ -184,7 +184,8 @@ var (
 	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
 )
 
-// fullRun returns a complete run with an example of everything that can happen in one.
+// fullRun returns a complete run with examples of what can go wrong in one: refused settings,
+// failed and wrong trials, workloads and drivers that were left out, and warnings.
 func fullRun() *result.Run {
 	run := newRun(6)
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime}, {Workload: "large", Code: result.LeftOutTime},
@@ -300,7 +301,8 @@ func noFloorRun() *result.Run {
 	return run
 }
 
-// settingsRun returns a run of one driver with four combinations of two settings.
+// settingsRun returns a run of one driver with four combinations of two settings. The last
+// combination fails from the third round on.
 func settingsRun() *result.Run {
 	run := newRun(9)
 	for _, journal := range []string{"wal", "delete"} {

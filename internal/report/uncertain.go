@@ -68,9 +68,9 @@ func uncertainOf(a *stats.Analysis) uncertain {
 	return u
 }
 
-// onePerRow returns, for each case and phase, the figure with the widest interval. A case whose
-// settings are shown side by side with others has two figures: one in its own table, and one in the
-// common table.
+// onePerRow returns, for each case and phase, the least precise figure: one that is not settled or,
+// if that does not decide, the one with the widest interval. A case whose settings are shown side
+// by side with others has two figures: one in its own table, and one in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case

@@ -120,7 +120,7 @@ func run[T any](p *Page, a chromedp.Action[T]) (T, error) {
 	return chromedp.Run(ctx, a)
 }
 
-// Look changes the window size and the medium of the page.
+// Look changes how the page is viewed.
 func (p *Page) Look(l Look) error { return p.do(l.set()) }
 
 func (l Look) set() chromedp.Action[chromedp.Void] {
@@ -189,8 +189,8 @@ func Eval[T any](p *Page, script string) (T, error) {
 	return run(p, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 }
 
-// Wait waits until a JavaScript expression is true in the page. It ignores errors of the
-// expression, which may occur while another page loads.
+// Wait waits at most 5 minutes until a JavaScript expression is true in the page. It ignores errors
+// of the expression, which may occur while another page loads.
 func (p *Page) Wait(condition string) error {
 	end := time.Now().Add(limit)
 	for {

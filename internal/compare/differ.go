@@ -108,8 +108,9 @@ func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact
 	return differ, same, proven
 }
 
-// modulesApart lists the linked modules that differ, if both sides use the same library. Two
-// different libraries have few modules in common, so their modules are not compared.
+// modulesApart lists the linked modules, other than the library itself, that differ between two
+// versions of a library. Two different libraries have few modules in common, so their modules are
+// not compared.
 func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	a, b := first.Case.Linked, second.Case.Linked
 	module := first.Proof().Module

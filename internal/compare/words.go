@@ -58,7 +58,7 @@ const (
 	likelyFaster    kind = "probably faster"
 	likelySame      kind = "probably no difference"
 	unknown         kind = "not known yet"
-	hopeless        kind = "no clear difference" // and more rounds would not show one
+	hopeless        kind = "no clear difference" // more rounds would not show a difference
 	failuresUnknown kind = "failures not known yet"
 )
 

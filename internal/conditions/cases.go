@@ -16,7 +16,7 @@ import (
 )
 
 // CasesOf lists each case's samples in the given tables, and the settings that the case's worker
-// proved to be in force.
+// proved to be in force. intervals says whether the intervals of the medians are shown too.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {

@@ -64,7 +64,8 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
-// Alternated reports whether the trials of a run took turns, at least at each phase.
+// Alternated reports whether all successful trials of a run took turns, at least at each phase. It
+// returns false if no trial was successful.
 func Alternated(run *result.Run) bool {
 	ok := func(t result.Trial) bool { return t.Status == result.OK }
 	return slices.ContainsFunc(run.Trials, ok) && !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return ok(t) && !t.Alternated })
@@ -81,8 +82,9 @@ func Turns(run *result.Run) string {
 	return "taking turns at each phase"
 }
 
-// SliceTime returns the median time of the slices in which a run's phases were measured. It returns
-// 0 if no phase was measured in slices.
+// SliceTime returns the typical time of the slices in which a run's phases were measured: the
+// median, over the samples, of the mean time of a slice. It returns 0 if no phase was measured in
+// slices.
 func SliceTime(run *result.Run) time.Duration {
 	var list []time.Duration
 	for i := range run.Trials {

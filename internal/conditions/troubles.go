@@ -44,7 +44,8 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 }
 
 // without lists the cases of a group that have no figures, with the reasons. It leaves out cases
-// whose codes are in told.
+// whose codes are in told. It also lists the phases in which no trial of a case has a sample,
+// although the case has the status OK.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -273,8 +274,8 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Totals adds up, by name of the error, the counts that the function of returns for each sample of
-// a cell.
+// Totals adds up, by name of the error, counts of errors over the samples of a cell. The parameter
+// of is a function that returns the counts of one sample.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
@@ -329,7 +330,8 @@ func WithMessage(e protocol.ErrorCount) string {
 }
 
 // BusyAtOnce explains why operations got SQLITE_BUSY long before the busy timeout: their
-// transactions may begin by reading. It returns "" if no operation got such an error.
+// transactions may begin by reading. It returns "" if no operation of a deferred transaction got
+// such an error.
 func BusyAtOnce(cells []*stats.Cell) string {
 	var words []string
 	for _, c := range cells {

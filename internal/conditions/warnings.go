@@ -277,7 +277,7 @@ func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 }
 
 // RunCaveats returns the caveats of the warnings about a run as a whole. It leaves out the warning
-// that [MachineItems] contains.
+// that fsync reaches no device if [MachineItems] says so.
 func RunCaveats(a *stats.Analysis) []Caveat {
 	return MachineCaveats(slices.DeleteFunc(slices.Clone(a.Warnings), func(w result.Warning) bool {
 		return w.Code == result.WarningSync && a.Run.Machine.SyncFree

@@ -23,7 +23,7 @@ type JSONGate struct {
 	Answer        string         `json:"answer"`
 	Decision      stats.Decision `json:"decision"` // "Not excluded" is "Not known yet" in the answer
 	Passed        bool           `json:"passed"`   // true if the decision is "Passed"
-	Complete      bool           `json:"complete"` // true if every cell could be judged
+	Complete      bool           `json:"complete"` // true if every cell could be judged and the measurement was not interrupted
 	Baseline      string         `json:"baseline"`
 	Candidate     string         `json:"candidate"`
 	MaxRegression float64        `json:"max_regression"`

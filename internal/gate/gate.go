@@ -1,5 +1,6 @@
-// Package gate says whether a candidate passes. A candidate does not pass if a regression larger than
-// allowed was found or is still possible.
+// Package gate says whether a candidate passes. A candidate does not pass if it gives wrong
+// answers, if more of its operations fail, if a regression larger than allowed was found, or if a
+// cell could not be judged. A strict gate also requires that such a regression is excluded.
 package gate
 
 import (

@@ -257,7 +257,8 @@ not modernc statusfailed`, false},
 }
 
 // TestFurther repeats the run with as many more rounds as Advice.Further estimates, and checks that
-// the estimate has not grown.
+// the estimate has not grown. It also checks the estimates for two and for three candidates after
+// three rounds.
 func TestFurther(t *testing.T) {
 	noisy := func(f *fake) { f.noise = 0.2 }
 	slower := func(f *fake) { f.factor, f.noise = 1.1, 0.2 }

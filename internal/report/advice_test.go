@@ -123,8 +123,8 @@ func TestAdviceOfOtherWork(t *testing.T) {
 	}
 }
 
-// TestAdviceUnasked expects the advice to name the phases whose statements were not run to compare
-// the results of the drivers.
+// TestAdviceUnasked has phases that were left out when the results of the drivers' statements were
+// compared. It expects the advice to name these phases.
 func TestAdviceUnasked(t *testing.T) {
 	a := advised(insertRun(9, "mattn", "modernc"))
 	a.Answers = &diff.Diffed{Skipped: []string{"bookshop: shop: replay"}}

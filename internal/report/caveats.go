@@ -177,7 +177,8 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because too many operations failed, each row once.
+// unranked lists the rows that have no rank because more of their operations failed, or seem to
+// have failed, than of other rows'. Each row is listed once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
@@ -204,8 +205,8 @@ func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 	})
 }
 
-// saidErrors lists the rows whose operations failed with errors other than locks, with the
-// message of the driver's library.
+// saidErrors lists the rows of replays in which operations failed with errors other than locks.
+// Each row has the driver's message for one of these errors.
 func saidErrors(a *stats.Analysis) (list []string) {
 	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
 		for _, c := range t.Measured() {

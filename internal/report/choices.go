@@ -17,7 +17,8 @@ type Choice struct {
 }
 
 // recommended returns which driver of a run to take. It returns nil if the run compared no drivers,
-// or in too few rounds, or only in phases that are too short.
+// or in too few rounds, or only in phases that are too short. It also returns nil for a comparison
+// of two sides, a search for settings and a study.
 func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 	if a.Run.Compares != nil || a.Run.Search != nil || o.Study != nil {
 		return nil
@@ -30,7 +31,7 @@ func recommended(a *stats.Analysis, o Options) *recommend.Recommendation {
 }
 
 // choices returns the driver to use for each need, as a place in the ranking of all drivers. It
-// returns nil if there is no such ranking.
+// returns nil if there is no such ranking or no driver to recommend.
 func (s *Answers) choices(a *stats.Analysis) (list []Choice) {
 	r := s.Overall
 	if r == nil && len(s.Tables) == 1 && len(a.Factorials) == 0 {

@@ -20,7 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// comparedRun returns a run that compares two drivers. Its cells have all possible verdicts.
+// comparedRun returns a run that compares two drivers. Its cells have the verdicts Slower, Unclear,
+// FailsLess and Bad.
 func comparedRun() *result.Run {
 	run := newRun(16)
 	run.Stopped, run.Precision = result.StoppedTime, 0
@@ -336,7 +337,9 @@ func TestMeanOfOneCell(t *testing.T) {
 
 // TestToldVerdicts checks the words for an unclear cell. Such a cell is probably slower or faster
 // if its interval excludes 1, or if the difference would be significant in a single comparison.
-// Otherwise it is not known yet. The codes in JSON must not change.
+// Probably there is no difference if there is none in typical trials. Otherwise it is not known yet
+// or, if the cell already has as many rounds as possible, there is no clear difference. The codes
+// in JSON must not change.
 func TestToldVerdicts(t *testing.T) {
 	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
 		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p, Rounds: rounds}
@@ -387,7 +390,7 @@ func TestFurtherRounds(t *testing.T) {
 }
 
 // TestMachineChanged checks that a comparison of two runs says that the machine probably changed if
-// all drivers became slower alike, and that it does not if only one did.
+// all drivers became slower or faster alike, and that it does not if only one did.
 func TestMachineChanged(t *testing.T) {
 	compared := func(drivers []string, slower map[string]float64) compare.Compared {
 		first, second := newRun(12), newRun(12)

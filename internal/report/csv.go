@@ -20,8 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// csvRow is the data of one line of the CSV. sample is nil for a trial without samples. latency is
-// set only in the lines of a mix's operations.
+// csvRow is the data of one line of the CSV. sample is nil for a trial without samples. The line of
+// a sample is followed by one line for each of its latencies; latency is set only in these lines.
 type csvRow struct {
 	run     *result.Run
 	variant string

@@ -161,8 +161,8 @@ func TestDiffNoName(t *testing.T) {
 	}
 }
 
-// TestDiffOtherErrors expects both errors of a statement that fails on both sides with different
-// errors.
+// TestDiffOtherErrors has a statement that fails on both sides with different errors. It expects
+// the report to show both errors.
 func TestDiffOtherErrors(t *testing.T) {
 	a, b := noted("a", "3.53.4", "1", "2"), noted("b", "3.53.4", "1", "2")
 	for i, side := range []*diff.Side{a, b} {

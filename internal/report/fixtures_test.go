@@ -56,8 +56,9 @@ var libraries = map[string]library{
 	"python": {info: driver.Info{Name: "python", Kind: driver.OtherLanguage, Interface: driver.Direct}, factor: 2, unavailable: true},
 }
 
-// wobble has the noise of each round, as a factor. Each driver begins at another index, so that no
-// two drivers have the same noise in a round.
+// wobble has noise as factors. The samples of a phase use these factors in turn. With which factor
+// they begin depends on the case, so that in a round different drivers usually have different
+// noise.
 var wobble = []float64{1.000, 1.012, 0.991, 1.024, 0.985, 1.006, 0.997, 1.019, 1.003}
 
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -183,7 +184,8 @@ var (
 	wal      = driver.Settings{"journal_mode": "wal", "synchronous": "normal", "pool_size": "4"}
 )
 
-// fullRun returns a complete run with an example of everything that can happen in one.
+// fullRun returns a complete run with examples of what can go wrong in one: refused settings,
+// failed and wrong trials, workloads and drivers that were left out, and warnings.
 func fullRun() *result.Run {
 	run := newRun(6)
 	run.LeftOut = []result.LeftOut{{Workload: "complex", Code: result.LeftOutTime}, {Workload: "large", Code: result.LeftOutTime},
@@ -260,7 +262,7 @@ func serverRun() *result.Run {
 	return run
 }
 
-// interruptedRun returns a run with too few samples, and a case that was never begun.
+// interruptedRun returns a run with too few samples, and with two cases that have no trial.
 func interruptedRun() *result.Run {
 	run := newRun(3)
 	run.Stopped = "interrupted"
@@ -299,7 +301,8 @@ func noFloorRun() *result.Run {
 	return run
 }
 
-// settingsRun returns a run of one driver with four combinations of two settings.
+// settingsRun returns a run of one driver with four combinations of two settings. The last
+// combination fails from the third round on.
 func settingsRun() *result.Run {
 	run := newRun(9)
 	for _, journal := range []string{"wal", "delete"} {

@@ -89,8 +89,8 @@ func elements(t *testing.T, page string) (list []element) {
 	}
 }
 
-// checkPage checks the rules for every page: it loads nothing, it runs only its own script, and
-// people who don't see it can find their way in it.
+// checkPage checks the rules for every page: it loads nothing, it runs only its own script, and a
+// screen reader can present it.
 func checkPage(t *testing.T, page string) {
 	t.Helper()
 	allowed := policy.FindStringSubmatch(page)

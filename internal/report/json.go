@@ -33,8 +33,8 @@ type JSON struct {
 	Study       *Study                     `json:"study,omitempty"`
 }
 
-// JSONCell is one case and phase. Fields that have no value are absent if the cell's status is not
-// ok.
+// JSONCell is one case and phase. If the cell's status is not ok, the fields with figures are
+// absent.
 type JSONCell struct {
 	Case      int              `json:"case"` // id of the case in run.cases
 	Workload  string           `json:"workload"`

@@ -210,8 +210,9 @@ func (p *runPage) tables() (d document.Document) {
 	return d
 }
 
-// group returns the part of the page about one group. If level is above 2, the part has only the
-// pictures that its tables need, because the factorial around it shows the same cells.
+// group returns the part of the page about one group. If level is above 2, the part is in the
+// section of a factorial, which shows pictures of the same cells. Then each table has only its
+// bars, without pictures of latencies, errors, samples and memory.
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {

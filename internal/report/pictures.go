@@ -123,7 +123,8 @@ func WritePicture(w io.Writer, format string, p document.Picture) error {
 func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 
 // TableBars draws the rows of a table as bars in order of rank, with a line for the floor. A row
-// without figures shows the reason instead of a bar.
+// without figures shows the reason instead of a bar. Cases that have no trial, because the run
+// ended before, are left out.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
 	title := n.String() + ": " + subject(measured)

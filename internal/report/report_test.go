@@ -49,11 +49,12 @@ func write[O runOptions](t testing.TB, format string, run *result.Run, floor str
 	return b.String()
 }
 
-// inAllFormats lists the reports that are compared in every format. Other reports are compared as
-// text, in the table formats for programs, and as JSON that keeps only one element of each kind.
+// inAllFormats lists the reports of which [golden] compares every format. Of other reports, it
+// skips pages (HTML) and Markdown.
 var inAllFormats = []string{"full", "single", "gate", "advice-full", "comparison-compared", "checkup-busy", "cluster", "locks", "profile"}
 
-// golden compares a report with a file of testdata.
+// golden compares a report with a file of testdata, or writes that file if the flag -update is set.
+// It reduces a page to its skeleton, and shortens most JSON (see [abridged]).
 func golden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

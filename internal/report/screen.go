@@ -186,7 +186,7 @@ func (r *Ranking) withRatio() (rows []int) {
 }
 
 // bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
-// finally it shows the document in the parameter instead, unless that is nil.
+// finally it shows the document that is passed as instead, unless that is nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {

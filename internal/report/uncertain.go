@@ -23,7 +23,7 @@ type uncertain struct {
 	told      []string       // for each figure in open, what [told] returns
 }
 
-// clear counts the uncertain ratios that are clearly greater or less than 1 all the same.
+// clear counts the uncertain ratios that are nevertheless clearly greater or less than 1.
 func (u *uncertain) clear() (n int) {
 	for _, t := range u.told {
 		if t == isSlower || t == isFaster {
@@ -68,9 +68,9 @@ func uncertainOf(a *stats.Analysis) uncertain {
 	return u
 }
 
-// onePerRow returns, for each case and phase, the figure with the widest interval. A case whose
-// settings are shown side by side with others has two figures: one in its own table, and one in the
-// common table.
+// onePerRow returns, for each case and phase, the least precise figure: one that is not settled or,
+// if that does not decide, the one with the widest interval. A case whose settings are shown side
+// by side with others has two figures: one in its own table, and one in the common table.
 func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) {
 	type row struct {
 		of    int // id of the case

@@ -6,7 +6,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// The values of fields that say whether the machine has a feature on, such as [Machine].Turbo.
+// The values of fields that say whether a feature of the machine is on, such as [Machine].Turbo.
 const (
 	On  = "on"
 	Off = "off"

@@ -63,10 +63,10 @@ type Run struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// Resumption describes how an interrupted run was continued.
+// Resumption describes one resumption of a run: the run was interrupted, or trials had failed.
 type Resumption struct {
 	At      time.Time `json:"at"`
-	PauseNS int64     `json:"pause_ns"` // time from the end of the last trial before the interruption to At
+	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
 }
 
 // Resumable returns the trials that are measured again if the run is resumed: the trials that

@@ -39,7 +39,8 @@ type keeper struct {
 	shortened bool
 }
 
-// keep returns stacks in the form in which a profile has them. It adds up equal stacks.
+// keep returns stacks in the form in which a profile has them. It adds up equal stacks, and leaves
+// out stacks with negative numbers.
 func (k *keeper) keep(list []Stack) []result.Stack {
 	out := []result.Stack{}
 	at := map[string]int{} // index of each stack in out

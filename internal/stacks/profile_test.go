@@ -86,8 +86,9 @@ func goProfile(t *testing.T, values map[string][]int64) []byte {
 	return b.Bytes()
 }
 
-// TestRecording checks that the profiles of a worker are added up over stretches and trials. Memory
-// that was allocated before a stretch and CPU time of the profiler must be left out.
+// TestRecording checks that the profiles of a worker are added up over trials and, within a trial,
+// over the stretches of time during which the worker's clock ran. Memory that was allocated before
+// a stretch and CPU time of the profiler must be left out.
 func TestRecording(t *testing.T) {
 	dir := t.TempDir()
 	if _, written, err := new(Recording).Add(dir); err != nil || written {

@@ -81,6 +81,7 @@ func (a *Alternatives) shares(i int) []Point {
 // alternative. The parameter tests is the number of such comparisons; the p-value is corrected for
 // that number. told reports that significantly more operations of alternative i failed. seems
 // reports that in every round, of at least four rounds, more operations of alternative i failed.
+// Differences of at most [FailureMargin] do not count.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))
 	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4

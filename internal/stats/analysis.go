@@ -19,7 +19,7 @@ type Analysis struct {
 	Run        *result.Run
 	Floor      string // name of the driver that ratios are relative to, such as native; it has no rank
 	Groups     []*Group
-	Factorials []*Factorial // one for each workload measured with several settings or parameters
+	Factorials []*Factorial // one for each workload measured with several values of settings or parameters
 	Overall    Overall
 	Warnings   []result.Warning // about the run as a whole, not about one case
 
@@ -107,8 +107,8 @@ func (a *Analysis) CompareFamilies(families ...[][]Point) [][]Pair {
 }
 
 // Preview puts the samples of a run into tables, with medians, ratios to the driver named floor,
-// and intervals. It is much faster than [Analyze], but it compares nothing, so no cell has a
-// rank. It suits a run that is still being measured.
+// and intervals. It is much faster than [Analyze], because it does not compare the drivers' times.
+// So no cell has a rank. It suits a run that is still being measured.
 func Preview(run *result.Run, floor string) *Analysis {
 	confidence := Confidence
 	if run.Precision > 0 && run.Stopped != result.StoppedRounds { // the run measured cases until their intervals were narrow

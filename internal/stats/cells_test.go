@@ -19,7 +19,7 @@ import (
 // wave has the times of six rounds, in percent of a phase's time. They vary a little.
 var wave = []int64{100, 101, 99, 102, 98, 103}
 
-// lab builds a run like those of the laboratory, without measuring anything.
+// lab builds a run like those of package lab, without measuring anything.
 type lab struct{ run result.Run }
 
 // add adds a case with one trial in each of six rounds. phases are of the form "name=ms".

@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Factorial is a workload that a run measured with several settings or parameters. Each of its
-// tables has the cases with all values of the settings and parameters, so that the values are
-// compared with each other.
+// Factorial is a workload that a run measured with several values of settings or parameters. Each
+// of its tables has the cases with all values of the settings and parameters, so that the values
+// are compared with each other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values

@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// crossed returns a run of two settings with two values each. With synchronous=full it takes 1.5
-// times as long as with normal, and with journal_mode=delete 1.2 times as long as with wal.
+// crossed returns a run of two settings with two values each. The phase takes 1.5 times as long
+// with synchronous=full as with normal, and 1.2 times as long with journal_mode=delete as with wal.
 func crossed(drivers ...string) *result.Run {
 	times := map[string]float64{"wal": 1, "delete": 1.2, "normal": 1, "full": 1.5}
 	return crossing([]string{"normal", "full"}, func(journal, sync string) float64 { return times[journal] * times[sync] }, drivers...)

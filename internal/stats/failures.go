@@ -358,7 +358,7 @@ func percentOf(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 
 // open reports whether more operations of one side seem to have failed, although that is not
-// significant yet. Then the cell gets no verdict from its times either.
+// significant yet. Then the cell gets no verdict, not even from its times.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
 // within reports whether the whole interval of the difference of the shares is within a margin. A

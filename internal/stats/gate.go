@@ -272,8 +272,8 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 }
 
 // Settled returns the IDs of the cases that need no further rounds. If the baseline was measured by
-// another run, only cases of the candidate are returned. Each cell of these cases has a regression,
-// or certainly has none, or cannot be judged.
+// another run, only cases of the candidate are returned. Each cell of these cases has a fault such
+// as a regression, or certainly has no regression, or cannot be judged.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {

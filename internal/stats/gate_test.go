@@ -210,8 +210,8 @@ func TestGateWithTooFewRounds(t *testing.T) {
 	}
 }
 
-// TestGateStrict checks a gate that neither finds nor excludes regressions, even with 1.2 times the
-// time. If the gate is strict, the candidate must not pass; otherwise it must.
+// TestGateStrict checks a gate whose times are so noisy that it neither finds nor excludes
+// regressions. If the gate is strict, the candidate must not pass; otherwise it must.
 func TestGateStrict(t *testing.T) {
 	run := asked(made(2, 2, 12, func(_, d, round int) float64 { return 1 + 0.3*float64((round*7+d*5)%11)/11 }), false)
 	g := stats.NewGate(0.05, stats.CompareRun(stats.Analyze(run, "")))

@@ -101,8 +101,8 @@ func (n Noise) Range(difference float64) (low, high float64) {
 	return of(min(small, 1/large)), of(max(large, 1/small))
 }
 
-// width returns half the width of the interval of the logarithms of ratios. Each ratio counts as
-// likely as its inverse, so the interval is symmetric about 0.
+// width returns half the width of the interval of the logarithms of ratios. Each ratio and its
+// inverse are equally likely, so both count, and the interval is symmetric about 0.
 func (n Noise) width(ratios []float64) float64 {
 	both := make([]float64, 0, 2*len(ratios))
 	for _, r := range ratios {

@@ -32,8 +32,8 @@ func TestPartsDiffer(t *testing.T) {
 	}
 }
 
-// TestSampledRatio checks that 95 % of the intervals contain the true ratio: if only the number
-// of samples limits the precision, and also if trials differ by more.
+// TestSampledRatio checks that about 95 % of the intervals contain the true ratio: if only the
+// number of samples limits the precision, and also if trials differ by more.
 func TestSampledRatio(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {

@@ -112,8 +112,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 // without figures. The base of a table needs further trials as long as any other cell of the
 // table does.
 //
-// The function judges all cases each time. If another driver becomes the base of a table, the
-// ratios change, and a case that was settled before may need further trials.
+// The function judges all cases each time. judged is false after rounds for which [settlingLook] is
+// false; then it judges nothing. If another driver becomes the base of a table, the ratios change,
+// and a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {

@@ -100,8 +100,9 @@ func TestUntilSettled(t *testing.T) {
 	}
 }
 
-// TestUntilSettledAnew checks that a case that failed is no longer a base. The other cases are
-// compared with another base, and settled cases are measured further if that needs more rounds.
+// TestUntilSettledAnew checks that a case that failed is no longer a base. The other cases are then
+// compared with another base, and a case that was settled is measured further if its new ratio is
+// not precise enough yet.
 func TestUntilSettledAnew(t *testing.T) {
 	s := newSettling([]string{"insert"}, "native", "b", "c")
 	s.time = func(id int, _ string, round int) float64 {

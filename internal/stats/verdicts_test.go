@@ -34,9 +34,9 @@ func made(tables, drivers, rounds int, seconds func(table, driver, round int) fl
 	return run
 }
 
-// TestTwiceInEveryRound checks a driver that takes twice the floor's time in every round. After
-// six rounds it must differ significantly from the floor, in the tables and in the summary, even
-// if rounds vary.
+// TestTwiceInEveryRound checks a driver that takes twice the time of the floor and of all other
+// drivers. After six rounds it must differ significantly from all of them, in the tables and in the
+// summary, even if rounds vary.
 func TestTwiceInEveryRound(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 6))
 	for _, drivers := range []int{2, 4, 10} {
@@ -162,8 +162,8 @@ func TestOneDifferenceInFewRounds(t *testing.T) {
 	}
 }
 
-// failing returns a run of three drivers. The parameter shares has the share of each driver's
-// operations that failed. The more operations fail, the faster the driver is.
+// failing analyzes a run of two workloads. The parameter shares has, for each driver, the share of
+// its operations that fail in the first workload. The greater the share, the faster the driver is.
 func failing(shares ...float64) *stats.Analysis {
 	r := rand.New(rand.NewPCG(1, 9))
 	run := made(2, len(shares), 8, func(_, d, _ int) float64 { return (1 - shares[d]/2) * math.Exp(0.01*r.NormFloat64()) })

@@ -57,9 +57,9 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured adds trials to a run, as a laboratory does, and analyzes it. The function of returns
-// how operations of the c-th case fail, and its time in seconds. If the function settled is not
-// nil, a case ends when settled returns its ID.
+// measured adds trials to a run, as package lab does, and analyzes it. of(c) returns how operations
+// of the case with index c fail, and the case's time in seconds. If settled is not nil, a case gets
+// no further trials while settled returns its ID.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
 	var done []int
 	for n := 1; n <= rounds && len(done) < len(run.Cases); n++ {
@@ -82,8 +82,8 @@ func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Ru
 
 const mostSides = 64
 
-// failingSides makes a run that compares two sides in some cells. A case ends when the function
-// settled returns its ID.
+// failingSides simulates and analyzes a run that compares two sides in the given number of cells. A
+// case gets no further trials while the function settled returns its ID.
 func failingSides(r *rand.Rand, first, second failures, cells int, settled func(*result.Run, int) ([]int, bool)) *stats.Analysis {
 	run := &result.Run{Compares: &result.Compares{Factor: result.FactorDriver, First: "a", Second: "b", Margin: 0.02, Looks: true}}
 	for i := range 2 * cells {
@@ -158,7 +158,7 @@ func bisected(r *rand.Rand, before, after failures, changed int, times float64) 
 	return f
 }
 
-// drivers makes a run of equally fast drivers, one for each of the given failures.
+// drivers simulates and analyzes a run of equally fast drivers, one for each of the given failures.
 func drivers(r *rand.Rand, tables, rounds int, of ...failures) *stats.Analysis {
 	run := &result.Run{}
 	for t := range tables {
@@ -201,9 +201,8 @@ func tuned(r *rand.Rand, today, with failures) bool {
 	return len(f.Steps) > 0 && f.Steps[f.Choice(0)].Changes["cache_size"] == "-64000"
 }
 
-// searched simulates a search for settings. The function of returns how operations of a trial
-// fail, and its time in seconds. Its argument is true if the trial has the value that may save
-// time.
+// searched simulates a search for settings. of(gains) returns how operations of a trial fail, and
+// the trial's time in seconds. gains is true if the trial has the value that may save time.
 func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Finding {
 	now := time.Unix(0, 0)
 	s := &tune.Search{Time: 3 * time.Minute, Margin: 0.02, Loss: func(driver.Settings) int { return 0 }, Now: func() time.Time { return now }}
@@ -228,8 +227,9 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 }
 
 // failureVerdicts has simulations of statements about failed operations. nominal is the greatest
-// share of simulations of equal sides that may make the statement. The function of runs one
-// simulation with the given failures on each side, and reports whether it makes the statement.
+// share of simulations of equal sides that may make the statement. The field of is a function that
+// runs one simulation, with the given failures on each side, and reports whether the statement is
+// made.
 var failureVerdicts = []struct {
 	name    string
 	nominal float64

@@ -28,8 +28,8 @@ func toldApart(pairs []stats.Pair) bool {
 
 func differs(c *stats.Comparison) bool { return c.Count(stats.Slower)+c.Count(stats.Faster) > 0 }
 
-// equalFactors makes a run of one driver with three settings, each with two values that have
-// no effect.
+// equalFactors simulates a run of one driver with three settings, each with two values that have no
+// effect. It returns the run's only factorial.
 func equalFactors(r *rand.Rand) *stats.Factorial {
 	run := &result.Run{}
 	addTable(run, "w", world{shape: "normal", drivers: 8, rounds: 16}.table(r))

@@ -81,8 +81,8 @@ func TestWholeRunOfTwo(t *testing.T) {
 	}
 }
 
-// TestGateLevel checks that a candidate at or just below the limit does not shut a gate, and
-// that a candidate beyond the limit does not pass. If the test were against equality, half of
+// TestGateLevel checks that a candidate at or just below the limit hardly ever shuts a gate, and
+// that a candidate beyond the limit hardly ever passes. If the test were against equality, half of
 // these gates would be shut.
 func TestGateLevel(t *testing.T) {
 	for _, x := range []struct {

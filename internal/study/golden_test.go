@@ -117,7 +117,7 @@ func TestGolden(t *testing.T) {
 					t.Fatal(err)
 				}
 				if d := cmp.Diff(string(want), b.String()); d != "" {
-					t.Errorf("%s differs (go test ./study -update rewrites it):\n%s", path, d)
+					t.Errorf("%s differs (go test ./internal/study -update rewrites it):\n%s", path, d)
 				}
 			})
 		}

@@ -160,7 +160,7 @@ func TestVectors(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || !bytes.Equal(b.Bytes(), want) {
-		t.Errorf("%s is not what the generators make (%v): go test ./lab/conformance -run TestVectors -update", file, err)
+		t.Errorf("%s is not what the generators make (%v): go test ./internal/lab/conformance -run TestVectors -update", file, err)
 	}
 }
 

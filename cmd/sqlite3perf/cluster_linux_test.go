@@ -172,8 +172,8 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSoakClusterStoppedNode stops nodes without ending them. It expects the command to name these
-// nodes and not to wait for them forever.
+// TestSoakClusterStoppedNode suspends nodes with SIGSTOP. It expects the command to name one of these
+// nodes, or the trial's time limit, and not to wait forever.
 func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)

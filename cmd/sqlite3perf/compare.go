@@ -92,7 +92,8 @@ func compareSides(ctx context.Context, env *cli.Environment, o *compareOptions, 
 	return compareStored(ctx, env, o, args)
 }
 
-// isStored reports whether a side is a stored run or a JSON report. All other sides are drivers.
+// isStored reports whether an argument of compare names a stored run or a JSON report. Any other
+// argument names a driver.
 func isStored(side string) bool {
 	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }

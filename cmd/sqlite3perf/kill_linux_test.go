@@ -117,7 +117,8 @@ func (p *place) ownTemp() {
 	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 }
 
-// nothingLeft checks that after a run no process, database or temporary file is left.
+// nothingLeft checks that after a run no process, database or temporary file is left. The cache may keep
+// workers of the driver modernc and its lock file.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	p.alone()

@@ -84,7 +84,8 @@ func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
-// addMarginFlag adds --margin. usage says what its value means for the command.
+// addMarginFlag adds --margin, and its former name --precision. usage says what the value of --margin
+// means for the command.
 func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.margin, "margin", value, usage)
 	cli.Grouped(f, cli.GroupLong, "margin")
@@ -332,7 +333,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return nil
 }
 
-// blame adds to an error the flags that cause problems in a workload that is valid without them.
+// blame adds the typed --param and --scale to an error about problems of a workload, because the workload
+// is valid without these flags. It returns any other error unchanged.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {
@@ -404,7 +406,7 @@ func (o *runOptions) checkPage(r *request) error {
 }
 
 // shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
-// has no such flag.
+// has no such flag, or has it only as the former name of another flag.
 func (o *runOptions) shareOf(name, value string) (float64, error) {
 	if f := o.flags.Lookup(name); f == nil || f.Annotations[cli.FormerKey] != nil {
 		return 0, nil

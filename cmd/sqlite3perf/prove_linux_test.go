@@ -90,10 +90,10 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once or, under make prove, multiple times as often as make says, each time
-// with another seed. has reports whether an output has the property that a test looks for. proved
-// returns how many outputs have the property, and how many had enough rounds to be judged. On a slow
-// or busy machine, some may have too few.
+// proved runs a command once or, under make prove, as many times as the parameter multiple times the
+// number in TEST_TIMES. Each run has another seed. has reports whether an output has the property that a
+// test looks for. proved returns how many outputs have the property, and how many had enough rounds to be
+// judged. Under make prove, the test fails if more than a tenth had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)

@@ -216,7 +216,7 @@ func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	Reaching(f, ReachesOut, "allow-files")
 }
 
-// JobFlags has the flags that set the fields of jobs, by field.
+// JobFlags has the flags that set the fields of jobs, by the field's name in JSON.
 var JobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",

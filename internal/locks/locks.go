@@ -35,11 +35,11 @@ type LockedMix struct {
 	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without lock errors on any driver
 	Equal       []LockChoice   `json:"equal,omitempty"`   // choices without lock errors that are not measurably slower than Best
 	Nearest     *LockChoice    `json:"nearest,omitempty"` // the choice among Best and Equal with the fewest changes from Today
-	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile
+	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile of the latency
 	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
 	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; nil if they were not measured, or if the workload has several variants of them
 	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
-	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile with Today divided by that with Calm
+	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile of the latency with Today divided by that with Calm
 	Cells       []*LockCell    `json:"cells"`             // cells in the order of the run
 }
 

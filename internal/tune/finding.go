@@ -28,7 +28,7 @@ type Tried struct {
 	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
-	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with the value, in each round of its race
+	MoreFailed bool            `json:"more_failed,omitempty"` // significantly more operations failed with the value, or more in every round of its race
 
 	memory     float64 // peak resident set with the value divided by that without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation

@@ -29,7 +29,8 @@ type recording struct {
 	made    *replayed // the recording resolved to a plan; nil before that
 }
 
-// recording returns the recording in a file. It reads each file only once.
+// recording returns the recording in a file. It reads each file only once. If the file cannot be read, the
+// field problem of the result says why.
 func (w *Workload) recording(name string) *recording {
 	if r := w.recordings[name]; r != nil {
 		return r

@@ -27,7 +27,7 @@ const maxReplayedBytes = 512 << 20
 // replayed is a recording, resolved to a plan.
 type replayed struct {
 	plan  *plan.Replay // the plan, including the recorded times
-	dealt []int        // the number of each event's transaction, in the order in which SQLite ran the transactions
+	dealt []int        // for each event, the position of its transaction in the order in which SQLite ran the transactions
 	left  []string     // messages about events that are left out, with the reason
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
@@ -254,7 +254,8 @@ func (r *replayer) event(e *record.Event) error {
 	return nil
 }
 
-// dealt returns the number of each event's transaction in the order in which SQLite ran them.
+// dealt returns, for each event, the position of its transaction in the order in which SQLite ran the
+// transactions.
 func (r *replayer) dealt() []int {
 	order := inOrder(r.begun)
 	list := slices.Clone(r.plan.Events.Transaction)

@@ -42,7 +42,7 @@ func (t *table) checks(list []token) []check {
 }
 
 // withoutViolated returns a CREATE TABLE statement without the CHECK constraints that generated
-// rows violate. It also returns the remaining constraints.
+// rows violate, and notes these constraints. It also returns the remaining constraints.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)

@@ -11,8 +11,8 @@ import (
 
 // Options say how a workload is made from a database.
 type Options struct {
-	// Share is the fraction of the rows that the workload has, such as 0.1; 1 is all rows. Tables
-	// with fewer than 1000 rows keep all.
+	// Share is the fraction of the rows that the workload has, such as 0.1; 0 and 1 mean all rows.
+	// Tables with fewer than 1000 rows keep all rows.
 	Share float64
 
 	// KeepValues keeps values of the database. These are the texts and numbers of columns with

@@ -221,7 +221,8 @@ func (s *columnStats) distinctive() bool {
 	return float64(s.values()) >= 0.95*float64(s.rows-s.nulls)
 }
 
-// scan reads all rows of a table once, in its order.
+// scan reads all rows of a table once, in the table's order. It counts the rows, adds their values to the
+// statistics of the columns, and takes a sample of the rows.
 func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) error {
 	if len(t.columns) == 0 {
 		return nil

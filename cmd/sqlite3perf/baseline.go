@@ -144,7 +144,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// repeat is a second measurement of cells whose first result is doubtful.
+// repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
 type repeat struct {
 	cases    []*lab.Case
 	compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones

@@ -223,7 +223,7 @@ func TestSoakClusterStoppedNode(t *testing.T) {
 	}
 }
 
-// rqlited returns the process IDs of the place's nodes.
+// rqlited returns the process IDs of the rqlite nodes that p's commands have started.
 func (p *place) rqlited() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -14,7 +14,7 @@ import (
 )
 
 // value returns the single value that a query returns. name is the file name of the database in the
-// directory of the place.
+// directory p.dir.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))

@@ -262,8 +262,8 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestSoakHostGone ends the connection to one of two hosts. Only that host's cells may have
-// failed, the run can be resumed once the host is back, and no machine may have anything left.
+// TestSoakHostGone ends the connection to one of two hosts. Only the phases on that host may have failed.
+// It must be possible to resume the run once the host is back, and no machine may have anything left.
 func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -37,7 +37,7 @@ type holding struct{ driver.Driver }
 // held counts the calling process, and waits until the test has allowed as many processes as have been
 // counted.
 var held = sync.OnceValue(func() error {
-	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the place's directory
+	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the directory of the test's place
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func times(t *testing.T, few int) int {
 	return n
 }
 
-// ownTemp gives the place its own directory for temporary files.
+// ownTemp gives p's commands their own directory for temporary files.
 func (p *place) ownTemp() {
 	p.t.Helper()
 	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o755); err != nil {
@@ -149,7 +149,7 @@ func (p *place) stored() (n int) {
 	return n
 }
 
-// workerPIDs returns the process IDs of the place's running workers.
+// workerPIDs returns the process IDs of the running workers whose executables are in p.dir.
 func (p *place) workerPIDs() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -41,8 +41,8 @@ type runOptions struct {
 	rounds     int
 	exact      bool // the user gave --rounds
 	time       time.Duration
-	precision  string // the figures of a case are precise enough if their intervals are within this share, such as "5%"
-	margin     string // differences up to this share count as no difference, in commands that compare
+	precision  string // the figures of a case are precise enough if their intervals are within this percentage of the figure, such as "5%"
+	margin     string // commands that compare ignore differences up to this percentage, such as "2%"
 	seed       string
 	dir        string
 	trialLimit time.Duration
@@ -405,7 +405,7 @@ func (o *runOptions) checkPage(r *request) error {
 	return o.page.Check()
 }
 
-// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
+// shareOf parses the value of one of the command's flags that is a fraction. It returns 0 if the command
 // has no such flag, or has it only as the former name of another flag.
 func (o *runOptions) shareOf(name, value string) (float64, error) {
 	if f := o.flags.Lookup(name); f == nil || f.Annotations[cli.FormerKey] != nil {

@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// slower is a driver whose statements take longer: their time grows by the given share.
+// slower is a driver whose statements take longer: their time grows by the fraction share.
 type slower struct {
 	driver.Driver
 	share float64
@@ -73,7 +73,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for a share of the time that has passed since the parameter since.
+// spend uses the CPU for the fraction s.share of the time that has passed since the parameter since.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -139,7 +139,8 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said reports whether some cells of a comparison, and whether all cells, have one of the verdicts.
+// said reports whether some of the cells (phases) of a comparison, and whether all of them, have one of the
+// given verdicts.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides
@@ -157,7 +158,7 @@ func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) 
 	return some, all
 }
 
-// TestProveEqual compares a driver with itself. At most 1 % of the comparisons may call a cell
+// TestProveEqual compares a driver with itself. At most 1 % of the comparisons may call a phase
 // slower or faster.
 func TestProveEqual(t *testing.T) {
 	parallelUnlessProving(t)

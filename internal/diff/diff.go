@@ -294,7 +294,8 @@ type comparison struct {
 	order     []string // keys of groups, in the order in which the groups were found
 }
 
-// add adds a statement to the group with the same kind of difference and the same reason.
+// add adds a differing statement to the group with the same kind, cause, Go types and reason of the
+// difference. If the group already has the statement, add only counts one more execution.
 func (c *comparison) add(s Statement, reason Reason) {
 	c.differing[s.key()] = true
 	key := fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)

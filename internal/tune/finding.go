@@ -59,7 +59,7 @@ type Step struct {
 
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
-	Base    driver.Settings `json:"base"` // settings in force today, in the first timed phase
+	Base    driver.Settings `json:"base"` // settings in force with the workloads' own settings, in the first timed phase
 	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number like that of Search.Loss
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`

@@ -167,7 +167,8 @@ func (l *resolver) times(c *columnInfo, f *fields, n *yaml.Node) {
 	gen.Step = d.Milliseconds()
 }
 
-// time reads a point in time as milliseconds since the Unix epoch.
+// time reads a point in time as milliseconds since the Unix epoch. It reports a problem and returns 0 if n
+// has no such value.
 func (l *resolver) time(n *yaml.Node, what string) int64 {
 	if n.Kind == yaml.ScalarNode {
 		for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {

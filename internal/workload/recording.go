@@ -106,7 +106,8 @@ var beginnings = []string{
 	"PRAGMA", "REINDEX", "RELEASE", "REPLACE", "ROLLBACK", "SAVEPOINT", "SELECT", "UPDATE", "VACUUM", "VALUES", "WITH",
 }
 
-// profiled reads a comment of .trace --profile, such as "-- 1234 ns", the time of a statement.
+// profiled reads a comment of .trace --profile, such as "-- 1234 ns", the time of a statement. It returns
+// false for any other comment.
 func profiled(comment string) (time.Duration, bool) {
 	ns, ok := strings.CutPrefix(strings.TrimSpace(comment), "-- ")
 	if !ok {

@@ -150,7 +150,7 @@ func (c *computed) expression(name string) []token {
 	return nil
 }
 
-// keyExpression returns the part of a key with the given number, from 0, in a CREATE INDEX
+// keyExpression returns the tokens of the part of a key with the given number, from 0, in a CREATE INDEX
 // statement. It leaves out the part's collation and order.
 func keyExpression(sql string, number int) []token {
 	list := sqltext.All(sql)

@@ -82,7 +82,8 @@ func (t *table) column(name string) *column {
 	return t.columns[i]
 }
 
-// named returns the replacement that a value of the table has in the workload.
+// named returns the replacement that a value of the table has in the workload. The result is false if the
+// value has none.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {
@@ -92,7 +93,8 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns the replacement that a value of the column, or of its JSON, has in the workload.
+// named returns the replacement that a value of the column, or of its JSON, has in the workload. The result
+// is false if the value has none.
 func (c *column) named(value string) (string, bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true

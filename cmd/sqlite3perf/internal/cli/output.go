@@ -64,8 +64,8 @@ func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 // Named returns the flag that names the file, with its value.
 func (o *OutputOptions) Named() string { return cmp.Or(o.Flag, "-o "+o.File) }
 
-// Check returns an error if the results cannot be written to the requested places. It is called
-// before anything is measured.
+// Check returns an error if the results cannot be written to the requested file, or in the requested
+// format. It is called before anything is measured.
 func (o *OutputOptions) Check() error {
 	if err := o.CheckPlace(); err != nil {
 		return err
@@ -229,7 +229,8 @@ func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, do
 	return nil
 }
 
-// Put writes data to the file of the options.
+// Put writes data to the file of the options. It replaces an existing regular file as a whole, and only
+// after all data has been written.
 func (o *OutputOptions) Put(data []byte) error {
 	file, whole := o.Target()
 	if !whole {

@@ -56,8 +56,8 @@ func runUntilKilled(path string) error {
 	}
 }
 
-// TestKill kills a process with SIGKILL while it records. The lines that are lost must not be longer than
-// its buffer, and the lines before them must be complete.
+// TestKill kills a process with SIGKILL while it records. The lost lines together must not be longer than
+// the recorder's buffer, and no line before them may be missing.
 func TestKill(t *testing.T) {
 	for _, after := range []int{300, 1_000, 5_000} {
 		path := filepath.Join(t.TempDir(), "app.jsonl")

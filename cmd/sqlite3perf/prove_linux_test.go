@@ -117,7 +117,7 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 		if of++; has(out) {
 			n++
 		}
-		if proving() { // it takes hours
+		if proving() { // the runs take hours
 			t.Logf("%d of %d so far, after %s", n, of, time.Since(begin).Round(time.Second))
 		}
 	}

@@ -183,7 +183,7 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the ratio of the times of two candidates per successful operation.
+// perSuccess returns the time per successful operation of candidate i, divided by that of candidate j.
 // Operations that fail fast must not make a candidate the best just because there are too few
 // rounds to show that more of them fail.
 func (f *field) perSuccess(i, j int) float64 {

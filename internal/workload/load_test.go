@@ -374,8 +374,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDocumentation loads every workload in the language's documentation, and
-// checks that every key and generator occurs there.
+// TestDocumentation loads every workload in the language's documentation, and validates it against the
+// JSON Schema. It also checks that every key and generator occurs in the documentation and in
+// LanguageReference.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/workload-language.md")
 	if err != nil {

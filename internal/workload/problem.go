@@ -277,7 +277,8 @@ func (r *reader) known(f *fields, what string, known []string) {
 	}
 }
 
-// list reads a list. A single scalar or mapping counts as a list of one.
+// list reads a list. A single scalar or mapping counts as a list of one element. If the file has too many
+// nodes, list reports a problem and returns nil.
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}

@@ -482,8 +482,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestStrangersQuery checks that a query cannot access other files, by whatever means it tries,
-// and that a query that does not end is stopped.
+// TestStrangersQuery checks that a query cannot attach or write other files, not even by ending the SELECT
+// around it. It also checks that a query that does not end is stopped, and that later queries are refused.
 func TestStrangersQuery(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()

@@ -217,8 +217,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
 }
 
-// TestKillsWhileBuilding checks that a killed build leaves nothing in the workers' cache or among
-// the temporary files.
+// TestKillsWhileBuilding kills the command while it builds a worker. After the next run, nothing of the
+// killed build may be left in the workers' cache or among the temporary files.
 func TestKillsWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -262,8 +262,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 	}
 }
 
-// TestSignals checks that every signal that asks the command to end has the same effect,
-// at any moment.
+// TestSignals checks that SIGINT, SIGTERM and SIGHUP have the same effect at random moments of a run, once
+// and twice: the run ends as interrupted, and keeps its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a

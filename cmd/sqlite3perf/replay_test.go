@@ -298,7 +298,7 @@ SELECT * FROM t`
 }
 
 // TestReplayTypes replays a recording that has no values, only their types and lengths. The worker
-// must make values of these types and lengths from the seed.
+// must make values of these types and lengths.
 func TestReplayTypes(t *testing.T) {
 	text := strings.Replace(recordingHeader, "values", "types", 1) +
 		`{"sql":1,"text":"INSERT INTO t (v) VALUES (?)"}` + "\n" +

@@ -358,7 +358,7 @@ func TestDistributions(t *testing.T) {
 }
 
 // TestBounds checks that every value is within its bounds, and that the bounds
-// themselves occur.
+// themselves occur. The upper bounds of reals and times are excluded, so these must not occur.
 func TestBounds(t *testing.T) {
 	const n = 100_000
 	g, _ := generate(t, 3, fmt.Sprintf(`

@@ -167,8 +167,8 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNotStored checks that an answer that cannot be stored is still printed, with a
-// warning.
+// TestAnswerNotStored checks that keep only prints a warning, and returns 0 as the number of the
+// answer, if the answer cannot be stored.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	o := &clusterOptions{store: t.TempDir()}

@@ -147,8 +147,8 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// TestSoakClusterLeavesNothing interrupts and kills the command while it kills or cuts off nodes,
-// and expects nothing to be left.
+// TestSoakClusterLeavesNothing interrupts and kills the command while it kills nodes, and expects
+// nothing to be left.
 func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)

@@ -98,7 +98,7 @@ func TestInterruptedCommands(t *testing.T) {
 }
 
 // TestInterruptedJobTwice checks that the second Ctrl-C ends a worker that does not
-// react to the first.
+// react to the first, and that the database is unchanged then.
 func TestInterruptedJobTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -423,8 +423,8 @@ func (p *place) inTrialAfter(trials int) {
 	})
 }
 
-// TestInterruptedInTheLastTrial checks that Ctrl-C in the last trial counts as an
-// interruption.
+// TestInterruptedInTheLastTrial checks that the command returns the exit status of an interruption
+// after Ctrl-C in the last trial, although the run is complete.
 func TestInterruptedInTheLastTrial(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -188,8 +188,7 @@ func TestBuiltinsVerify(t *testing.T) {
 	}
 }
 
-// TestEverything checks the plan of a workload that writes its parts in all the ways that the
-// language has.
+// TestEverything checks the plan of a workload that uses all notations of the workload language.
 func TestEverything(t *testing.T) {
 	w := load(t, "testdata/good/everything.yaml")
 	wantSettings := driver.Settings{

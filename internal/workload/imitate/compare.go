@@ -52,11 +52,12 @@ type Compared struct {
 // imitation.
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
-// NearRows reports whether the query returns about as many rows on the imitation, within a
-// factor of 2.
+// NearRows reports whether the query returns about as many rows on the imitation: within a factor of
+// 2, or with a difference of at most half a row.
 func (c *Compared) NearRows() bool { return near(c.Rows[0], c.Rows[1], 0.5) }
 
-// NearTime reports whether the query takes about as long on the imitation, within a factor of 2.
+// NearTime reports whether the query takes about as long on the imitation: within a factor of 2, or
+// with a difference of at most 5 µs.
 func (c *Compared) NearTime() bool {
 	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
 }

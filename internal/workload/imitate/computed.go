@@ -75,7 +75,8 @@ type computed struct {
 	nested int
 }
 
-// of returns an expression, given its tokens, with parameters in place of columns.
+// of returns an expression, given its tokens, with parameters in place of columns. It returns an error
+// if the values of a column cannot be parameters.
 func (c *computed) of(list []token) (string, error) {
 	if c.nested++; c.nested > 20 {
 		return "", fmt.Errorf("its key is computed in more than 20 steps")

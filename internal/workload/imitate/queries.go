@@ -273,7 +273,8 @@ func (c *column) typeOf() string {
 // and a parameter has one type.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
-// indexed reports whether an index begins with the columns.
+// indexed reports whether an index of all rows begins with the columns, or the first of them is the
+// rowid.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
 		return x.partial == "" && x.beginsWith(columns)

@@ -126,7 +126,8 @@ func (b *builder) index(o object) *index {
 }
 
 // loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows
-// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX.
+// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX,
+// and notes the index's name in b.renamed.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {

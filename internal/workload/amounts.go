@@ -104,7 +104,8 @@ func (l *resolver) realBounds(at *yaml.Node, what string) (low, high float64, li
 	return low, high, list
 }
 
-// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node.
+// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node, and
+// 1.1 after a problem.
 func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	if n == nil {
 		return missing

@@ -68,7 +68,8 @@ func (r *reader) err() error {
 	return r.problems
 }
 
-// errorf notes a problem at a node, unless the same problem has been noted.
+// errorf notes a problem at a node, unless the same problem has been noted. Of the problems beyond
+// maxProblems, it notes only the first, in r.more.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.found++
 	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside}

@@ -93,7 +93,8 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 }
 
 // pinForeignKeys sets foreign_keys unless the workload does. The drivers' defaults differ, so
-// without it a statement could fail on only some drivers.
+// without it a statement could fail on only some drivers. If there are foreign keys, pinForeignKeys
+// adds a warning that says what it set.
 func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	if _, set := l.declared["foreign_keys"]; set {
 		return

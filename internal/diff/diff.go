@@ -177,7 +177,7 @@ type Failing struct {
 	SQL   string `json:"sql"`
 	Error string `json:"error"` // error of the first side
 
-	// Other is the error of the second side if it differs from Error. It is "" otherwise.
+	// Other is the error of the second side if its code differs from that of Error. It is "" otherwise.
 	Other string `json:"other,omitempty"`
 
 	of statementOf

@@ -26,8 +26,8 @@ type Locks struct {
 //
 // Choices are compared by the geometric mean over the drivers: the mean of the rate or, if the mix
 // is paced, of the 99th percentile of the latency. Best is nil if every choice had lock errors or
-// endless waits on some driver. Gain and Calmer are nil if the best choice is Today, if Today is
-// nil, or if Today had such errors.
+// endless waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is
+// Today. Both are nil if Today is nil or had such errors.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
@@ -106,7 +106,7 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 	return l
 }
 
-// Complete reports whether every cell has figures or waited without end.
+// Complete reports whether there is a mix, and every cell has figures or waited without end.
 func (l *Locks) Complete() bool {
 	for _, m := range l.Mixes {
 		if slices.ContainsFunc(m.Cells, func(c *LockCell) bool { return c.Rate.N == 0 && !c.Endless }) {

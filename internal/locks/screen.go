@@ -15,7 +15,7 @@ var shortLegend = document.Glossary{
 }
 
 // onScreen returns the explanation for a terminal. If the terminal has too few lines, tables are left out
-// first, then details, then remedies.
+// first, then remedies, and finally details.
 func onScreen(l *Locks) document.Document {
 	const mostRows = 12
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}

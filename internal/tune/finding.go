@@ -53,7 +53,7 @@ type Step struct {
 
 	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number like that of Search.Loss
 	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads
-	MoreFailed bool `json:"-"` // more operations failed than in the first step
+	MoreFailed bool `json:"-"` // significantly more operations failed than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
 

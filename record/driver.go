@@ -360,7 +360,7 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 		return nil, err
 	}
 	c.after(s, nil)
-	// Encodes the arguments now, because the application may change a []byte before the rows are
+	// The arguments are encoded now, because the application may change a []byte before the rows are
 	// closed.
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }

@@ -75,7 +75,7 @@ func head(path string, n int) ([]byte, error) {
 }
 
 // headOfLog returns the header of a database's write-ahead log, or nil if the log is missing or
-// empty.
+// shorter than its header.
 func headOfLog(path string) ([]byte, error) {
 	first, err := head(path+"-wal", 32)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(first) < 32 {

@@ -317,8 +317,8 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 	return list
 }
 
-// checkGateHosts returns an error if the hosts of --hosts cannot judge the gate: with a stored baseline,
-// or with several hosts and an output that can have only one machine's result.
+// checkGateHosts parses the hosts of --hosts. It returns an error if they cannot judge the gate: with a
+// stored baseline, or with several hosts and an output that can have only one machine's result.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
 		return nil

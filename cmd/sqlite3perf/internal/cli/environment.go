@@ -56,7 +56,7 @@ type Environment struct {
 	outlives    *atomic.Bool // true after [Environment.OutliveReaders]
 }
 
-// ProcessEnvironment returns the environment of this process.
+// ProcessEnvironment returns the environment of this process, and begins to handle its signals.
 func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)

@@ -73,8 +73,8 @@ func (o *OutputOptions) Check() error {
 	return o.CheckFormat()
 }
 
-// CheckPlace returns an error if the file cannot be written. It is a usage error, because nothing
-// has been done yet.
+// CheckPlace returns an error if the file cannot be written or is a database. It is a usage error,
+// because nothing has been done yet.
 func (o *OutputOptions) CheckPlace() error {
 	if o.File == "" {
 		return nil
@@ -99,7 +99,7 @@ func (o *OutputOptions) CheckPlace() error {
 
 // CheckFormat chooses the format: that of --format on the command line or, without it, that of the
 // file's extension. A format from the environment or a configuration file is used for standard
-// output and for files without an extension.
+// output and for files without an extension. CheckFormat returns an error if the format is not known.
 func (o *OutputOptions) CheckFormat() error {
 	known := o.Known
 	if known == nil {

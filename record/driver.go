@@ -313,8 +313,8 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	return s.conn.queried(at, s.statement, args, rows, err)
 }
 
-// executed records an execution that returns no rows. It returns a result that records the
-// inserted ID if the application asks for it.
+// executed records an execution that returns no rows. If [Options.Values] is set, it returns a result
+// that records the inserted ID when the application asks for the ID.
 func (c *conn) executed(at int64, s statement, args []driver.NamedValue, res driver.Result, err error) (driver.Result, error) {
 	e := event{at: at, statement: s, tx: c.before(s), affected: -1}
 	if err == nil && res != nil {
@@ -360,7 +360,7 @@ func (c *conn) queried(at int64, s statement, args []driver.NamedValue, inner dr
 		return nil, err
 	}
 	c.after(s, nil)
-	// Encodes the arguments now, because the application may change a []byte before the rows are
+	// The arguments are encoded now, because the application may change a []byte before the rows are
 	// closed.
 	return &rows{Rows: inner, conn: c, event: e, args: c.rec.appendArgs(nil, args)}, nil
 }

@@ -56,7 +56,8 @@ func runUntilKilled(path string) error {
 	}
 }
 
-// TestKill kills a process with SIGKILL while it records. Only lines in its buffer may be lost.
+// TestKill kills a process with SIGKILL while it records. The lost lines together must not be longer than
+// the recorder's buffer, and no line before them may be missing.
 func TestKill(t *testing.T) {
 	for _, after := range []int{300, 1_000, 5_000} {
 		path := filepath.Join(t.TempDir(), "app.jsonl")

@@ -167,7 +167,8 @@ func (r *Recorder) Flush() error {
 	return r.err
 }
 
-// flush writes the buffer. The caller holds the mutex.
+// flush writes the buffer and empties it, even if writing fails. After an error or Close, it discards what
+// is in the buffer. The caller holds the mutex.
 func (r *Recorder) flush() {
 	if len(r.buf) > 0 && r.err == nil && !r.closed {
 		if _, err := r.w.Write(r.buf); err != nil {
@@ -184,8 +185,8 @@ func (r *Recorder) Err() error {
 	return r.err
 }
 
-// Close writes the buffer and closes the file. After that nothing is recorded. It returns the
-// error that ended the recording, or nil.
+// Close writes the buffer and, if Create opened a file, closes the file. After that nothing is recorded.
+// It returns the error that ended the recording, or nil.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	if r.closed {

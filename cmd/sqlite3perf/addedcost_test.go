@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// TestAddedCostTable checks that the table in docs/proofs.md has the figures of the drivers. With
-// -update it writes the table.
+// TestAddedCostTable checks that the table in docs/proofs.md has the added cost that each driver's
+// file added-cost.json states. With -update it writes the table.
 func TestAddedCostTable(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {
@@ -43,7 +43,8 @@ func TestAddedCostTable(t *testing.T) {
 	}
 }
 
-// shortAddedCost returns the added cost of all drivers as a table in Markdown.
+// shortAddedCost returns the added cost of the drivers as a table in Markdown. It leaves out drivers
+// without a file added-cost.json.
 func shortAddedCost(known []build.Known) string {
 	var b strings.Builder
 	how := ""

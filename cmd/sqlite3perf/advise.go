@@ -131,7 +131,8 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// inquiry has sets of statements, and the drivers that will run them.
+// inquiry has the statements of each workload, and the drivers that will run them so that their
+// answers can be compared.
 type inquiry struct {
 	refs []build.Ref
 	work []diff.Questions
@@ -167,8 +168,9 @@ func (o *adviseOptions) looked() advise.Looked {
 	return advise.Looked{Diff: o.diff, Cold: o.cold, Targets: o.targets != nil}
 }
 
-// compareAnswers runs the statements on the candidates that have a worker. It notes their answers
-// in l, or why it could not get them.
+// compareAnswers runs the statements on the candidates that have a worker. It sets l.Answers to the
+// compared answers or, if it could not get them, l.NotDiff to the reason. It does nothing without --diff
+// or with fewer than two candidates.
 func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment, r *request, q inquiry, l *advise.Looked) error {
 	refs := slices.DeleteFunc(slices.Clone(q.refs), func(ref build.Ref) bool {
 		return slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return c.Driver == ref.Name && c.Unavailable != nil })
@@ -238,9 +240,9 @@ func notLookedAt(l advise.Looked) (list []string) {
 }
 
 // addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
-// Their keys are the drivers' names in the run. It skips plain C ([lab.Floor]), which is not a
-// candidate, and workers that are not built here. If a build fails, it prints the reason and leaves
-// the driver out.
+// The keys of l.Footprints are the drivers' names in the run. addFootprints skips plain C
+// ([lab.Floor]), which is not a candidate, and workers that are not built here. If a build fails, it
+// prints the reason and leaves the driver out.
 func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment, s cli.Workshop, refs map[string]build.Ref, l *advise.Looked) error {
 	l.Footprints = map[string]*result.Footprint{}
 	return env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
@@ -268,7 +270,8 @@ func (o *adviseOptions) addFootprints(ctx context.Context, env *cli.Environment,
 
 // answerAgain runs the statements of a stored run's workloads again and compares the answers. The
 // workloads' texts are from the run, and the candidates have the versions that the run measured.
-// unasked lists the questions that could not be asked, each with the reason.
+// unasked lists the questions that could not be asked, each with the reason. Without --diff, answerAgain
+// does nothing.
 func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r *request, named string, a *stats.Analysis, l *advise.Looked) (unasked []string, err error) {
 	note := func(format string, args ...any) { unasked = append(unasked, fmt.Sprintf(format, args...)) }
 	if !o.diff {
@@ -344,8 +347,8 @@ func diffAgain(run *result.Run) string {
 	return strings.Join(words, " ")
 }
 
-// firstValues returns the flag for each name with the first of its values, because the command
-// `sqlite3perf diff` takes only one.
+// firstValues returns command-line arguments: for each name, the flag and name=value with the first of
+// the name's values, because the command `sqlite3perf diff` takes only one value.
 func firstValues[V any](flag string, values map[string][]V) (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(values[name]) > 0 {

@@ -16,8 +16,8 @@ import (
 
 // TestSoakAdviseBuilds requests cold builds, and builds for a platform. Cold builds of two real
 // drivers would take minutes, so the test writes their results into its own cache of workers. The
-// command must print these results without building again. The platform is this machine's, without C,
-// because most packages for it are in the build cache.
+// command must print these results without building again. The requested platform is that of this
+// machine, without cgo, because most packages for this platform are in the build cache.
 func TestSoakAdviseBuilds(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {

@@ -167,8 +167,8 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNotStored checks that an answer that cannot be stored is still printed, with a
-// warning.
+// TestAnswerNotStored checks that keep only prints a warning, and returns 0 as the number of the
+// answer, if the answer cannot be stored.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	o := &clusterOptions{store: t.TempDir()}
@@ -294,8 +294,8 @@ func TestHostileAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersAreStored checks that show and report can print the answer to each question that the
-// store knows.
+// TestAnswersAreStored checks that the variable stored has each question whose answers are stored, and that
+// show and report can print these answers as a table, as HTML and as JSON.
 func TestAnswersAreStored(t *testing.T) {
 	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {

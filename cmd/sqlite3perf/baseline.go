@@ -18,8 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// stored prepares the measurement of the cases of a stored baseline. differences lists how its
-// conditions differ from those of the baseline.
+// stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
+// conditions of the new measurement differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
 	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
 		return nil, nil, nil, err
@@ -66,8 +66,8 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 }
 
 // checkStored makes the drivers of a stored baseline the candidates, unless the user named candidates.
-// It returns an error if one of these drivers is not a released driver, because the baseline may be
-// somebody else's.
+// Without named candidates, it returns an error if a driver of the baseline is not a released driver,
+// because the baseline may be somebody else's.
 func (o *gateOptions) checkStored(drivers []string) error {
 	shop, err := o.workers.Workshop()
 	if err != nil || len(o.drivers) > 0 {
@@ -144,7 +144,7 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 	return differences, nil
 }
 
-// repeat is a second measurement of cells whose first result is doubtful.
+// repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
 type repeat struct {
 	cases    []*lab.Case
 	compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones

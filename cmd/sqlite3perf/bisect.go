@@ -173,7 +173,8 @@ type measurement struct {
 	told   bool
 }
 
-// compare measures two releases in one run. It is used as [bisect.Search.Measure].
+// compare measures two releases in one run. If change is not nil, it measures only the cases that
+// change concerns. It is used as [bisect.Search.Measure].
 func (m *measurement) compare(ctx context.Context, first, second string, change *bisect.Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error) {
 	r := *m.r
 	names := map[string]string{}
@@ -217,8 +218,8 @@ func (m *measurement) compare(ctx context.Context, first, second string, change 
 	return take(ctx, m.env, &m.o.runOptions, &r)
 }
 
-// start measures one trial of each case of the first release. If all of them fail, it returns a
-// [bisect.StartError], so that no other release is built in vain.
+// start runs one trial of each case of the first release, until a trial succeeds. If all trials fail, it
+// returns a [bisect.StartError], so that no other release is built in vain.
 func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Building, cases []*lab.Case, first string) error {
 	cases = slices.DeleteFunc(slices.Clone(cases), func(c *lab.Case) bool { return c.Driver != cases[0].Driver })
 	if err := lab.Prepare(ctx, cases, m.r.Builder, show); err != nil {
@@ -243,8 +244,9 @@ func (m *measurement) start(ctx context.Context, p *lab.Processes, show lab.Buil
 	return start
 }
 
-// differences lists what else differs between the two releases of a step: SQLite's version and
-// compile options as the trials reported them, and the modules that are linked into the workers.
+// differences lists what differs between the workers of a step's two releases, apart from the driver's
+// library: SQLite's version and compile options as the trials reported them, and the other modules that
+// are linked into the workers.
 func (m *measurement) differences(ctx context.Context, step *bisect.Step) ([]bisect.Difference, error) {
 	var proofs [2]*protocol.Proof
 	var linked [2]map[string]string

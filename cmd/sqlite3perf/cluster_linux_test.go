@@ -147,8 +147,8 @@ func TestBadCluster(t *testing.T) {
 	}
 }
 
-// TestSoakClusterLeavesNothing interrupts and kills the command while it kills or cuts off nodes,
-// and expects nothing to be left.
+// TestSoakClusterLeavesNothing interrupts and kills the command while it kills nodes, and expects
+// nothing to be left.
 func TestSoakClusterLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -172,8 +172,8 @@ func TestSoakClusterLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestSoakClusterStoppedNode stops nodes without ending them. It expects the command to name these
-// nodes and not to wait for them forever.
+// TestSoakClusterStoppedNode suspends nodes with SIGSTOP. It expects the command to name one of these
+// nodes, or the trial's time limit, and not to wait forever.
 func TestSoakClusterStoppedNode(t *testing.T) {
 	t.Parallel()
 	p := clusterPlace(t)
@@ -223,7 +223,7 @@ func TestSoakClusterStoppedNode(t *testing.T) {
 	}
 }
 
-// rqlited returns the process IDs of the place's nodes.
+// rqlited returns the process IDs of the rqlite nodes that p's commands have started.
 func (p *place) rqlited() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {

@@ -59,7 +59,7 @@ func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *as
 
 // literalCode finds a code, a metric or a reason to stop that is written as a literal. It may be
 // in a field, a comparison, an assignment, a switch, or a call of a function with such a
-// parameter.
+// parameter. literalCode returns nil if the node n itself has no such literal.
 func literalCode(n ast.Node) *ast.BasicLit {
 	coded := func(e ast.Expr) bool {
 		switch e := e.(type) {

@@ -92,7 +92,8 @@ func compareSides(ctx context.Context, env *cli.Environment, o *compareOptions, 
 	return compareStored(ctx, env, o, args)
 }
 
-// isStored reports whether a side is a stored run or a JSON report. All other sides are drivers.
+// isStored reports whether an argument of compare names a stored run or a JSON report. Any other
+// argument names a driver.
 func isStored(side string) bool {
 	return side == "last" || strings.Trim(side, "0123456789") == "" && side != "" || isReport(side)
 }
@@ -118,8 +119,8 @@ func compareLive(ctx context.Context, env *cli.Environment, o *compareOptions, a
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// untilCompared returns the IDs of the cases of a comparison whose verdict is clear, for
-// [lab.Schedule]. It returns false if the run's verdicts are not computed after this round.
+// untilCompared returns the IDs of the cases of a comparison whose verdicts are clear. It is the field
+// Settled of a [lab.Schedule]. It returns false if no verdicts are computed after the given round.
 func untilCompared(run *result.Run, round int) ([]int, bool) {
 	if !stats.Look(round) {
 		return nil, false
@@ -138,8 +139,8 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns the command that measures the further rounds that a comparison of a run needs, or ""
-// if no further rounds can make a verdict clear.
+// further returns the command that measures the further rounds that a comparison of a run needs. It
+// returns "" if no further rounds can make a verdict clear, or if the run cannot be extended.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {

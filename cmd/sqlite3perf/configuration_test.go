@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// TestReaches checks that each flag whose value is opened, run or written has a [cli.Reach] other than
-// Harmless, so that sqlite3perf.yaml in somebody else's directory cannot set it.
+// TestReaches checks that each flag whose usage names a file, a directory or a client, or says that
+// something is replaced, has a [cli.Reach] other than Harmless. So sqlite3perf.yaml in somebody else's
+// directory cannot set these flags.
 func TestReaches(t *testing.T) {
 	root := rootCommand(cli.ProcessEnvironment())
 	for _, c := range cli.Subcommands(root) {

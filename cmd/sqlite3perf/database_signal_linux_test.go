@@ -14,7 +14,7 @@ import (
 )
 
 // value returns the single value that a query returns. name is the file name of the database in the
-// directory of the place.
+// directory p.dir.
 func (p *place) value(name, query string) string {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, name))
@@ -98,7 +98,7 @@ func TestInterruptedCommands(t *testing.T) {
 }
 
 // TestInterruptedJobTwice checks that the second Ctrl-C ends a worker that does not
-// react to the first.
+// react to the first, and that the database is unchanged then.
 func TestInterruptedJobTwice(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

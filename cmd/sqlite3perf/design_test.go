@@ -50,7 +50,8 @@ func rooms(fsys fs.FS) (list []room, layers []string, err error) {
 	return list, layers, nil
 }
 
-// in returns the room's directory that contains dir. That is dir itself or a directory above it.
+// in returns the room's directory that contains dir. That is dir itself or a directory above it. The
+// result is false if the room does not contain dir.
 func (r room) in(dir string) (string, bool) {
 	elements := strings.Split(dir, "/")
 	pattern := strings.Split(r.pattern, "/")
@@ -204,8 +205,8 @@ func TestRoomsViolated(t *testing.T) {
 	}
 }
 
-// TestLinked checks that a worker does not link YAML, and that the command does not link the
-// engine, not even through another package.
+// TestLinked checks that a worker links no package for YAML, and that the command links none of the
+// packages in the variable engine, not even through another package.
 func TestLinked(t *testing.T) {
 	for _, c := range []struct {
 		dir, pkg string

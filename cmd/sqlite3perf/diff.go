@@ -223,7 +223,7 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 }
 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
-// values, it uses the first.
+// values, it uses the first. It returns an error if the user gave a setting several values.
 func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
 	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
 		return nil, err

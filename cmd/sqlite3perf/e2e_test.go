@@ -17,8 +17,8 @@ import (
 )
 
 // TestAllDrivers builds every driver from source and measures them on a tiny workload. Every driver
-// must complete all cells, prove its versions, and return the same answers as the others. Without a C
-// compiler, the drivers that need one must be unavailable for that reason, and the test logs their
+// must complete all phases, prove its versions, and return the same answers as the other drivers. Without
+// a C compiler, the drivers that need one must be unavailable for that reason, and the test logs their
 // names.
 func TestAllDrivers(t *testing.T) {
 	t.Parallel()

@@ -270,8 +270,9 @@ func TestSoakRunPictures(t *testing.T) {
 	want(t, p, `document.querySelector("main section table caption").innerText`, "less is better")
 }
 
-// TestSoakMeasureNeedsToken opens the page for measuring without the token of the address, and then
-// with it. The browser keeps the token, so that other links can start runs, too.
+// TestSoakMeasureNeedsToken opens the page for measuring without the token that starts runs. The page
+// must ask for the address with the token. Then the test opens that address. The browser must keep the
+// token for pages that are opened by links without it.
 func TestSoakMeasureNeedsToken(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)

@@ -17,10 +17,11 @@ import (
 // one twentieth of the run's time. One case of each workload is tried even if that takes longer.
 const tryingShare = 20
 
-// fits returns an error if the user typed a --time that is too short for the least number of rounds,
-// or if --time, typed or not, is too short for the shortest search. Before the first trial, the
-// durations of phases say how long a trial takes at least. For a long recording, fits measures how
-// long its beginning takes. If r.keepsTime is set, fits runs trials of each workload.
+// fits returns an error if the user typed --time without --rounds, and the least number of rounds
+// ([lab.MinRounds]) takes longer than --time. For a search for settings it returns an error if the
+// shortest search takes longer than --time, typed or not. It estimates the time of a trial from the
+// durations of phases and, for a long recording, from replaying the recording's beginning. If
+// r.keepsTime is set, it also runs trials of each workload. It does not check resumed runs and studies.
 func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil

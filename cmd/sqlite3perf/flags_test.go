@@ -131,8 +131,8 @@ func TestHints(t *testing.T) {
 	}
 }
 
-// TestWordedOnce checks that a text that is printed in many places is written in only one place
-// of the source.
+// TestWordedOnce checks that each of two texts that are printed in many places is written in
+// only one place of the source.
 func TestWordedOnce(t *testing.T) {
 	places := map[string]string{
 		"did you mean":          "worker/driver/settings.go",

@@ -178,7 +178,7 @@ func gateStatus(out *gate.Gated, failure error) error {
 }
 
 // judged measures the candidate and judges it. If that fails, the field Why of the returned result has
-// the error.
+// the error, unless the user interrupted the gate.
 func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.Gated, error) {
 	out := &gate.Gated{Gate: stats.NewGate(0), Where: "go.mod"}
 	out.Baseline, out.Candidate = o.baseline, strings.Join(o.drivers, ", ")
@@ -317,7 +317,8 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 	return list
 }
 
-// checkGateHosts checks that the gate can be judged on the hosts of --hosts.
+// checkGateHosts parses the hosts of --hosts. It returns an error if they cannot judge the gate: with a
+// stored baseline, or with several hosts and an output that can have only one machine's result.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
 		return nil

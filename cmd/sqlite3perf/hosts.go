@@ -112,7 +112,7 @@ func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	return doubleNoise{n, result.Warning{Code: result.WarningShared, Message: message}}
 }
 
-// doubleNoise is the noise of a machine that is measured under another name, too.
+// doubleNoise adds a warning to the noise of a machine that is measured under several names at once.
 type doubleNoise struct {
 	lab.Noise
 	warning result.Warning

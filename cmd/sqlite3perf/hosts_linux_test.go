@@ -262,8 +262,8 @@ func TestOneHost(t *testing.T) {
 	}
 }
 
-// TestSoakHostGone ends the connection to one of two hosts. Only that host's cells may have
-// failed, the run can be resumed once the host is back, and no machine may have anything left.
+// TestSoakHostGone ends the connection to one of two hosts. Only the phases on that host may have failed.
+// It must be possible to resume the run once the host is back, and no machine may have anything left.
 func TestSoakHostGone(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -403,8 +403,9 @@ func childrenOf(pid int) (list []int) {
 	return list
 }
 
-// TestKillsConnection cuts the connection to a host at random moments, by killing one of the processes
-// that it needs. The error must say which of them ended, and nothing may be left on the host.
+// TestKillsConnection cuts the connection to a host at random moments, by killing one or two of the
+// processes that the connection needs. The error must name the killed client or agent. If the server's
+// process is killed, the error must say that the connection ended. Nothing may be left on the host.
 func TestKillsConnection(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -37,7 +37,7 @@ type holding struct{ driver.Driver }
 // held counts the calling process, and waits until the test has allowed as many processes as have been
 // counted.
 var held = sync.OnceValue(func() error {
-	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the place's directory
+	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the directory of the test's place
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
@@ -108,7 +108,7 @@ func times(t *testing.T, few int) int {
 	return n
 }
 
-// ownTemp gives the place its own directory for temporary files.
+// ownTemp gives p's commands their own directory for temporary files.
 func (p *place) ownTemp() {
 	p.t.Helper()
 	if err := os.Mkdir(filepath.Join(p.dir, "tmp"), 0o755); err != nil {
@@ -117,7 +117,8 @@ func (p *place) ownTemp() {
 	p.env = append(p.env, "TMPDIR="+filepath.Join(p.dir, "tmp"))
 }
 
-// nothingLeft checks that after a run no process, database or temporary file is left.
+// nothingLeft checks that after a run no process, database or temporary file is left. The cache may keep
+// workers of the driver modernc and its lock file.
 func (p *place) nothingLeft() {
 	p.t.Helper()
 	p.alone()
@@ -148,7 +149,7 @@ func (p *place) stored() (n int) {
 	return n
 }
 
-// workerPIDs returns the process IDs of the place's running workers.
+// workerPIDs returns the process IDs of the running workers whose executables are in p.dir.
 func (p *place) workerPIDs() (pids []int) {
 	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, f := range files {
@@ -216,8 +217,8 @@ func TestKillsLeaveNothing(t *testing.T) {
 	t.Logf("kills that left something for the next run: %v; workers under way: %v", left, killed)
 }
 
-// TestKillsWhileBuilding checks that a killed build leaves nothing in the workers' cache or among
-// the temporary files.
+// TestKillsWhileBuilding kills the command while it builds a worker. After the next run, nothing of the
+// killed build may be left in the workers' cache or among the temporary files.
 func TestKillsWhileBuilding(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -261,8 +262,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 	}
 }
 
-// TestSignals checks that every signal that asks the command to end has the same effect,
-// at any moment.
+// TestSignals checks that SIGINT, SIGTERM and SIGHUP have the same effect at random moments of a run, once
+// and twice: the run ends as interrupted, and keeps its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a
@@ -422,8 +423,8 @@ func (p *place) inTrialAfter(trials int) {
 	})
 }
 
-// TestInterruptedInTheLastTrial checks that Ctrl-C in the last trial counts as an
-// interruption.
+// TestInterruptedInTheLastTrial checks that the command returns the exit status of an interruption
+// after Ctrl-C in the last trial, although the run is complete.
 func TestInterruptedInTheLastTrial(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

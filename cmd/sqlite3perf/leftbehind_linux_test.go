@@ -122,8 +122,8 @@ func TestUnreadLeaveNothing(t *testing.T) {
 	p.nothingLeft()
 }
 
-// TestLookUpLeavesNothing ends a command while the go command looks up releases. Nothing may be left
-// of either.
+// TestLookUpLeavesNothing ends a command while the go command looks up releases for it. Neither command
+// may leave a process or a file.
 func TestLookUpLeavesNothing(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

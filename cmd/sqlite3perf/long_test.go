@@ -54,7 +54,7 @@ func TestManyWarnings(t *testing.T) {
 }
 
 // TestCommandsOfCI shows a run whose texts contain commands of CI services. No line of the output may
-// contain such a command where a service would execute it, at any width of the terminal.
+// contain such a command where a service would execute it, at various widths of the terminal.
 func TestCommandsOfCI(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	r := hostileRun()

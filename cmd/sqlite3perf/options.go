@@ -41,8 +41,8 @@ type runOptions struct {
 	rounds     int
 	exact      bool // the user gave --rounds
 	time       time.Duration
-	precision  string // the figures of a case are precise enough if their intervals are within this share, such as "5%"
-	margin     string // differences up to this share count as no difference, in commands that compare
+	precision  string // the figures of a case are precise enough if their intervals are within this percentage of the figure, such as "5%"
+	margin     string // commands that compare ignore differences up to this percentage, such as "2%"
 	seed       string
 	dir        string
 	trialLimit time.Duration
@@ -84,7 +84,8 @@ func (o *runOptions) addFigureFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "precision")
 }
 
-// addMarginFlag adds --margin. usage says what its value means for the command.
+// addMarginFlag adds --margin, and its former name --precision. usage says what the value of --margin
+// means for the command.
 func (o *runOptions) addMarginFlag(f *pflag.FlagSet, value, usage string) {
 	f.StringVar(&o.margin, "margin", value, usage)
 	cli.Grouped(f, cli.GroupLong, "margin")
@@ -332,7 +333,8 @@ func (o *runOptions) checkMatrix(r *request) error {
 	return nil
 }
 
-// blame adds to an error the flags that cause problems in a workload that is valid without them.
+// blame adds the typed --param and --scale to an error about problems of a workload, because the workload
+// is valid without these flags. It returns any other error unchanged.
 func (o *runOptions) blame(err error) error {
 	var problems workload.Problems
 	if !errors.As(err, &problems) {
@@ -403,8 +405,8 @@ func (o *runOptions) checkPage(r *request) error {
 	return o.page.Check()
 }
 
-// shareOf parses the value of one of the command's flags that is a share. It returns 0 if the command
-// has no such flag.
+// shareOf parses the value of one of the command's flags that is a fraction. It returns 0 if the command
+// has no such flag, or has it only as the former name of another flag.
 func (o *runOptions) shareOf(name, value string) (float64, error) {
 	if f := o.flags.Lookup(name); f == nil || f.Annotations[cli.FormerKey] != nil {
 		return 0, nil

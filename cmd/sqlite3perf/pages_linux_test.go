@@ -220,7 +220,7 @@ phases:
 	readableOnPhone(t, p)
 }
 
-// TestSoakBisectionPage bisects two releases of a real driver, and looks at the page.
+// TestSoakBisectionPage bisects two releases of a real driver, and checks the page of the result.
 func TestSoakBisectionPage(t *testing.T) {
 	t.Parallel()
 	b, place := startBrowser(t), newPlace(t)

@@ -146,7 +146,8 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	return nil
 }
 
-// checkFiles returns an error if the files of the profile cannot be written.
+// checkFiles sets r.files to the files of the profile. It returns an error if they cannot be written or
+// would replace, without --force, files that the command profile did not write.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
 	var drivers []string
 	for _, c := range r.cases {

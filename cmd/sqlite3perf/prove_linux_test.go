@@ -50,7 +50,7 @@ func init() {
 	}
 }
 
-// slower is a driver whose statements take longer: their time grows by the given share.
+// slower is a driver whose statements take longer: their time grows by the fraction share.
 type slower struct {
 	driver.Driver
 	share float64
@@ -73,7 +73,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for a share of the time that has passed since the parameter since.
+// spend uses the CPU for the fraction s.share of the time that has passed since the parameter since.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -90,10 +90,10 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once or, under make prove, multiple times as often as make says, each time
-// with another seed. has reports whether an output has the property that a test looks for. proved
-// returns how many outputs have the property, and how many had enough rounds to be judged. On a slow
-// or busy machine, some may have too few.
+// proved runs a command once or, under make prove, as many times as the parameter multiple times the
+// number in TEST_TIMES. Each run has another seed. has reports whether an output has the property that a
+// test looks for. proved returns how many outputs have the property, and how many had enough rounds to be
+// judged. Under make prove, the test fails if more than a tenth had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -117,7 +117,7 @@ func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, arg
 		if of++; has(out) {
 			n++
 		}
-		if proving() { // it takes hours
+		if proving() { // the runs take hours
 			t.Logf("%d of %d so far, after %s", n, of, time.Since(begin).Round(time.Second))
 		}
 	}
@@ -139,7 +139,8 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said reports whether some cells of a comparison, and whether all cells, have one of the verdicts.
+// said reports whether some of the cells (phases) of a comparison, and whether all of them, have one of the
+// given verdicts.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides
@@ -157,7 +158,7 @@ func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) 
 	return some, all
 }
 
-// TestProveEqual compares a driver with itself. At most 1 % of the comparisons may call a cell
+// TestProveEqual compares a driver with itself. At most 1 % of the comparisons may call a phase
 // slower or faster.
 func TestProveEqual(t *testing.T) {
 	parallelUnlessProving(t)

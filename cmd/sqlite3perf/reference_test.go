@@ -21,8 +21,8 @@ var update = flag.Bool("update", false, "write docs/commands.md and the table in
 
 const referenceFile = "../../docs/commands.md"
 
-// TestReference checks that docs/commands.md has the help texts of all commands. With -update it
-// writes the file.
+// TestReference checks that docs/commands.md is the page that the function reference generates. With
+// -update it writes the file.
 func TestReference(t *testing.T) {
 	root := rootCommand(cli.ProcessEnvironment())
 	want := reference(root)

@@ -154,9 +154,9 @@ func (o *runOptions) resumeRequest(ctx context.Context, env *cli.Environment, ru
 	)
 }
 
-// findRetyped finds the drivers, directory, host and files that the user must type again. The store
-// may be somebody else's, and must not decide what is executed, read, written or connected to.
-// Released drivers are safe. The error says what to type.
+// findRetyped returns an error that says which drivers, directory and host the user must type again. The
+// store may be somebody else's, and must not decide what is executed, written or connected to. Released
+// drivers are safe. findRetyped ignores --drivers, --hosts and --workloads that the user has not typed.
 func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Run) (err error) {
 	if r.Workshop, err = o.workers.Workshop(); err != nil {
 		return err

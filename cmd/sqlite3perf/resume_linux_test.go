@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// storedRun returns a run from the place's store.
+// storedRun returns the run with the given ID from the default store of p's commands.
 func (p *place) storedRun(id string) *result.Run {
 	p.t.Helper()
 	return p.shown(id).Run

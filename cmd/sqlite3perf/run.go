@@ -231,7 +231,8 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status for the cells of a run, as an error.
+// outcome returns the exit status of a run as an error: that of an interruption, or that of an incomplete
+// run if a phase of a driver has no figures. It returns nil for a complete run.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)

@@ -142,7 +142,8 @@ func damagedRuns(path string, list []store.Entry) error {
 	return nil
 }
 
-// ending describes in a few words how a run ended.
+// ending describes in a few words how a run ended, which answer or profile it has, and how many of its
+// trials have no correct result.
 func ending(e store.Entry) string {
 	if e.Damaged != "" {
 		return "damaged"

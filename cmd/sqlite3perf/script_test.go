@@ -384,7 +384,7 @@ func cells(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // trials is the command trials of scripts. It writes the trials of the JSON report that was printed
-// last to a file, with everything that must not depend on chance, as in: trials got.txt
+// last to a file, with only those properties that must not depend on chance, as in: trials got.txt
 func trials(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: trials file")

@@ -158,8 +158,8 @@ func (s *served) events(what string, is func(current) bool) (c current) {
 	return c
 }
 
-// TestServeToken checks that nobody can get the token from the server. Only the address that the
-// server printed contains it.
+// TestServeToken checks that the server refuses requests without the token or with another one, and
+// that nobody can get the token from the server. Only the address that the server printed contains it.
 func TestServeToken(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

@@ -190,13 +190,14 @@ func (s *session) wait() int {
 	return s.cmd.ProcessState.ExitCode()
 }
 
-// last returns the newest run of the store that has ended.
+// last returns the newest run that has ended, from the default store of p's commands.
 func (p *place) last() *report.JSON {
 	p.t.Helper()
 	return p.shown("last")
 }
 
-// shown returns a run of the store.
+// shown returns the JSON report of a run in the default store of p's commands. run is the run's ID or
+// "last".
 func (p *place) shown(run string) *report.JSON {
 	p.t.Helper()
 	out, err := p.command("show", run, "--format", "json").Output()

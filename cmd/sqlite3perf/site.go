@@ -128,7 +128,8 @@ func (o *hostOptions) addFlags(f *pflag.FlagSet) {
 
 func (o *hostOptions) asked() bool { return len(o.names) > 0 }
 
-// checkHosts returns an error if a host is not valid or cannot do what is requested.
+// checkHosts returns an error if a host is not valid or cannot do what is requested. If one host is named,
+// it sets r.host.
 func (o *runOptions) checkHosts(r *request) error {
 	if f := o.flags.Lookup("hosts"); f == nil || !o.hosts.asked() {
 		if f != nil && f.Changed {
@@ -171,8 +172,8 @@ func (o *hostOptions) options(r *request) (*host.Options, error) {
 		}}, err
 }
 
-// buildFor builds this command for another platform. It returns "" if source is not a clone with
-// the command's sources.
+// buildFor builds this command for another platform. The function remove deletes the executable at path.
+// buildFor returns "" and nil if source is not a clone with the command's sources.
 func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
 	if !cli.IsDirectory(filepath.Join(source.Root, "cmd", "sqlite3perf")) {
 		return "", nil, nil

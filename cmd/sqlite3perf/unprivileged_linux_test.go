@@ -16,7 +16,7 @@ func unprivileged() {
 		capDACOverride = 1  // CAP_DAC_OVERRIDE of capabilities(7)
 	)
 	runtime.LockOSThread()
-	// This fails for a user without privileges, but then it is not needed either.
+	// The call fails for a user without privileges, who does not need it.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, prCapBSetDrop, capDACOverride, 0)
 	path, err := exec.LookPath(os.Args[1])
 	if err == nil {

@@ -87,8 +87,8 @@ func TestSoakWalkthrough(t *testing.T) {
 	replayedEverywhere(t, shop, env)
 }
 
-// copyProgram copies the files of a program, except files that running the program has created,
-// such as recordings and databases.
+// copyProgram copies the sources of a program: its Go files, go.mod, go.sum, and its files of SQL and
+// YAML. It leaves out files that running the program has created, such as recordings and databases.
 func copyProgram(t *testing.T, dir string, program fs.FS) {
 	t.Helper()
 	err := fs.WalkDir(program, ".", func(name string, e fs.DirEntry, err error) error {

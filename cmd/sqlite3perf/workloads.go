@@ -87,8 +87,8 @@ start from a built-in one, or from a database:
 }
 
 // loadWorkload reads a built-in workload or a file. If the workload begins with a database,
-// loadWorkload copies the database into dir. If dir is "", that is the default directory for
-// databases.
+// loadWorkload gives the workload a copy of the database, made in a temporary directory in dir. If dir
+// is "", it uses the default directory for databases.
 func loadWorkload(dir, name string, allowFiles bool) (*workload.Workload, error) {
 	w, err := readWorkload(name, allowFiles)
 	if err != nil || w.Database == "" {
@@ -296,7 +296,7 @@ func clients(p *plan.Phase) int {
 	return 0
 }
 
-// does describes what a phase executes: the operations of a mix, or one statement or script.
+// does describes what a phase executes, such as its statement, its script or the operations of its mix.
 func does(p *plan.Phase) (list []string) {
 	switch {
 	case p.Insert != nil:

@@ -146,8 +146,9 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column returns the differences in column i. For each kind and cause, it returns the difference
-// in the first row that has one.
+// column returns the differences in column i. For each combination of kind, cause and Go types, it
+// returns the difference in the first row that has it. If the reported rows are equal, it compares the
+// sums over all rows of the column.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -188,8 +189,8 @@ func column(x, y *protocol.Answer, i int) (list []Difference) {
 	return []Difference{complete}
 }
 
-// either returns element i of list. If list is too short, it returns element i of the list
-// other.
+// either returns element i of list. If list is too short, it returns element i of the list other, or
+// "" if that is too short as well.
 func either(list, other []string, i int) string {
 	switch {
 	case i < len(list):

@@ -1,6 +1,7 @@
 // Package diff compares the answers of drivers to the same statements: rows, Go types, column
 // names, errors, rows affected and last insert IDs. It finds where the answers differ, and what
-// evidence there is for a reason. It does not run the statements.
+// evidence there is for a reason. It runs no statements itself: an [Asker] has the drivers' workers
+// run them.
 package diff
 
 import (
@@ -27,8 +28,8 @@ type Work struct {
 	Answers []protocol.Answer
 	Skipped []string // names of phases that were not run
 
-	// Again has the answers of a second execution of the workload, if there was one. Statements
-	// whose answers changed are not compared with other drivers.
+	// Again has the answers of a second execution of the workload, if there was one. If the answers to
+	// a statement changed, its rows and numbers are not compared with those of other drivers.
 	Again []protocol.Answer
 
 	Times []string // texts that the library stores for [protocol.Times], if the workload replays times
@@ -162,8 +163,9 @@ type Result struct {
 	// compared. If the errors differ, the statement is in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
-	// Unstable lists the statements to which the first side gave two different answers. Only their
-	// errors, types and names have been compared.
+	// Unstable lists the statements to which the first side gave two different answers. Only the codes
+	// and Go types of their errors, the Go types of their values, and the names and declared types of
+	// their columns have been compared.
 	Unstable []string `json:"unstable,omitempty"`
 
 	Unasked []Unasked `json:"unasked,omitempty"`
@@ -175,7 +177,7 @@ type Failing struct {
 	SQL   string `json:"sql"`
 	Error string `json:"error"` // error of the first side
 
-	// Other is the error of the second side if it differs from Error. It is "" otherwise.
+	// Other is the error of the second side if its code differs from that of Error. It is "" otherwise.
 	Other string `json:"other,omitempty"`
 
 	of statementOf
@@ -292,7 +294,8 @@ type comparison struct {
 	order     []string // keys of groups, in the order in which the groups were found
 }
 
-// add adds a statement to the group with the same kind of difference and the same reason.
+// add adds a differing statement to the group with the same kind, cause, Go types and reason of the
+// difference. If the group already has the statement, add only counts one more execution.
 func (c *comparison) add(s Statement, reason Reason) {
 	c.differing[s.key()] = true
 	key := fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
@@ -330,8 +333,8 @@ func (c *comparison) compare(first, second *Work) {
 		x := &first.Answers[i]
 		at := of(x)
 		y := others[at]
-		// The second side has no answer to this execution, because after an earlier difference it
-		// did not run the same statements.
+		// y is nil if the second side has no answer to this execution, because after an earlier
+		// difference it did not run the same statements.
 		if y == nil || c.unasked(where(x), x, y) {
 			continue
 		}

@@ -169,7 +169,8 @@ func TestKeepNoRows(t *testing.T) {
 	}
 }
 
-// TestNotTold checks that a fact that only one side reports is not a difference.
+// TestNotTold checks that a fact that only one side reports is not a difference, and that a statement
+// that one side could not run is listed as such and not compared.
 func TestNotTold(t *testing.T) {
 	x, y := row(int64(1)), row(int64(1))
 	x.Affected, x.LastInsertID = number(1), number(2)
@@ -299,8 +300,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestUnstable checks a driver whose own answers to a statement differ. The values of the
-// statement are not compared, but everything else is.
+// TestUnstable checks a driver whose own answers to a statement differ. The values of the statement
+// must not be compared, but their Go types must be.
 func TestUnstable(t *testing.T) {
 	a, b := side("a", proof, row(int64(1)), row(int64(5))), side("b", proof, row(int64(2)), row(5.0))
 	again := []protocol.Answer{row(int64(3)), row(int64(6))}

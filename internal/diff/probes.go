@@ -12,8 +12,8 @@ import (
 
 // Probes returns statements with values that libraries treat differently, even if no workload uses
 // them: times, booleans, NULs in texts, texts that are not UTF-8, empty texts, long texts, great
-// integers, reals without fraction, infinite reals, NULL, and columns with mixed types. Each value
-// is bound and read back. The statements also read SQLite's typeof and quote of the stored value.
+// integers, reals without fraction, infinite reals, NULL, and columns with mixed types. The values
+// are bound or written in SQL, and read back. The statements also read SQLite's typeof and quote of the stored value.
 func Probes() []protocol.Ask {
 	var p probes
 	p.values()

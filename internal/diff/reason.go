@@ -20,7 +20,7 @@ const (
 	BySetting Evidence = "setting"        // a setting that decides the answer has different values
 	ByVersion Evidence = "sqlite version" // the versions of SQLite differ
 	ByOption  Evidence = "compile option" // the versions of SQLite are the same, but compile options differ
-	ByDriver  Evidence = "driver"         // both sides have the same SQLite with the same options
+	ByDriver  Evidence = "driver"         // SQLite does not decide what differs, or both sides have the same SQLite with the same options
 	ByEarlier Evidence = "earlier"        // only one side could run an earlier statement about the same table
 
 	// ByTransaction: one side rolled back an earlier transaction that had written to the same

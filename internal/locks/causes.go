@@ -175,8 +175,8 @@ func waitShort(c *LockCell) string {
 	return strings.Join(words, ", ")
 }
 
-// failedBy lists the operations that failed, added up over all cells. Of the operations that failed
-// in the recording too it gives only the number, because workers do not report their kinds.
+// failedBy lists the operations that failed, added up over all cells. For operations that also failed in
+// the recording, it gives only their number, because workers do not report their kinds.
 func failedBy(m *LockedMix) string {
 	by := map[string]int64{}
 	recorded := int64(0)

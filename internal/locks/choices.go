@@ -151,7 +151,8 @@ type rating struct {
 	speeds, calms [][]stats.Point
 }
 
-// rate returns the choices without lock errors, among which the best is chosen, and sets m.Today.
+// rate returns the choices that caused no lock errors on any driver, among which the best is chosen. It
+// also sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
 	r.byChoice = map[LockChoice]map[string]*LockCell{}
@@ -226,8 +227,9 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost returns the choice with the highest median, the choices that are not significantly
-// worse, and the ratio of the first one's figures to those of the choice with the index today.
+// foremost returns the choice with the highest median, the choices that are not significantly worse, and
+// the ratio of the first choice's figures to those of the choice with the index today. today is the index
+// of the workload's own settings, or -1. gain is nil if today is -1 or is the first choice.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures

@@ -26,8 +26,8 @@ type Locks struct {
 //
 // Choices are compared by the geometric mean over the drivers: the mean of the rate or, if the mix
 // is paced, of the 99th percentile of the latency. Best is nil if every choice had lock errors or
-// endless waits on some driver. Gain and Calmer are nil if the best choice is Today, if Today is
-// nil, or if Today had such errors.
+// endless waits on some driver. Gain is nil if Best is Today, and Calmer is nil if Calm is
+// Today. Both are nil if Today is nil or had such errors.
 type LockedMix struct {
 	stats.TableName
 	Processes   int            `json:"processes"`         // number of processes over which the clients are spread
@@ -35,11 +35,11 @@ type LockedMix struct {
 	Best        *LockChoice    `json:"best,omitempty"`    // the fastest choice without lock errors on any driver
 	Equal       []LockChoice   `json:"equal,omitempty"`   // choices without lock errors that are not measurably slower than Best
 	Nearest     *LockChoice    `json:"nearest,omitempty"` // the choice among Best and Equal with the fewest changes from Today
-	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile
+	Calm        *LockChoice    `json:"calm,omitempty"`    // the choice without lock errors with the lowest 99.9th percentile of the latency
 	EquallyCalm []LockChoice   `json:"as_calm,omitempty"` // choices not measurably worse than Calm
 	Today       *LockChoice    `json:"today,omitempty"`   // the workload's own settings; nil if they were not measured, or if the workload has several variants of them
 	Gain        *stats.Summary `json:"gain,omitempty"`    // speed with Best divided by speed with Today
-	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile with Today divided by that with Calm
+	Calmer      *stats.Summary `json:"calmer,omitempty"`  // 99.9th percentile of the latency with Today divided by that with Calm
 	Cells       []*LockCell    `json:"cells"`             // cells in the order of the run
 }
 
@@ -106,7 +106,7 @@ func ExplainLocks(a *stats.Analysis) *Locks {
 	return l
 }
 
-// Complete reports whether every cell has figures or waited without end.
+// Complete reports whether there is a mix, and every cell has figures or waited without end.
 func (l *Locks) Complete() bool {
 	for _, m := range l.Mixes {
 		if slices.ContainsFunc(m.Cells, func(c *LockCell) bool { return c.Rate.N == 0 && !c.Endless }) {

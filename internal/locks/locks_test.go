@@ -416,7 +416,7 @@ func TestEqual(t *testing.T) {
 	f.add(ofMattn, settings("wal", "immediate", "5000", "1"), 1000)
 	f.add(ofMattn, settings("delete", "immediate", "5000", "4"), 100)
 	for i := range f.run.Trials {
-		if tr := &f.run.Trials[i]; tr.Case == 2 { // now faster than case 3, now slower
+		if tr := &f.run.Trials[i]; tr.Case == 2 { // faster than case 3 in some rounds, slower in others
 			tr.Samples[0].Operations += int64(tr.Round%2*200 - 90)
 		}
 	}

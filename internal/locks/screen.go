@@ -14,8 +14,8 @@ var shortLegend = document.Glossary{
 	{Column: "queued", Text: "share of the clients' time in which they waited for a connection or the mutex."},
 }
 
-// onScreen returns the explanation for a terminal. If it has too few lines, tables are left out
-// first, then details, then remedies.
+// onScreen returns the explanation for a terminal. If the terminal has too few lines, tables are left out
+// first, then remedies, and finally details.
 func onScreen(l *Locks) document.Document {
 	const mostRows = 12
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}

@@ -16,8 +16,8 @@ const (
 	theRest    = "the rest"
 )
 
-// remedies lists, for each cell with errors, the first two of LockCell.Remedies, or that there are
-// none.
+// remedies lists, for each of the cells with lock errors, the first two of LockCell.Remedies, or that no
+// measured change of settings ends the errors.
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
 		of     *LockCell // the cell, in its first row; nil in its second row

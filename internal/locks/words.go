@@ -73,8 +73,8 @@ func mixAnswer(m *LockedMix) string {
 	return fmt.Sprintf("operations failed because of locks in %d and waited forever in %d of %s.", failing, endless, cases) + asToday(m) + ended(m)
 }
 
-// asToday says whether operations fail because of locks with the workload's own settings. It is
-// used if operations fail with some settings.
+// asToday says whether operations fail because of locks with the workload's own settings. It returns "" if
+// these settings have no figures. It is used if operations fail with some settings.
 func asToday(m *LockedMix) string {
 	if m.Today == nil {
 		return ""
@@ -138,8 +138,8 @@ func tiedChoices(m *LockedMix) []LockChoice {
 	return append([]LockChoice{*m.Best}, slices.DeleteFunc(slices.Clone(m.Equal), func(c LockChoice) bool { return c == *m.Nearest })...)
 }
 
-// unlocked says which choice is the fastest, and with which one operations wait least. It is used
-// if no operation fails because of a lock.
+// unlocked says which choice is the fastest, and with which choice operations wait least. It returns "" if
+// fewer than two choices have figures. It is used if no operation fails because of a lock.
 func unlocked(m *LockedMix) string {
 	if m.Best == nil || m.Calm == nil || m.Choices() < 2 {
 		return ""
@@ -175,7 +175,8 @@ func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string
 }
 
 // thanToday says how a choice compares with the workload's own settings: by latency if the
-// parameter latency is true, otherwise by rate. gain is how many times as good the choice is.
+// parameter latency is true, otherwise by rate. gain is how many times as good the choice is. If gain is
+// nil, thanToday returns "".
 func thanToday(m *LockedMix, gain *stats.Summary, latency bool, figures func(*LockedMix, LockChoice) string) string {
 	if gain == nil {
 		return ""

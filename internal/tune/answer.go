@@ -85,7 +85,8 @@ func (t Tuning) promising(last int) (best *Step) {
 	return best
 }
 
-// risk describes when the settings of a step can lose data, as far as that is known.
+// risk describes when the settings of a step can lose data, as far as that is known. It returns "" if they
+// can lose nothing.
 func (t Tuning) risk(s *Step) string {
 	list := conditions.Risks(t.Base.With(s.Changes))
 	for _, r := range list {

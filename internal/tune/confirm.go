@@ -70,7 +70,8 @@ func leastRounds(tests int) int {
 }
 
 // prune removes from the best candidates the values of those steps that are not worth setting. It
-// keeps a value that looks fast if no later step is worth setting.
+// keeps a value that looks fast if no later step is worth setting, and a value without which more could
+// be lost than is allowed.
 func (s *Search) prune(steps []*Step) {
 	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {

@@ -28,7 +28,7 @@ type Tried struct {
 	Ratio      stats.Summary   `json:"ratio,omitzero"` // time with the value divided by time without it
 	Status     result.Status   `json:"status"`
 	Why        string          `json:"why,omitempty"`         // why Status is not OK
-	MoreFailed bool            `json:"more_failed,omitempty"` // more operations failed with the value, in each round of its race
+	MoreFailed bool            `json:"more_failed,omitempty"` // significantly more operations failed with the value, or more in every round of its race
 
 	memory     float64 // peak resident set with the value divided by that without it; 0 if unknown
 	perSuccess float64 // like the median of Ratio, but with the time per successful operation
@@ -53,13 +53,13 @@ type Step struct {
 
 	Loss       int  `json:"-"` // the worst loss that the step can cause, as a number like that of Search.Loss
 	Level      int  `json:"-"` // the loss that may be risked by the candidate to which this step leads
-	MoreFailed bool `json:"-"` // more operations failed than in the first step
+	MoreFailed bool `json:"-"` // significantly more operations failed than in the first step
 	Safer      bool `json:"-"` // the step can lose less than today's settings
 }
 
 // Finding is the result of a search. Its JSON form is part of the answer that a run stores.
 type Finding struct {
-	Base    driver.Settings `json:"base"` // settings in force today, in the first timed phase
+	Base    driver.Settings `json:"base"` // settings in force with the workloads' own settings, in the first timed phase
 	Loss    int             `json:"loss"` // the worst loss that today's settings can cause, as a number like that of Search.Loss
 	Most    int             `json:"-"`
 	Margin  float64         `json:"margin"`
@@ -73,7 +73,7 @@ type Finding struct {
 	Tests     int             `json:"tests,omitempty"`     // number of tests for which intervals are corrected: one for each step in each of at most two confirmations
 	Rounds    int             `json:"-"`                   // number of rounds of the confirming run
 	Took      time.Duration   `json:"took_ns"`             // time of the whole search
-	Grid      int             `json:"grid"`                // number of combinations of all values, without those that risk too much
+	Grid      int             `json:"grid"`                // number of combinations of all values, without those that risk too much and those in which a setting has no effect
 	Early     bool            `json:"early,omitempty"`     // the time was over before the search was complete
 	Enough    time.Duration   `json:"enough_ns,omitempty"` // time that a search would need to try one value and confirm it; 0 if there was enough time
 }

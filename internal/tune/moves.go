@@ -42,8 +42,8 @@ func (s *Search) singles(ctx context.Context) error {
 	return nil
 }
 
-// gains returns the values that are faster by themselves, at most one for each setting. The fastest
-// is first.
+// gains returns the values whose first results are faster by more than half the margin, at most one for
+// each setting. The fastest is first.
 func (s *Search) gains() (list []*Tried) {
 	for _, t := range s.found.Tried {
 		if t.Status != result.OK || t.MoreFailed || !(t.perSuccess < 1-s.Margin/2) || t.Ratio.N == 0 {
@@ -62,7 +62,8 @@ func (s *Search) gains() (list []*Tried) {
 }
 
 // stacks measures the values that the method gains returns together: the best two, the best three,
-// and so on. Values that could not be tried before are also added to each of these candidates.
+// and so on, for each loss that may be risked. It also tries values that could not be tried before, by
+// adding them to the largest of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {

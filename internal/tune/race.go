@@ -52,8 +52,8 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 }
 
 // left returns how much time is left until the confirmation must begin. The confirmation takes at
-// least a third of the time and at most a half. The estimate counts one step more than there are,
-// because it may still be found.
+// least a third of the search's time and at most a half. The estimate counts one step more than have been
+// found, because another step may still be found.
 func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
@@ -183,15 +183,16 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the ratio of the times of two candidates per successful operation.
+// perSuccess returns the time per successful operation of candidate i, divided by that of candidate j.
 // Operations that fail fast must not make a candidate the best just because there are too few
 // rounds to show that more of them fail.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }
 
-// failed reports whether more operations failed with a candidate than with today's settings.
-// Weak evidence is enough, because the result only decides what is measured next.
+// failed reports whether more operations failed with a candidate than with today's settings: significantly
+// more, or more in every round. This weak evidence is enough, because the result only decides what is
+// measured next.
 func (f *field) failed(i int) bool {
 	told, seems := f.a.MoreFailed(i, 1)
 	return told || seems

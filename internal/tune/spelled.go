@@ -22,7 +22,8 @@ type Spelled struct {
 	// nil if the driver takes no data source name.
 	Spelling *dsn.Spelling `json:"spelling,omitempty"`
 
-	// Calls describes the settings that no data source name can express.
+	// Calls describes how to set the settings that no data source name can express or, if Spelling is
+	// nil, all settings.
 	Calls []string `json:"calls,omitempty"`
 }
 

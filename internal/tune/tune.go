@@ -7,6 +7,8 @@
 // of rounds has doubled (successive halving; Karnin, Koren, Somekh 2013). The settings that the
 // race finds are measured again, in trials that did not influence the choice. docs/methodology.md
 // says more.
+//
+// In this package, today's or the present settings are those in force with the workloads' own settings.
 package tune
 
 import (

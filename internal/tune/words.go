@@ -100,7 +100,8 @@ func (t Tuning) todo() (l document.List) {
 	return l
 }
 
-// undecided lists the steps for which it is unclear whether they are faster or slower.
+// undecided lists the steps for which it is unclear whether they are faster or slower. It returns "" if
+// there are no such steps.
 func (t Tuning) undecided() string {
 	var words []string
 	for i, s := range t.Steps {
@@ -134,7 +135,7 @@ func (t Tuning) triedItems() (l document.List) {
 
 func (t Tuning) best() int { return t.Choice(t.Loss) }
 
-// toSet says how settings are passed to this program and to SQLite.
+// toSet says how settings are passed to this program and to SQLite. It returns "" for no settings.
 func (t Tuning) toSet(s driver.Settings) string {
 	if len(s) == 0 {
 		return ""

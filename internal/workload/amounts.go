@@ -104,7 +104,8 @@ func (l *resolver) realBounds(at *yaml.Node, what string) (low, high float64, li
 	return low, high, list
 }
 
-// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node.
+// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node, and
+// 1.1 after a problem.
 func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	if n == nil {
 		return missing
@@ -167,7 +168,8 @@ func (l *resolver) times(c *columnInfo, f *fields, n *yaml.Node) {
 	gen.Step = d.Milliseconds()
 }
 
-// time reads a point in time as milliseconds since the Unix epoch.
+// time reads a point in time as milliseconds since the Unix epoch. It reports a problem and returns 0 if n
+// has no such value.
 func (l *resolver) time(n *yaml.Node, what string) int64 {
 	if n.Kind == yaml.ScalarNode {
 		for _, layout := range []string{time.RFC3339Nano, time.DateTime, time.DateOnly} {

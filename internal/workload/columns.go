@@ -108,7 +108,8 @@ func (l *resolver) generator(c *columnInfo) {
 	}
 }
 
-// shorthand reads a generator that is written as one word.
+// shorthand reads a generator that is written as a scalar: serial, set.column, an expression with a
+// parameter, or a constant.
 func (l *resolver) shorthand(c *columnInfo) {
 	n, gen := c.node, &c.Generator
 	switch {

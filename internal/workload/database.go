@@ -74,8 +74,9 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 	}
 }
 
-// beside reports whether a file is in the workload file's directory or below it. It returns
-// true for an impossible name, because another check has reported that.
+// beside reports whether a file is in the workload file's directory or below it. It returns false if a
+// symbolic link leads out of the directory, and true for an impossible name, because another check has
+// reported that.
 func (w *Workload) beside(name string) bool {
 	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
 		return true

@@ -177,8 +177,8 @@ func TestFirstRows(t *testing.T) {
 	}
 }
 
-// TestAnyOrder generates the same rows all at once, one by one starting from the
-// last, and as parameters with a stride.
+// TestAnyOrder generates rows all at once, one by one starting from the last, and as parameters of every
+// seventh row. The values of a row must be the same each time.
 func TestAnyOrder(t *testing.T) {
 	g, p := generate(t, 42, everyKind)
 	h, _ := generate(t, 42, everyKind)
@@ -358,7 +358,7 @@ func TestDistributions(t *testing.T) {
 }
 
 // TestBounds checks that every value is within its bounds, and that the bounds
-// themselves occur.
+// themselves occur. The upper bounds of reals and times are excluded, so these must not occur.
 func TestBounds(t *testing.T) {
 	const n = 100_000
 	g, _ := generate(t, 3, fmt.Sprintf(`

@@ -41,7 +41,7 @@ var phaseKinds = []string{"insert", "query", "mix", "http", "replay", "script"}
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
 	kind    string
-	options []string // keys that it may have in addition to nulls and hidden
+	options []string // keys that the generator may have in addition to its kind, nulls and hidden
 	form    string
 	about   string
 }
@@ -78,7 +78,7 @@ func generatorKinds() []string {
 	return list
 }
 
-// options returns the keys that a generator may have in addition to its kind.
+// options returns the keys that a generator may have in addition to the key that names its kind.
 func options(kind string) []string {
 	list := []string{"nulls", "hidden"}
 	for _, d := range generatorDefs {

@@ -110,7 +110,8 @@ type script struct {
 	features []string        // the keys of the features of SQLite that it needs
 }
 
-// sql reads SQL, or the name of a file that contains SQL.
+// sql reads SQL, or the name of a file that contains SQL. It reports problems, and returns false if the SQL
+// is not to be checked further. For valid SQL it adds the pragmas and features of the SQL to l.
 func (l *resolver) sql(n *yaml.Node, what, example string) (string, bool) {
 	text, ok := l.text(n, what, example)
 	if !ok {

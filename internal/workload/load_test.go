@@ -188,8 +188,7 @@ func TestBuiltinsVerify(t *testing.T) {
 	}
 }
 
-// TestEverything checks the plan of a workload that writes its parts in all the ways that the
-// language has.
+// TestEverything checks the plan of a workload that uses all notations of the workload language.
 func TestEverything(t *testing.T) {
 	w := load(t, "testdata/good/everything.yaml")
 	wantSettings := driver.Settings{
@@ -374,8 +373,9 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestDocumentation loads every workload in the language's documentation, and
-// checks that every key and generator occurs there.
+// TestDocumentation loads every workload in the language's documentation, and validates it against the
+// JSON Schema. It also checks that every key and generator occurs in the documentation and in
+// LanguageReference.
 func TestDocumentation(t *testing.T) {
 	doc, err := os.ReadFile("../../docs/workload-language.md")
 	if err != nil {

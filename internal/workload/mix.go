@@ -192,7 +192,8 @@ func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	}
 }
 
-// statement reads one statement of an operation.
+// statement reads one statement of an operation. ok is false if the statement has no SQL; then statement
+// has reported a problem.
 func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, m *plan.Mix) (c plan.MixCall, ok bool) {
 	if n.Kind == yaml.ScalarNode {
 		return plan.MixCall{Call: l.call(n, &fields{node: n}, p, nil, false)}, true

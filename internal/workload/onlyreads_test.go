@@ -6,7 +6,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// TestOnlyReads checks that only timed phases count, and that each kind of phase is examined.
+// TestOnlyReads checks that only timed phases count, and that OnlyReads examines queries, inserts, scripts
+// and mixes.
 func TestOnlyReads(t *testing.T) {
 	for phase, want := range map[string]bool{
 		"query: SELECT a FROM t, columns: int":                             true,

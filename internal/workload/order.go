@@ -12,7 +12,7 @@ import (
 // unit is a transaction of a recording, with the times from which its position in the order is
 // computed. A statement outside of transactions is a unit by itself.
 type unit struct {
-	read  time.Duration // when the first statement began
+	read  time.Duration // when the first statement other than BEGIN began
 	write time.Duration // when the first write ended; 0 if the unit writes nothing
 	end   time.Duration // when the last event ended
 	began bool          // a statement other than BEGIN has been run
@@ -84,7 +84,9 @@ func inOrder(units []unit) []int {
 	return order
 }
 
-// effect reports whether a statement writes, and whether it only begins or ends a transaction.
+// effect reports whether a statement writes, and whether it only begins or ends a transaction. reads
+// says that the statement returns rows. A statement with an unknown first word writes unless it returns
+// rows.
 func effect(sql string, reads bool) (writes, controls bool) {
 	switch strings.ToUpper(firstWord(sql)) {
 	case "BEGIN", "COMMIT", "END", "ROLLBACK", "SAVEPOINT", "RELEASE":

@@ -73,7 +73,7 @@ func TestReplayOrder(t *testing.T) {
 
 // TestReplayForeignKeys expects a replay to have the same foreign_keys with every driver: the
 // workload's value, or else the value that the recording shows, or else SQLite's default. If the
-// value matters, a message must say so.
+// value matters and the workload does not set it, a message must say so.
 func TestReplayForeignKeys(t *testing.T) {
 	create := "CREATE TABLE a (b REFERENCES c)"
 	failed := `{"at":90,"took":1,"conn":1,"sql":1,"error":{"code":787}}` + "\n"

@@ -63,8 +63,8 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 }
 
 // bind finds where the value of parameter ":name" comes from. The query runs for each row of the
-// data set in the parameter each. If broken is true, that data set has a problem, and bind does
-// not report unknown names.
+// data set in the parameter each. If the value is unknown, bind reports a problem and returns false. If
+// broken is true, that data set has a problem, and bind does not report unknown names.
 func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]

@@ -42,7 +42,7 @@ func pragmaSettings(sql string) (list []pragmaSetting) {
 }
 
 // pragmaSets reads the words of a PRAGMA that sets a value: name = value, or
-// name (value).
+// name (value). ok is false if the PRAGMA sets no value or is not one of the settings.
 func pragmaSets(words []string) (s pragmaSetting, ok bool) {
 	if len(words) > 2 && words[1] == "." {
 		words = words[2:]

@@ -68,7 +68,8 @@ func (r *reader) err() error {
 	return r.problems
 }
 
-// errorf notes a problem at a node, unless the same problem has been noted.
+// errorf notes a problem at a node, unless the same problem has been noted. Of the problems beyond
+// maxProblems, it notes only the first, in r.more.
 func (r *reader) errorf(n *yaml.Node, format string, args ...any) {
 	r.found++
 	p := Problem{File: r.file, Line: 1, Column: 1, Outside: r.outside}
@@ -230,7 +231,8 @@ func describe(n *yaml.Node) string {
 	}
 }
 
-// mapping reads a mapping with any keys.
+// mapping reads a mapping with any keys. If n is not a mapping, or the file has too many nodes, it reports a
+// problem and returns false. what and example are parts of the message.
 func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
@@ -258,7 +260,8 @@ func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	return f, true
 }
 
-// object reads a mapping that may have only the known keys.
+// object reads a mapping that may have only the known keys. It reports other keys. It returns false only if
+// mapping does.
 func (r *reader) object(n *yaml.Node, what, example string, known []string) (*fields, bool) {
 	f, ok := r.mapping(n, what, example)
 	if ok {
@@ -275,7 +278,8 @@ func (r *reader) known(f *fields, what string, known []string) {
 	}
 }
 
-// list reads a list. A single scalar or mapping counts as a list of one.
+// list reads a list. A single scalar or mapping counts as a list of one element. If the file has too many
+// nodes, list reports a problem and returns nil.
 func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return []*yaml.Node{n}
@@ -290,7 +294,8 @@ func (r *reader) list(n *yaml.Node) []*yaml.Node {
 	return items
 }
 
-// text reads a scalar exactly as it is written. It returns "" for a nil node.
+// text reads a scalar exactly as it is written. It returns "" and false for a nil node, and for any other
+// node that is not a text, which it reports.
 func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	if n == nil {
 		return "", false
@@ -302,7 +307,8 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of a few words. It returns "" for a nil node.
+// oneOf reads one of the given words. It returns "" and false for a nil node, and for any other node, which
+// it reports.
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
 	if n == nil {
 		return "", false
@@ -314,7 +320,7 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of a few words and reports whether it is the parameter word. It returns false for
+// is reads one of the given words and reports whether it is the parameter word. It returns false for
 // a nil node.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	w, _ := r.oneOf(n, what, words...)

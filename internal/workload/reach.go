@@ -70,7 +70,8 @@ func outside(sql string) (what string, line int) {
 // The longest such beginning is CREATE VIRTUAL TABLE IF NOT EXISTS main . name USING module.
 const longestHead = 16
 
-// statementOutside returns how a statement reaches out, given its first tokens.
+// statementOutside returns what in a statement reaches other files, given the statement's first tokens. It
+// returns "" if nothing does.
 func statementOutside(s []sqltext.Token) string {
 	word := func(i int, word string) bool { return i < len(s) && s[i].Is(word) }
 	switch {
@@ -120,7 +121,7 @@ func FeaturesOf(sql string) []string {
 	return keys
 }
 
-// tokenOutside returns why a token is not allowed anywhere in a script.
+// tokenOutside returns why a token is not allowed anywhere in a script, or "" if it is allowed.
 func tokenOutside(t sqltext.Token) string {
 	switch {
 	case strings.ContainsRune(t.Text, 0):
@@ -131,7 +132,8 @@ func tokenOutside(t sqltext.Token) string {
 	return ""
 }
 
-// parameterIn returns the first parameter of a script, and its line, counted from 0.
+// parameterIn returns the first parameter of a script, and its line, counted from 0. It returns "" if the
+// script has no parameters.
 func parameterIn(sql string) (parameter string, line int) {
 	for token := range sqltext.Tokens(sql) {
 		if token.Kind == sqltext.Parameter {

@@ -122,7 +122,8 @@ func TestSQLThatReachesOut(t *testing.T) {
 	}
 }
 
-// TestSQLThatReachesOutAnywhere checks every place that can contain SQL.
+// TestSQLThatReachesOutAnywhere checks that SQL that reaches other files is found in the schema, and in
+// scripts, queries, HTTP phases and mixes.
 func TestSQLThatReachesOutAnywhere(t *testing.T) {
 	for i, phases := range []string{
 		"schema: VACUUM INTO 'x'\nphases: [{name: p, script: ANALYZE}]",

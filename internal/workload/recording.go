@@ -29,7 +29,8 @@ type recording struct {
 	made    *replayed // the recording resolved to a plan; nil before that
 }
 
-// recording returns the recording in a file. It reads each file only once.
+// recording returns the recording in a file. It reads each file only once. If the file cannot be read, the
+// field problem of the result says why.
 func (w *Workload) recording(name string) *recording {
 	if r := w.recordings[name]; r != nil {
 		return r
@@ -105,7 +106,8 @@ var beginnings = []string{
 	"PRAGMA", "REINDEX", "RELEASE", "REPLACE", "ROLLBACK", "SAVEPOINT", "SELECT", "UPDATE", "VACUUM", "VALUES", "WITH",
 }
 
-// profiled reads a comment of .trace --profile, such as "-- 1234 ns", the time of a statement.
+// profiled reads a comment of .trace --profile, such as "-- 1234 ns", the time of a statement. It returns
+// false for any other comment.
 func profiled(comment string) (time.Duration, bool) {
 	ns, ok := strings.CutPrefix(strings.TrimSpace(comment), "-- ")
 	if !ok {

@@ -27,7 +27,7 @@ const maxReplayedBytes = 512 << 20
 // replayed is a recording, resolved to a plan.
 type replayed struct {
 	plan  *plan.Replay // the plan, including the recorded times
-	dealt []int        // the number of each event's transaction, in the order in which SQLite ran the transactions
+	dealt []int        // for each event, the position of its transaction in the order in which SQLite ran the transactions
 	left  []string     // messages about events that are left out, with the reason
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
@@ -93,7 +93,8 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 }
 
 // pinForeignKeys sets foreign_keys unless the workload does. The drivers' defaults differ, so
-// without it a statement could fail on only some drivers.
+// without it a statement could fail on only some drivers. If there are foreign keys, pinForeignKeys
+// adds a warning that says what it set.
 func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	if _, set := l.declared["foreign_keys"]; set {
 		return
@@ -254,7 +255,8 @@ func (r *replayer) event(e *record.Event) error {
 	return nil
 }
 
-// dealt returns the number of each event's transaction in the order in which SQLite ran them.
+// dealt returns, for each event, the position of its transaction in the order in which SQLite ran the
+// transactions.
 func (r *replayer) dealt() []int {
 	order := inOrder(r.begun)
 	list := slices.Clone(r.plan.Events.Transaction)

@@ -212,8 +212,8 @@ func TestReplayAffected(t *testing.T) {
 	}
 }
 
-// TestReplayNames expects latencies of the most frequent kinds of statements, and of all
-// others together.
+// TestReplayNames expects an operation for each of the most frequent kinds of statements, and one
+// for all others together.
 func TestReplayNames(t *testing.T) {
 	var texts []string
 	for i := range 40 {

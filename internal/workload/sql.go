@@ -64,9 +64,9 @@ func endless(word string, kind sqltext.Kind) error {
 	return nil
 }
 
-// Reads reports whether a statement only reads. It examines only words: the statement must be a
-// SELECT or VALUES, possibly after WITH, and must not contain a word that begins a writing
-// statement. Columns with such a name have to be quoted.
+// Reads reports whether a statement only reads, judging by its words. A statement that begins with
+// SELECT or VALUES does. A statement that begins with WITH does if it contains no word that begins a
+// writing statement, so columns with such names have to be quoted.
 func Reads(sql string) bool {
 	var first, last sqltext.Token
 	for token := range sqltext.Tokens(sql) {
@@ -85,7 +85,8 @@ func Reads(sql string) bool {
 	return first.Text != ""
 }
 
-// OnlyReads reports whether all timed phases of a plan only read, as far as their SQL shows that.
+// OnlyReads reports whether all timed phases of a plan are queries, mixes and replays that only read, as
+// far as their SQL shows that.
 func OnlyReads(p *plan.Plan) bool {
 	writes := func(sql string) bool { return !Reads(sql) }
 	return !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {

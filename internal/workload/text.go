@@ -71,7 +71,8 @@ func blankLines(text string) int {
 
 // Unset returns settings, each with a usual value. Their defaults differ between drivers, and
 // they are neither in s nor changed by the schema. Without these settings, one driver may do
-// more work than another. A timeout is included only if connections compete for locks.
+// more work than another. A timeout is included only if connections compete for locks,
+// and foreign_keys only if there are foreign keys.
 func (w *Workload) Unset(s driver.Settings) driver.Settings {
 	s = s.With(w.Changes)
 	usual := driver.Settings{}

@@ -12,7 +12,7 @@ import (
 )
 
 // TestText checks that plans are made from the files as they were when the workload was parsed, and
-// that the workload's hash changes with any change in the YAML or in a file named there.
+// that the workload's hash is computed from the YAML and from the files named there.
 func TestText(t *testing.T) {
 	const alone = "name: w\nphases: [{name: s, script: VACUUM}]\n"
 	const named = "name: w\nschema: b.sql\nphases: [{name: s, script: a.sql}]\n"

@@ -10,8 +10,8 @@ import (
 )
 
 // TestLoaderKeepsToBounds checks that the loader applies the worker's bounds, so that
-// the worker can run whatever the loader accepts. It puts a number in every place, at
-// and beyond each bound.
+// the worker can run whatever the loader accepts. It puts numbers at and beyond the bounds
+// in each of a workload's places for numbers.
 func TestLoaderKeepsToBounds(t *testing.T) {
 	const file = `
 name: bounds

@@ -112,9 +112,9 @@ func Builtins() []string {
 	return names
 }
 
-// Parse reads and checks a workload. It looks for the .sql files that the workload
-// names in fsys; if fsys is nil there are none. The error is a [Problems] with
-// everything found to be wrong.
+// Parse reads and checks a workload. It looks in fsys for the .sql files and recordings that the
+// workload names; if fsys is nil there are none. The error is a [Problems] with everything found to be
+// wrong.
 func Parse(filename string, data []byte, fsys fs.FS, options ...Option) (*Workload, error) {
 	return (&reader{file: filename}).parse(data, fsys, options)
 }

@@ -61,7 +61,8 @@ func tokenOf(r *http.Request) string {
 	return strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 }
 
-// asUser returns a function that calls do with the user of the request's session.
+// asUser returns a function that calls do with the user of the request's session. If there is no such
+// session, the function returns [ErrNoSession].
 func (s *Shop) asUser(do func(*http.Request, User) (any, error)) func(*http.Request) (any, error) {
 	return func(r *http.Request) (any, error) {
 		u, err := s.User(r.Context(), tokenOf(r))

@@ -18,7 +18,7 @@ type Load struct {
 	Requests int // number of requests that all clients together send
 	Clients  int // number of clients that run at the same time
 	Users    int // number of users that Fill has added
-	Books    int
+	Books    int // number of books that Fill has added
 }
 
 // Outcome is the result of a load.

@@ -39,7 +39,8 @@ func Open(ctx context.Context, db *sql.DB) (*Shop, error) {
 
 const sessionLasts = 24 * time.Hour
 
-// Login begins a session of a user and returns its token.
+// Login begins a session of the user with the given address, and returns the session's token. It returns
+// [ErrNotFound] if there is no such user.
 func (s *Shop) Login(ctx context.Context, email string) (token string, err error) {
 	var user int64
 	err = s.db.QueryRowContext(ctx, "SELECT id FROM users WHERE email = ?", email).Scan(&user)
@@ -71,7 +72,8 @@ type User struct {
 	Email string `json:"email"`
 }
 
-// User returns the user of a session.
+// User returns the user of a session. It returns [ErrNoSession] if the session does not exist or has
+// expired.
 func (s *Shop) User(ctx context.Context, token string) (u User, err error) {
 	err = s.db.QueryRowContext(ctx, `SELECT users.id, users.name, users.email FROM sessions JOIN users ON users.id = sessions.user
 WHERE sessions.token = ? AND sessions.expires > ?`, token, time.Now().Unix()).Scan(&u.ID, &u.Name, &u.Email)
@@ -87,7 +89,7 @@ type Book struct {
 	Stock  int64  `json:"stock"`
 }
 
-// Book returns a book.
+// Book returns the book with the given ID, or [ErrNotFound].
 func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 	err = s.db.QueryRowContext(ctx, "SELECT id, title, author, cents, stock FROM books WHERE id = ?", id).Scan(&b.ID, &b.Title, &b.Author, &b.Cents, &b.Stock)
 	return b, orNone(err, ErrNotFound)
@@ -171,7 +173,7 @@ ON CONFLICT ("order", book) DO UPDATE SET quantity = quantity + excluded.quantit
 	return order, err
 }
 
-// Pay marks an order of a user as paid.
+// Pay marks an order of a user as paid. It returns [ErrNotFound] if the user has no such unpaid order.
 func (s *Shop) Pay(ctx context.Context, user, order int64) error {
 	result, err := s.db.ExecContext(ctx, "UPDATE orders SET paid = ? WHERE id = ? AND user = ? AND paid IS NULL", time.Now().Unix(), order, user)
 	if err != nil {
@@ -183,7 +185,7 @@ func (s *Shop) Pay(ctx context.Context, user, order int64) error {
 	return nil
 }
 
-// Orders returns the last orders of a user, with their items.
+// Orders returns the last ten orders of a user, the newest first, with their items.
 func (s *Shop) Orders(ctx context.Context, user int64) ([]Order, error) {
 	var list []Order
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -212,14 +214,14 @@ ORDER BY o.placed DESC, o.id DESC, i.book`, user)
 	return list, err
 }
 
-// Bestseller is a book with the number of copies that were sold.
+// Bestseller is a book with the number of copies that were sold, and their total price in cents.
 type Bestseller struct {
 	Title string `json:"title"`
 	Sold  int64  `json:"sold"`
 	Cents int64  `json:"cents"`
 }
 
-// Bestsellers returns the books that were sold most often.
+// Bestsellers returns the ten books of which most copies were sold, most copies first.
 func (s *Shop) Bestsellers(ctx context.Context) ([]Bestseller, error) {
 	var list []Bestseller
 	err := s.each(ctx, func(rows *sql.Rows) error {
@@ -302,5 +304,5 @@ func (s *Shop) Fill(ctx context.Context, users, books int) error {
 	return err
 }
 
-// Email returns the e-mail address of a user that Fill has added.
+// Email returns the e-mail address of the user with the given number among those that Fill adds, from 1.
 func Email(user int) string { return fmt.Sprintf("user%d@example.com", user) }

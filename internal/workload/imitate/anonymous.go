@@ -196,8 +196,9 @@ func (s *schema) known(of object) map[string]bool {
 // format matches formats of strftime and printf that contain no words.
 var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
 
-// replaced returns the replacement of a text of the schema. Equal texts have the same
-// replacement.
+// replaced returns the replacement of a text of the schema. Empty texts and formats are kept. A text that
+// is a value in the rows has the same replacement as in the rows; if columns of several tables replace it
+// differently, t decides. All other equal texts have the same replacement.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):
@@ -224,9 +225,9 @@ func (s *schema) replaced(t *table, text string) string {
 
 func quoteText(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// replacedNumber returns the replacement of a number of the schema. Numbers of 1000 or more are
-// rounded to one digit, so that a bound divides the imitation's rows in about the same proportion
-// as the database's.
+// replacedNumber returns the replacement of a number of the schema. If the rows of t have a replacement
+// for the number, it returns that. Other numbers of 1000 or more are rounded to one digit, so that a
+// bound divides the imitation's rows in about the same proportion as the database's.
 func (t *table) replacedNumber(text string) string {
 	if t != nil {
 		if name, ok := t.named("i" + text); ok {

@@ -42,7 +42,7 @@ func (t *table) checks(list []token) []check {
 }
 
 // withoutViolated returns a CREATE TABLE statement without the CHECK constraints that generated
-// rows violate. It also returns the remaining constraints.
+// rows violate, and notes these constraints. It also returns the remaining constraints.
 func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 	list := sqltext.All(text)
 	all := t.checks(list)
@@ -67,8 +67,8 @@ func (c *check) violate(why string) {
 	c.table.violated[c.number] = why
 }
 
-// violations notes the CHECK constraints that rows of db violate. The database must not enforce
-// such constraints. found reports whether any of them was not known to be violated before.
+// violations notes the CHECK constraints that rows of db violate, or whose evaluation fails. The database
+// must not enforce such constraints. found reports whether any of them was not known before.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {

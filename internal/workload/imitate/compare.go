@@ -52,11 +52,12 @@ type Compared struct {
 // imitation.
 func (c *Compared) SamePlan() bool { return c.renamed == c.Plan[1] }
 
-// NearRows reports whether the query returns about as many rows on the imitation, within a
-// factor of 2.
+// NearRows reports whether the query returns about as many rows on the imitation: within a factor of
+// 2, or with a difference of at most half a row.
 func (c *Compared) NearRows() bool { return near(c.Rows[0], c.Rows[1], 0.5) }
 
-// NearTime reports whether the query takes about as long on the imitation, within a factor of 2.
+// NearTime reports whether the query takes about as long on the imitation: within a factor of 2, or
+// with a difference of at most 5 µs.
 func (c *Compared) NearTime() bool {
 	return near(float64(c.Time[0]), float64(c.Time[1]), float64(5*time.Microsecond))
 }
@@ -73,10 +74,9 @@ func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTi
 const NearSize = 0.1
 
 // Compare loads the workload, at the full scale, into a database next to the copy, and runs its
-// queries on both. It also tries the triggers and the phases that insert. It leaves triggers and
-// phases that fail out of the workload, whose YAML then changes. If the database is packed, as
-// after VACUUM, the workload gets a VACUUM, because that brings the imitation's size nearer to the
-// database's.
+// queries on both. It also tries the CHECK constraints, the triggers and the phases that insert. It leaves
+// those that fail out of the workload, whose YAML then changes. If the database is packed, as after
+// VACUUM, the workload gets a VACUUM, because that brings the imitation's size nearer to the database's.
 //
 // resolved is the workload's plan. keep is a path to which the imitation is copied, and must not
 // exist yet; "" means no copy.
@@ -132,8 +132,8 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	return c, copyNew(path, keep)
 }
 
-// pack returns the size of the imitation. If a VACUUM brings the size nearer to the wanted one,
-// pack adds a VACUUM to the workload.
+// pack returns the size of the imitation. If the imitation in db is larger than wanted, pack runs VACUUM
+// on db. If that brings the size nearer to the wanted one, pack adds a VACUUM to the workload.
 func (w *Workload) pack(ctx context.Context, db *sql.DB) (int64, error) {
 	bytes, err := usedBytes(ctx, db)
 	want := w.Wanted()
@@ -178,8 +178,8 @@ func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared
 // mostSizes is the greatest length of [Comparison].Sizes.
 const mostSizes = 3
 
-// sizes returns the tables and indexes whose sizes differ most, the greatest difference first. Each
-// difference is more than a hundredth of the database. If whole is false, sizes omits tables and
+// sizes returns up to mostSizes tables and indexes whose sizes differ most, the greatest difference first.
+// Each difference is more than a hundredth of the database. If whole is false, sizes omits tables and
 // indexes whose sizes are within a factor of 2.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}

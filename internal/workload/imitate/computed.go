@@ -75,7 +75,8 @@ type computed struct {
 	nested int
 }
 
-// of returns an expression, given its tokens, with parameters in place of columns.
+// of returns an expression, given its tokens, with parameters in place of columns. It returns an error
+// if the values of a column cannot be parameters.
 func (c *computed) of(list []token) (string, error) {
 	if c.nested++; c.nested > 20 {
 		return "", fmt.Errorf("its key is computed in more than 20 steps")
@@ -150,7 +151,7 @@ func (c *computed) expression(name string) []token {
 	return nil
 }
 
-// keyExpression returns the part of a key with the given number, from 0, in a CREATE INDEX
+// keyExpression returns the tokens of the part of a key with the given number, from 0, in a CREATE INDEX
 // statement. It leaves out the part's collation and order.
 func keyExpression(sql string, number int) []token {
 	list := sqltext.All(sql)

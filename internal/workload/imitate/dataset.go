@@ -88,7 +88,8 @@ func (b *builder) newSet(name, table, count string) *dataSet {
 	return d
 }
 
-// parentsFirst sorts tables so that each comes after the tables to which its foreign keys refer.
+// parentsFirst sorts tables so that each comes after the tables to which its foreign keys refer, except
+// within cycles.
 func parentsFirst(tables []*table) []*table {
 	var list []*table
 	var visit func(t *table)
@@ -164,7 +165,8 @@ func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	}
 }
 
-// additions adds data sets of rows that are inserted into the largest tables after loading.
+// additions adds data sets of rows that are inserted after loading, into the five largest tables that
+// allow it.
 func (b *builder) additions(tables []*table) []*dataSet {
 	const most = 5
 	largest := slices.Clone(tables)

@@ -143,8 +143,8 @@ func (m *member) addItems(list []any, depth int) {
 // scalars returns how many of the values are neither objects, arrays nor null.
 func (m *member) scalars() int64 { return m.column.stats.rows - m.column.stats.nulls }
 
-// document returns the generator of a column of JSON: objects with the members that the column's
-// objects have, or arrays.
+// document returns the generator of a column of JSON: arrays if most of the column's values are arrays,
+// otherwise objects with the members that the column's objects have.
 func (b *builder) document(d *dataSet, t *table, c *column, s *classStats, more bool) generated {
 	st := c.stats.document
 	w := &documentWriter{b: b, d: d, t: t, more: more, colon: ":", comma: ",", present: 1}
@@ -241,16 +241,16 @@ func (w *documentWriter) member(name string, m *member, all int64) {
 	}
 }
 
-// within notes that the values written next are in the member m, which n documents have. The
-// returned function must be called after the last of these values.
+// within notes that the values written next are in the member m, which is an object or array in n of
+// the objects that contain it. The returned function must be called after the last of these values.
 func (w *documentWriter) within(m *member, n int64) func() {
 	before := w.present
 	w.present *= float64(n) / float64(m.column.stats.rows)
 	return func() { w.present = before }
 }
 
-// nulls returns how many of 1000 documents lack a member's value. In the database, n documents have
-// it.
+// nulls returns how many of 1000 documents lack a member's value. In the database, n of the st.rows
+// objects that can have the member have the value.
 func (w *documentWriter) nulls(st *columnStats, n int64) int64 {
 	return int64(math.Round(1000 * (1 - w.present*float64(n)/float64(st.rows))))
 }

@@ -67,10 +67,10 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestNotNear checks an imitation in which the rows and the time of a query, and the size of the
-// database, differ much from the original. They must be listed, with the tables and indexes that
-// cause the difference. The cause is that correlated columns are imitated independently, so an
-// index of both has more keys.
+// TestNotNear checks an imitation in which an index is much smaller than in the original. The index
+// must be listed, even if it is a small part of the database. It is smaller because the columns a and
+// b, always equal in the original, are imitated independently, and the indexed column is long only if
+// they are equal. TestNotNear also checks that queries have times, and what counts as near.
 func TestNotNear(t *testing.T) {
 	path := create(t, "correlated", func(t *testing.T, db *sql.DB) {
 		execute(t, db, `

@@ -12,7 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// sampled returns parameters of a query from rows of the database.
+// sampled returns parameters for executions of a query, taken from sampled rows of the database or, for a
+// full-text search, from sampled words.
 func (q *Query) sampled() [][]any {
 	var list [][]any
 	if q.words != nil {
@@ -53,7 +54,8 @@ func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	return list, nil
 }
 
-// run returns SQLite's plan for a query, and how many rows it returns on average.
+// run returns SQLite's plan for a query, and how many rows the query returns on average for the parameters
+// in values.
 func (q *Query) run(ctx context.Context, db *sql.DB, text string, values [][]any) (string, float64, error) {
 	st, err := db.PrepareContext(ctx, text) //nolint:sqlclosecheck // closed below; it does not see that in a closure
 	if err != nil {

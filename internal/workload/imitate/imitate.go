@@ -11,8 +11,8 @@ import (
 
 // Options say how a workload is made from a database.
 type Options struct {
-	// Share is the fraction of the rows that the workload has, such as 0.1; 1 is all rows. Tables
-	// with fewer than 1000 rows keep all.
+	// Share is the fraction of the rows that the workload has, such as 0.1; 0 and 1 mean all rows.
+	// Tables with fewer than 1000 rows keep all rows, and others keep at least 1000.
 	Share float64
 
 	// KeepValues keeps values of the database. These are the texts and numbers of columns with
@@ -187,7 +187,7 @@ func nameOf(file string) string {
 	return name
 }
 
-// unused returns a name that no other data set or parameter has.
+// unused returns a name that no other data set or parameter has, and reserves it.
 func (b *builder) unused(name string) string {
 	name = identifierOf(name)
 	free := name

@@ -22,7 +22,8 @@ func (w *Workload) planned(scale string) (*plan.Plan, error) {
 }
 
 // tryQuick loads the workload at the quick scale into memory. It rewrites the workload without
-// the constraints, triggers and phases that fail.
+// the constraints, triggers and phases that fail. If loading fails, it only adds a note that the workload
+// can be loaded at the full scale only. If loading takes too long, it returns an error.
 func (w *Workload) tryQuick(ctx context.Context) error {
 	p, err := w.planned(workload.Quick)
 	if err != nil {
@@ -117,7 +118,7 @@ func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 }
 
 // firstFailure runs the plan's timed insert phases one after another until one fails, and rolls
-// them all back. It returns the failed phase's table and the reason.
+// them all back. Triggers that the workload lacks do not run. It returns the failed phase's table and the reason why, or "" and nil if no phase fails.
 func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {

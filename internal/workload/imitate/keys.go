@@ -87,10 +87,11 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	return g
 }
 
-// part returns the generator of a column of t.composite, a unique index of several columns. The
-// column's values are picked from another data set, in which no two rows are equal. In that data
-// set, consecutive rows are equal in all columns but the last, about as many rows as in the
-// original. The last column has a different value in each of these rows.
+// part returns the generator of a column of t.parts. The column's values are picked from the data set
+// that the method keys adds, in which no two rows are equal. In that data set, about as many rows as in
+// the original are equal in all columns but the last, and they are consecutive. The last column has a
+// different value in each of them. If more is true, the last column has values from the method domain
+// instead, which no loaded row has.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -129,7 +130,8 @@ func (t *table) parts() []*column {
 	return slices.Concat(t.composite.columns, t.siblings)
 }
 
-// keys returns the name of the data set with the combinations of values of t.composite.
+// keys returns the name of the data set with the combinations of values of t.composite. It adds the
+// data set if there is none yet.
 func (b *builder) keys(t *table) string {
 	if name := b.dictionaries["keys "+t.name]; name != "" {
 		return name
@@ -149,7 +151,8 @@ func (b *builder) keys(t *table) string {
 }
 
 // domain returns the column, as set.column, whose values are the possible values of column j of
-// t.parts. If more is true, no loaded row has these values.
+// t.parts. For a foreign key, that is the parent's column. Otherwise it is a column of a data set that
+// domain adds and, if more is true, no loaded row has its values.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
@@ -199,15 +202,15 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// run returns the greatest number of consecutive rows that are equal in all columns of the
-// index except the last.
+// run returns how many of the given number of rows are equal in all columns of the index except the
+// last, on average and rounded up.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups
 }
 
-// different returns the number of distinct combinations of values in columns 0 to j of the
-// index.
+// different estimates the number of distinct combinations of values in columns 0 to j of the index.
+// It returns at least 1.
 func (x *index) different(j int) int64 {
 	n := min(x.groups[j].values(), x.changes[j])
 	if first := &x.columns[0].stats; j == 0 && first.up == first.pairs {

@@ -50,9 +50,9 @@ func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loade
 }
 
 func (l *loader) load(ctx context.Context, s *schema) error {
-	// Rows go to random places of the indexes, so the indexes should be in memory. The copy of the
-	// database is read without locks. So the imitation is, too, because otherwise its queries would
-	// take longer.
+	// Rows go to random places of the indexes, so the cache should hold the indexes. With the exclusive
+	// locking mode, queries take no locks, as on the copy of the database. Otherwise the imitation's
+	// queries would take longer.
 	settings := fmt.Sprintf("PRAGMA locking_mode = exclusive; PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
 	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {

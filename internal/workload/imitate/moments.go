@@ -153,7 +153,8 @@ func (s *momentStats) written(at generated, help func(suffix string, g generated
 }
 
 // anonymousMoments returns times with about the same range and distribution as those in list. They
-// are rounded, or moved if they are too near each other for rounding.
+// are rounded, or moved if they are too near each other for rounding. If b.keep is true, they are
+// unchanged.
 func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	list = slices.Clone(list)
 	if b.keep {
@@ -177,7 +178,7 @@ func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 }
 
 // anonymousTexts returns a replacement for each of a few moments. The replacements have the same
-// order, and are about the first day of the moment's month.
+// order, and are about the first day of the moment's month. None of them is one of the moments.
 func (s *momentStats) anonymousTexts(values []string) map[string]string {
 	names := map[string]string{}
 	last := int64(-1 << 62)

@@ -99,8 +99,9 @@ func (b *builder) realNumbers(t *table, c *column, s *classStats) generated {
 	return g
 }
 
-// anonymousInts returns integers with about the same range and distribution as those in list. Large
-// numbers are rounded. If they are too near each other for rounding, all numbers are moved instead.
+// anonymousInts returns integers with about the same range and distribution as those in list, which
+// ascend. It rounds them, or moves all of them if they are too near each other for rounding. If b.keep
+// is true or all numbers are below 1000, it returns them unchanged.
 func (b *builder) anonymousInts(list []int64) []int64 {
 	list = slices.Clone(list)
 	low, high := list[0], list[len(list)-1]

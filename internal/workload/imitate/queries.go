@@ -30,8 +30,8 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns queries that are typical for the schema. The function compiles returns an
-// error if SQLite does not compile a query.
+// queries returns queries that are typical for the schema, those of the largest tables first. There are
+// at most maxQueries. The function compiles returns an error if SQLite does not compile a query.
 func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
@@ -154,7 +154,8 @@ func (b *builder) read(t *table, x *index) (*Query, error) {
 	return q, nil
 }
 
-// joined returns a query for a row of the parent and the rows that refer to it.
+// joined returns a query for a row of the parent and the rows of t that refer to it. It returns nil if t is
+// large and no index finds these rows.
 func (b *builder) joined(t *table, f *foreign) *Query {
 	if !t.indexed(f.columns) && t.rows > small {
 		b.note("%s is not read with its %s, because %s", f.parent.name, t.name, t.withoutIndex(f.columns))
@@ -170,7 +171,8 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 	return &Query{table: f.parent, args: args, columns: append(types, more...), SQL: sql + limit, original: sql + limit, weight: t.rows}
 }
 
-// joinedBack returns a query for a row and the row of the parent that it refers to.
+// joinedBack returns a query for a row of t and the row of the parent that it refers to. It returns nil if
+// t has no key whose values can be parameters.
 func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	var key []*column
 	if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
@@ -188,7 +190,8 @@ func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	return &Query{table: t, args: args, columns: append(types, more...), SQL: sql, original: sql, weight: t.rows}
 }
 
-// match returns a query that searches a full-text index for a word.
+// match returns a query that searches the full-text index t for a word. It returns nil if t is another
+// kind of table, or if its texts are not known.
 func (b *builder) match(t *table) *Query {
 	if !strings.HasPrefix(t.virtual, "fts") || shadows[t.virtual] == nil {
 		return nil
@@ -270,7 +273,8 @@ func (c *column) typeOf() string {
 // and a parameter has one type.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
-// indexed reports whether an index begins with the columns.
+// indexed reports whether an index of all rows begins with the columns, or the first of them is the
+// rowid.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
 		return x.partial == "" && x.beginsWith(columns)

@@ -36,7 +36,7 @@ const probes = 200
 type columnStats struct {
 	rows, nulls int64
 	class       [classes]classStats
-	few         map[any]int64 // how often each integer or text occurs; nil if there are more distinct values than the constant fewest, or values of other classes
+	few         map[any]int64 // how often each integer or text occurs; nil if there are no values, more distinct values than the constant fewest, longer texts than longest, or values of other classes
 	pairs, up   int64         // number of pairs of neighboring rows, and number of those pairs that do not descend
 	same        int64         // number of pairs of neighboring rows with equal values
 	last        any
@@ -221,7 +221,9 @@ func (s *columnStats) distinctive() bool {
 	return float64(s.values()) >= 0.95*float64(s.rows-s.nulls)
 }
 
-// scan reads all rows of a table once, in its order.
+// scan reads all rows of a table once, in the table's order. It counts the rows, adds their values to the
+// statistics of the columns and of t.composite, and takes a sample of the rows. If the table is WITHOUT
+// ROWID, it sets t.packed.
 func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) error {
 	if len(t.columns) == 0 {
 		return nil

@@ -26,7 +26,7 @@ type table struct {
 	foreign   []*foreign
 	rows      int64
 	content   *table // for a full-text index: the table whose rows it indexes
-	contents  string // for a full-text index: the value of its option content, or ""
+	contents  string // for a full-text index: the value of its option content; "''" if the value is empty, "" if there is no option
 	whole     bool   // the workload inserts the table's rows; if false, SQLite writes them
 	set       string // name of the table's data set
 	sample    reservoir[[]any]
@@ -82,7 +82,8 @@ func (t *table) column(name string) *column {
 	return t.columns[i]
 }
 
-// named returns the replacement that a value of the table has in the workload.
+// named returns the replacement that a value of the table has in the workload. The result is false if the
+// value has none.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {
@@ -92,7 +93,8 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns the replacement that a value of the column, or of its JSON, has in the workload.
+// named returns the replacement that a value of the column, or of its JSON, has in the workload. The result
+// is false if the value has none.
 func (c *column) named(value string) (string, bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true
@@ -215,7 +217,7 @@ func isShadow(module, suffix string) bool {
 	return !known || slices.Contains(list, strings.ToLower(suffix))
 }
 
-// read reads the columns and indexes of a table.
+// read reads the columns of a table and, if it is a virtual table, its module.
 func (t *table) read(ctx context.Context, db *sql.DB) error {
 	tokens := significant(t.sql)
 	if len(tokens) > 1 && tokens[1].Is("VIRTUAL") {
@@ -377,7 +379,8 @@ func (t *table) compose() {
 	}
 }
 
-// references reads the foreign keys of a table.
+// references reads the foreign keys of a table. It leaves out keys whose parent or columns are not
+// known, and keys with a column that is part of an earlier key.
 func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
 	byID := map[int]*foreign{}
 	var ids []int

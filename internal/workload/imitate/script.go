@@ -11,7 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// loosen sets the field loose of all unique indexes that generated rows would violate.
+// loosen sets the field loose of all unique indexes that generated rows would violate. If an index has a
+// single column with distinct values, loosen sets the column's field unique instead, so that generated
+// rows satisfy the index.
 func (b *builder) loosen(tables []*table) {
 	for _, t := range tables {
 		for _, x := range t.indexes {
@@ -42,9 +44,10 @@ func (b *builder) loosen(tables []*table) {
 	}
 }
 
-// script returns SQL to run before and after the rows are inserted. It tries the schema in db,
-// an empty database. It leaves out statements that don't compile after the user's literals were
-// replaced.
+// script returns SQL to run before and after the rows are inserted. It tries the schema in db, an empty
+// database. It leaves out, with a note, triggers in b.failing and statements that fail after the user's
+// literals were replaced. It sets b.scripted to the triggers in the SQL, and adds the CHECK constraints to
+// b.checks.
 func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string) {
 	b.scripted = map[string]bool{}
 	for _, o := range b.schema.objects {
@@ -123,7 +126,8 @@ func (b *builder) index(o object) *index {
 }
 
 // loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows
-// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX.
+// would violate. For each key that a table thereby loses, it also returns a CREATE INDEX,
+// and notes the index's name in b.renamed.
 func (b *builder) loosened(o object) (text, indexes string) {
 	text = o.sql
 	switch o.kind {

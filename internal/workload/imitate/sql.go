@@ -7,7 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/sqltext"
 )
 
-// token is a token of SQL that SQLite has accepted, or the space before one.
+// token is a token of SQL that SQLite has accepted, or the space or comment before one.
 type token = sqltext.Token
 
 // significant returns the tokens without spaces and comments.

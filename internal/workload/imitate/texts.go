@@ -112,7 +112,8 @@ func (b *builder) prose(c *column) generated {
 	return g
 }
 
-// vocabulary returns the name of the data set with the words of a column.
+// vocabulary returns the name of the data set with the words of a column. It adds the data set if
+// there is none yet.
 func (b *builder) vocabulary(c *column) string {
 	if b.vocabularies[c] == "" {
 		w := c.stats.words

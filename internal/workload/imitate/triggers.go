@@ -85,7 +85,7 @@ func (b *builder) fails(trigger object, why error) {
 }
 
 // filled returns a trigger of the workload that inserts into t when a phase inserts rows into
-// another table, such as a trigger that writes a log.
+// another table, such as a trigger that writes a log. found is false if there is no such trigger.
 func (b *builder) filled(t *table) (trigger object, found bool) {
 	for _, o := range b.schema.objects {
 		of := b.schema.table(o.table)

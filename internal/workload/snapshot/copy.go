@@ -75,7 +75,7 @@ func head(path string, n int) ([]byte, error) {
 }
 
 // headOfLog returns the header of a database's write-ahead log, or nil if the log is missing or
-// empty.
+// shorter than its header.
 func headOfLog(path string) ([]byte, error) {
 	first, err := head(path+"-wal", 32)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(first) < 32 {
@@ -92,8 +92,9 @@ func reason(err error) error {
 	return err
 }
 
-// copyQuiet copies a database and its write-ahead log at a moment when no transaction is being
-// written. It returns the SHA-256 of the copied database without the log.
+// copyQuiet copies a database and its write-ahead log, so that the copy has only complete transactions. It
+// returns the SHA-256 of the copied database without the log. If a program is writing to the database, it
+// tries again, and returns an error after the last attempt.
 func copyQuiet(ctx context.Context, path, to string, pause time.Duration) (sum string, err error) {
 	for i := range attempts {
 		if i > 0 {
@@ -159,8 +160,8 @@ func copyOnce(ctx context.Context, path, to string) (string, error) {
 	return sum, idle(path)
 }
 
-// idle returns an error if a transaction may be writing to the database file, or if its process
-// was killed while it wrote.
+// idle returns an error if a transaction may be writing to the database file, or if a process may have been
+// killed while it wrote.
 func idle(path string) error {
 	journal := filepath.Base(path) + "-journal"
 	// A committed transaction may leave a journal whose first byte is zero.
@@ -226,9 +227,9 @@ func used(f *os.File) (int64, error) {
 	return min(fi.Size(), page*pages), nil
 }
 
-// mostHollow is the maximum ratio of a file's size to the space allocated for it on disk. A
-// larger file with a higher ratio is rejected as sparse. Compressing file systems shrink
-// databases by less than this.
+// mostHollow is the maximum ratio of a file's size to the space allocated for it on disk. A file of more
+// than 16 MiB with a higher ratio is rejected as sparse. Compressing file systems shrink databases by less
+// than this.
 const mostHollow = 20
 
 // fits returns an error if the disk of dir has no room for a copy of a database and its log. It

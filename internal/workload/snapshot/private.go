@@ -35,8 +35,8 @@ var (
 
 // Public returns a message about SQL on the database without private values. Messages of SQLite
 // and of libraries can contain values, such as "bad JSON path: '…'". Public keeps a word only
-// if it is in the SQL, in the database's schema or in usualWords. It keeps quoted text only if
-// that is in the SQL or the schema.
+// if it is in the SQL, in the database's schema or in usualWords, or is the name of a result code. It
+// keeps quoted text only if that is in the SQL or the schema.
 func (s *Snapshot) Public(message string, sql ...string) string {
 	known := map[string]bool{}
 	for _, text := range append(append([]string{usualWords}, sql...), s.Schema...) {

@@ -191,7 +191,8 @@ var (
 	maybes = driver.ColumnType{Type: driver.Text, Nullable: true}
 )
 
-// TestAtRest checks that the copy of a file that nobody has open has the same bytes.
+// TestAtRest checks that the copy of a file that nobody has open has the same bytes, and that
+// Copy returns an error if the copy has changed since it was taken.
 func TestAtRest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "PRAGMA page_size = 8192", "CREATE TABLE t(a)", "CREATE VIRTUAL TABLE f USING fts5(x)", "CREATE VIEW v AS SELECT 1", "INSERT INTO t VALUES (1), (2)").Close()
@@ -222,8 +223,8 @@ func TestAtRest(t *testing.T) {
 	}
 }
 
-// TestLog checks that a copy has the transactions in the write-ahead log, both of a database
-// that an application has open and of one whose application was killed.
+// TestLog checks that a copy has the committed transactions in the write-ahead log and no others, both
+// of a database that an application has open and of one whose application was killed.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	db := open(t, path, "PRAGMA journal_mode = wal", "PRAGMA wal_autocheckpoint = 0", "CREATE TABLE t(a)", "INSERT INTO t VALUES (1)",
@@ -482,8 +483,8 @@ func TestRows(t *testing.T) {
 	}
 }
 
-// TestStrangersQuery checks that a query cannot access other files, by whatever means it tries,
-// and that a query that does not end is stopped.
+// TestStrangersQuery checks that a query cannot attach or write other files, not even by ending the SELECT
+// around it. It also checks that a query that does not end is stopped, and that later queries are refused.
 func TestStrangersQuery(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "app.db")
 	open(t, path, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)").Close()

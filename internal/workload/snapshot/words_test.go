@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestPublicKeepsWorkers checks that Public keeps all words of the errors of package worker, so
+// TestPublicKeepsWorkers checks that Public keeps the constant texts of the errors of package worker, so
 // that these errors remain readable.
 func TestPublicKeepsWorkers(t *testing.T) {
 	files, err := filepath.Glob("../../../worker/*.go")

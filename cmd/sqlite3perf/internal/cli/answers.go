@@ -42,8 +42,8 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
-// KeepAnswer stores the answer with a run. If that fails, it prints a warning, and the answer is
-// still printed.
+// KeepAnswer stores the answer with a run. If that fails, it prints a warning and returns no error, so
+// that the caller still prints the answer.
 func KeepAnswer(ctx context.Context, env *Environment, storeFile string, run int64, answer keeper) {
 	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
 }

@@ -56,7 +56,7 @@ type Environment struct {
 	outlives    *atomic.Bool // true after [Environment.OutliveReaders]
 }
 
-// ProcessEnvironment returns the environment of this process.
+// ProcessEnvironment returns the environment of this process, and begins to handle its signals.
 func ProcessEnvironment() *Environment {
 	width, height := terminalSize(os.Stdout)
 	errWidth, _ := terminalSize(os.Stderr)
@@ -129,7 +129,7 @@ func Version() string {
 	return "devel"
 }
 
-// FlagError rewords pflag's error about a flag so that it says what to type instead.
+// FlagError returns pflag's error about a flag, reworded so that it says what to type instead.
 func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) {

@@ -121,7 +121,8 @@ func useFormer(cmd *cobra.Command) error {
 	return nil
 }
 
-// Share parses the value of a flag that is a share, such as 2% or 0.02.
+// Share parses the value of a flag that is a fraction, such as 2% or 0.02. It returns an error unless the
+// fraction is above 0 and below 1.
 func Share(flag, value string) (float64, error) {
 	text, percent := strings.CutSuffix(value, "%")
 	v, err := strconv.ParseFloat(text, 64)
@@ -216,7 +217,7 @@ func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	Reaching(f, ReachesOut, "allow-files")
 }
 
-// JobFlags has the flags that set the fields of jobs, by field.
+// JobFlags has the flags that set the fields of jobs, by the field's name in JSON.
 var JobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",

@@ -64,8 +64,8 @@ func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 // Named returns the flag that names the file, with its value.
 func (o *OutputOptions) Named() string { return cmp.Or(o.Flag, "-o "+o.File) }
 
-// Check returns an error if the results cannot be written to the requested places. It is called
-// before anything is measured.
+// Check returns an error if the results cannot be written to the requested file, or in the requested
+// format. It is called before anything is measured.
 func (o *OutputOptions) Check() error {
 	if err := o.CheckPlace(); err != nil {
 		return err
@@ -73,8 +73,8 @@ func (o *OutputOptions) Check() error {
 	return o.CheckFormat()
 }
 
-// CheckPlace returns an error if the file cannot be written. It is a usage error, because nothing
-// has been done yet.
+// CheckPlace returns an error if the file cannot be written or is a database. It is a usage error,
+// because nothing has been done yet.
 func (o *OutputOptions) CheckPlace() error {
 	if o.File == "" {
 		return nil
@@ -99,7 +99,7 @@ func (o *OutputOptions) CheckPlace() error {
 
 // CheckFormat chooses the format: that of --format on the command line or, without it, that of the
 // file's extension. A format from the environment or a configuration file is used for standard
-// output and for files without an extension.
+// output and for files without an extension. CheckFormat returns an error if the format is not known.
 func (o *OutputOptions) CheckFormat() error {
 	known := o.Known
 	if known == nil {
@@ -229,7 +229,8 @@ func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, do
 	return nil
 }
 
-// Put writes data to the file of the options.
+// Put writes data to the file of the options. It replaces an existing regular file as a whole, and only
+// after all data has been written.
 func (o *OutputOptions) Put(data []byte) error {
 	file, whole := o.Target()
 	if !whole {

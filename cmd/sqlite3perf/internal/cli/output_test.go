@@ -10,7 +10,7 @@ func TestAgain(t *testing.T) {
 		"sqlite3perf show 3": {Format: "table"},
 		"sqlite3perf show 3 --format json --store 'my runs.db'": {Format: "json", Store: "my runs.db"},
 		"sqlite3perf show 3 --store ./a.db":                     {Format: "table", Store: "./a.db"},
-		"sqlite3perf show 3 --store a,b=c:d@e%f+.db":            {Format: "table", Store: "a,b=c:d@e%f+.db"}, // reports don't quote these characters either
+		"sqlite3perf show 3 --store a,b=c:d@e%f+.db":            {Format: "table", Store: "a,b=c:d@e%f+.db"}, // a shell needs no quotes around these characters
 		`sqlite3perf show 3 --store 'it'\''s'`:                  {Format: "table", Store: "it's"},
 	} {
 		if got := o.Again("sqlite3perf show 3"); got != want {

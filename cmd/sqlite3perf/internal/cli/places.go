@@ -177,7 +177,9 @@ func (s Workshop) MeasuredRef(ctx context.Context, name string, a *stats.Analysi
 	return s.InMeasuredVersion(ctx, ref, name, a)
 }
 
-// InMeasuredVersion returns a driver in the version that its trials in the run reported.
+// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. name is
+// the driver's name in the run. It returns ref unchanged if the version is unknown or is part of ref,
+// and [ErrRetype] if the version is not released.
 func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {
@@ -219,8 +221,8 @@ func NewScratch(dir string) (*process.Scratch, error) {
 	return scratch, nil
 }
 
-// MachineIn returns the machine with dir as the directory for databases. The run's own directory in
-// dir will be gone when users read this.
+// MachineIn returns the machine m with dir as its directory for databases. dir replaces the run's own
+// directory below dir, which is removed before users read the description of the machine.
 func MachineIn(m result.Machine, dir string) result.Machine {
 	m.Directory = dir
 	return m

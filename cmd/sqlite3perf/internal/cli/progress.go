@@ -198,8 +198,9 @@ func (p *Progress) Planned(plan lab.Plan) {
 	p.Say("%s", words)
 }
 
-// estimate prints the estimated size of the run. On a terminal the estimate is part of the progress
-// bar. Elsewhere it is a plain line, and one more if the estimate changes by more than half.
+// estimate shows the estimated time of the run. On a terminal the estimate is part of the progress bar.
+// Elsewhere estimate prints a line with the number of trials and the time, and at most one more line, if
+// the time changes by about half or more.
 func (p *Progress) estimate(plan lab.Plan, unless string) {
 	p.takes = plan.Takes
 	if p.bar != nil {

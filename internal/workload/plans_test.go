@@ -46,7 +46,7 @@ func TestPlans(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(string(want), string(got)+"\n"); diff != "" {
-			t.Errorf("%s is not the plan of workload %s, go test ./workload -run TestPlans -update writes it:\n%s", file, name, diff)
+			t.Errorf("%s is not the plan of workload %s, go test ./internal/workload -run TestPlans -update writes it:\n%s", file, name, diff)
 		}
 	}
 }

@@ -86,6 +86,16 @@ func testSlices(t *testing.T, executable string) {
 				t.Errorf("phase %s: the clock ran for %d ns, the lab saw %d", s.Phase, s.WallNS, s.SeenNS)
 			}
 			got[s.Phase] = s.Slices
+			if n := max(s.Slices, s.Repeats); int64(len(s.SliceNS)) != n {
+				t.Errorf("phase %s: times of %d slices, want %d", s.Phase, len(s.SliceNS), n)
+			}
+			var sum int64
+			for _, ns := range s.SliceNS {
+				sum += ns
+			}
+			if all := (s.WallNS + s.ColdNS) * max(1, s.Repeats); s.SliceNS != nil && sum != all {
+				t.Errorf("phase %s: the slices take %d ns, the phase %d", s.Phase, sum, all)
+			}
 			if repeated := s.Phase == "none"; (s.Repeats > 1) != repeated || before.Repeats != 0 {
 				t.Errorf("phase %s: executed %d times, and %d times at first", s.Phase, s.Repeats, before.Repeats)
 			}

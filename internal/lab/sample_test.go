@@ -126,7 +126,7 @@ func TestLies(t *testing.T) {
 		{"insert", func(m *protocol.Sample) { m.Failed = 1 }, "protocol", "failed is 1: want 0"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 1 }, "protocol", "wall_ns is 1: want at least 25µs"},
 		{"insert", func(m *protocol.Sample) { m.ColdNS = -1 }, "protocol", "cold_ns is -1"},
-		{"insert", func(m *protocol.Sample) { m.ColdNS = m.WallNS/2 + 1 }, "protocol", "want at most half of wall_ns"},
+		{"insert", func(m *protocol.Sample) { m.ColdNS = m.WallNS/2 + 1 }, "protocol", "cold_ns is 12500001: want at most half of wall_ns"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 0 }, "protocol", "wall_ns is 0"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = -5 }, "protocol", "wall_ns is -5"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 40e6 }, "protocol", "wall_ns is 40000000, 40ms: want at most 30ms"},

@@ -74,7 +74,19 @@ type entry struct {
 
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
 
+// overall returns the summary of the groups' tables, with comparisons of every two drivers.
 func overall(groups []*Group, floor string, confidence float64) Overall {
+	o := summary(groups, floor, confidence)
+	sets := make([][]Point, len(o.Drivers))
+	for i, d := range o.Drivers {
+		sets[i] = d.Points
+	}
+	o.Pairs = CompareAll(sets, func(i int) bool { return o.Drivers[i].takesPart() })
+	return o
+}
+
+// summary is [overall] without comparisons.
+func summary(groups []*Group, floor string, confidence float64) Overall {
 	var o Overall
 	names, entries := byDriver(groups)
 
@@ -141,11 +153,6 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 		// zero.
 		return cmp.Or(cmp.Compare(min(b.Ratio.N, 1), min(a.Ratio.N, 1)), cmp.Compare(a.Ratio.Median, b.Ratio.Median))
 	})
-	sets := make([][]Point, len(o.Drivers))
-	for i, d := range o.Drivers {
-		sets[i] = d.Points
-	}
-	o.Pairs = CompareAll(sets, func(i int) bool { return o.Drivers[i].takesPart() })
 	return o
 }
 

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -107,9 +108,15 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
+// summaryFactor is how many times as precise as the other figures the ratios of the summary must be
+// until a case is settled. The recommendation of a driver depends on them, and they take only the
+// rounds in which all cells were measured.
+const summaryFactor = 2
+
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
 // further trials. These are the cases whose figures are all within ±precision, and the cases
-// without figures. The base of a table needs further trials as long as any other cell of the
+// without figures. A case of the summary also needs trials until its driver's ratio in the summary is
+// within ±precision/[summaryFactor]. The base of a table needs further trials as long as any other cell of the
 // table does.
 //
 // The function judges all cases each time. judged is false after rounds for which [settlingLook] is
@@ -121,7 +128,11 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 			return nil, false
 		}
 		open := map[int]bool{}
-		for _, f := range gather(run, floor, Sequential).Figures() {
+		a := gather(run, floor, Sequential)
+		for _, id := range a.summaryOpen(floor, precision/summaryFactor) {
+			open[id] = true
+		}
+		for _, f := range a.Figures() {
 			if !f.Settled(precision) {
 				open[f.Cell.Case.ID] = true
 				if f.Base != nil {
@@ -136,6 +147,28 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 		}
 		return ids, true
 	}
+}
+
+// summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
+// ±precision there. If there is any, they include the cases of the base.
+func (a *Analysis) summaryOpen(floor string, precision float64) (ids []int) {
+	o := summary(a.Groups, floor, a.Confidence)
+	open := map[string]bool{}
+	for _, d := range o.Drivers {
+		if spread, ok := d.Ratio.Spread(); len(o.Tables) > 1 && d.Case.Driver != o.Base && (!ok || spread > precision) {
+			open[d.Case.Driver], open[o.Base] = true, true
+		}
+	}
+	for _, g := range a.Groups {
+		g.eachTable(func(n TableName, t *Table) {
+			for _, c := range t.Measured() {
+				if open[c.Case.Driver] && slices.Contains(o.Tables, n) {
+					ids = append(ids, c.Case.ID)
+				}
+			}
+		})
+	}
+	return ids
 }
 
 // settlingLook reports whether a run decides after n rounds which figures are settled. It does so

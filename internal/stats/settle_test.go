@@ -81,6 +81,13 @@ func TestUntilSettled(t *testing.T) {
 				}
 				return 1
 			}, map[int]int{1: 20, 2: 6, 3: 20}},
+		{"precise enough, except in the summary", both, []string{"native", "b", "c"},
+			func(id int, _ string, round int) float64 {
+				if id == 2 {
+					return 1 + 0.04*float64(round%2*2-1)
+				}
+				return float64(id)
+			}, map[int]int{1: 20, 2: 20, 3: 6}},
 		{"one alone", both, []string{"b"},
 			func(int, string, int) float64 { return 1 }, map[int]int{1: 6}},
 		{"one alone, by its median", both, []string{"b"},

@@ -11,7 +11,7 @@ import (
 //
 // The first operations of a slice, its lead, take longer than the others, because they find cold
 // caches: the other trials have used the processor. slicing times the leads, and so knows how much
-// longer they take.
+// longer they take. The first slice does not count: a phase that is not divided begins like it.
 type slicing struct {
 	trial *trial
 	watch *Stopwatch
@@ -23,7 +23,12 @@ type slicing struct {
 	began            int64 // when the current lead, or what follows it, began
 	leads, rests     int64 // time of all leads, and of what followed them in the same slices, in ns
 	leadOps, restOps int64 // operations in these times
+	slices           int64 // number of slices whose lead has ended
 }
+
+// leastSlices is the number of slices from which [slicing.cold] is known.
+const leastSlices = 5
+
 
 // slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
 func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
@@ -37,24 +42,29 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 // led records that the lead of a slice has ended. n is its number of operations.
 func (s *slicing) led(n int64) {
 	t := now()
-	s.leads += t - s.began
-	s.leadOps += n
+	if s.slices++; s.slices > 1 {
+		s.leads += t - s.began
+		s.leadOps += n
+	}
 	s.began = t
 }
 
 // followed records that n operations after the lead of a slice have ended.
 func (s *slicing) followed(n int64) {
-	s.rests += now() - s.began
-	s.restOps += n
+	if s.slices > 1 {
+		s.rests += now() - s.began
+		s.restOps += n
+	}
 }
 
 // cold returns how much longer the leads took than as many of the operations that followed them, in
-// nanoseconds. It returns 0 if that is not known.
+// nanoseconds. It returns 0 if that is not known, and at most a quarter of their time.
 func (s *slicing) cold() int64 {
-	if s.leadOps == 0 || s.restOps == 0 {
+	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0
 	}
-	return max(0, s.leads-int64(float64(s.rests)/float64(s.restOps)*float64(s.leadOps)))
+	cold := s.leads - int64(float64(s.rests)/float64(s.restOps)*float64(s.leadOps))
+	return min(max(0, cold), (s.leads+s.rests)/4)
 }
 
 // round makes the size of a slice a multiple of n, the number of operations after which the phase

@@ -11,9 +11,11 @@ func TestCold(t *testing.T) {
 		s    slicing
 		want int64
 	}{
-		{slicing{leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
-		{slicing{leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less
-		{slicing{leads: 900, leadOps: 10}, 0},
+		{slicing{slices: 5, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 400},
+		{slicing{slices: 5, leads: 2000, leadOps: 10, rests: 1000, restOps: 20}, 750},
+		{slicing{slices: 5, leads: 400, leadOps: 10, rests: 1000, restOps: 20}, 0}, // the leads took less
+		{slicing{slices: 4, leads: 900, leadOps: 10, rests: 1000, restOps: 20}, 0}, // too few
+		{slicing{slices: 5, leads: 900, leadOps: 10}, 0},
 		{slicing{}, 0},
 	} {
 		if got := tc.s.cold(); got != tc.want {
@@ -59,5 +61,17 @@ func TestPause(t *testing.T) {
 	runtime.KeepAlive(kept)
 	if w.allocs > 100 {
 		t.Errorf("%d objects count", w.allocs)
+	}
+}
+
+// TestFirstLead checks that the first slice does not count, because every phase begins like it.
+func TestFirstLead(t *testing.T) {
+	s := slicing{size: 3, lead: 1}
+	for range 2 {
+		s.led(1)
+		s.followed(2)
+	}
+	if s.leadOps != 1 || s.restOps != 2 {
+		t.Errorf("%d operations in leads, %d after them: want those of the second slice", s.leadOps, s.restOps)
 	}
 }

@@ -29,7 +29,6 @@ type slicing struct {
 // leastSlices is the number of slices from which [slicing.cold] is known.
 const leastSlices = 5
 
-
 // slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
 func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	n := t.req.Slices[p.Name]

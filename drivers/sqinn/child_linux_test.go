@@ -85,7 +85,8 @@ func children(t *testing.T) (list []int) {
 }
 
 // TestChildren checks that there is one child for each connection, and that none is left at the
-// end. If a child dies, the statement that it runs fails and doesn't hang.
+// end. If a child was killed, the next statement on its connection must fail and not hang, closing must
+// report an error, and the children of another pool must still work.
 func TestChildren(t *testing.T) {
 	others := children(t)
 	open := func(size string) (driver.DB, []int) {

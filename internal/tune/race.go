@@ -51,15 +51,14 @@ func (s *Search) takes(n int, how schedule) time.Duration {
 	return d + time.Duration((how.last-round)*n)*s.later
 }
 
-// left returns how much time is left until the confirmation must begin. The confirmation takes at
-// least a third of the search's time and at most a half. The estimate counts one step more than have been
-// found, because another step may still be found.
+// left returns how much time is left until the confirmation must begin. The confirmation gets the time
+// of leastConfirmed, but at least a third of the search's time and at most a half.
 func (s *Search) left() time.Duration {
 	return s.deadline.Add(-min(max(s.leastConfirmed(), s.Time/3), s.Time/2)).Sub(s.Now())
 }
 
 // leastConfirmed returns the least time in which the steps found so far and one more can be
-// confirmed.
+// confirmed. One more, because another step may still be found.
 func (s *Search) leastConfirmed() time.Duration {
 	n := len(s.steps()) + 1
 	return time.Duration(n) * (s.first + time.Duration(leastRounds(mostConfirms*n)-1)*s.later)

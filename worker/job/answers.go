@@ -301,8 +301,9 @@ func arguments(b *driver.Batch, lo, hi int) (args []any) {
 	return args
 }
 
-// operation runs the first p.Executions executions of an operation of a mix, and reports their
-// answers. An execution that fails is rolled back.
+// operation runs the first executions of an operation of a mix, at most p.Executions, and reports
+// their answers. If the operation is a transaction and a statement fails, the transaction is rolled
+// back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {

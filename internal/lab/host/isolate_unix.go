@@ -15,7 +15,8 @@ func isolate(cmd *exec.Cmd) {
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 }
 
-// endedBy returns the name of the signal that ended a local process. It returns "" if no signal did.
+// endedBy says how a signal ended a local process, in words that follow "was": "killed (SIGKILL)" or
+// "ended by a signal: terminated". It returns "" if no signal ended it.
 func endedBy(state *os.ProcessState) string {
 	ws, ok := state.Sys().(syscall.WaitStatus)
 	switch {

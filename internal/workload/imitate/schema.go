@@ -93,9 +93,9 @@ func (t *table) named(value string) (string, bool) {
 	return "", false
 }
 
-// named returns the replacement that a value of the column, or of its JSON, has in the workload. The result
-// is false if the value has none.
-func (c *column) named(value string) (string, bool) {
+// named returns the text that replaces value in the workload. value is a value of the column, or one
+// inside the JSON documents that the column holds. ok is false if nothing replaces it.
+func (c *column) named(value string) (text string, ok bool) {
 	if name, ok := c.names[value]; ok {
 		return name, true
 	}

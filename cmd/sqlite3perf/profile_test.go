@@ -41,7 +41,7 @@ func TestProfile(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.Command("sqlite3perf", "profile", "--drivers", "modernc", "--workloads", "simple", "--phase", "insert", "--time", "1ms",
+		cmd := exec.Command("sqlite3perf", "profile", "--drivers", "modernc", "--workloads", "simple", "--phase", "insert", "--param", "users=100000", "--time", "1ms",
 			"--seed", "1", "--format", "json", "-o", "out", "--worker-cache", cache)
 		cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), env...), os.Stderr
 		if !perf {

@@ -42,7 +42,7 @@ var Losses = []struct {
 	{LoseAccess, document.Absent, "loses nothing", "loses nothing"},
 }
 
-const crash = "if the operating system crashes or the power fails, "
+const crash = " if the operating system crashes or the power fails"
 
 const rarely = "a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"
 
@@ -57,11 +57,11 @@ var risky = []struct {
 	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed"},
 	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt"},
 	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt"},
-	{driver.Settings{"synchronous": "off"}, LoseDatabase, crash + "the database can be corrupt"},
+	{driver.Settings{"synchronous": "off"}, LoseDatabase, "the database can be corrupt" + crash},
 	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
-	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, crash + "the last transactions can be lost; the database stays intact"},
+	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
 	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
@@ -174,9 +174,9 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 
 // Item returns the warning of a risk: what can be lost, the settings, and the workloads with them.
 func (r Risk) Item(workloads ...string) document.Item {
-	where := r.Settings
+	where := "with " + r.Settings
 	if workloads != nil {
-		where += ", in " + document.And(workloads)
+		where += ", as in " + document.And(workloads)
 	}
 	it := KindOf(CaveatRisk).Item(r.Text + " (" + where + ")")
 	it.Alarm = r.CanLose == LoseDatabase

@@ -369,13 +369,13 @@ func TestNeeds(t *testing.T) {
 		drivers []fake
 		want    string
 	}{
-		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in this use: modernc is 50% slower (50% to 51%).
+		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next, is 50% slower (50% to 51%).
 without cgo: modernc, 50% slower than mattn (50% to 51%)
 the fastest: crawshaw is 20.0% faster than mattn, but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
-		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn is 2.00 times as slow (1.99 to 2.00).
+		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.00).
 database/sql: mattn, 2.00 times as slow as zombiezen (1.99 to 2.00)
 sql, no cgo: modernc, 3.00 times as slow as zombiezen (3.00 to 3.01)`},
-		"nothing to add": {[]fake{modernc, with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn is 2.00 times as slow (1.99 to 2.01).`},
+		"nothing to add": {[]fake{modernc, with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.01).`},
 		"noise": {[]fake{with(mattn, noisy), with(modernc, func(f *fake) { f.factor, f.noise = 1.1, 0.5 })},
 			`Take mattn or modernc: no clear difference yet, one of them may be up to 25% slower; about 249 more rounds would tell.
 without cgo: modernc, about as fast as mattn so far`},

@@ -119,7 +119,7 @@ func (r *Recommendation) why() string {
 	}
 	switch {
 	case first.Advantage == Faster:
-		return fmt.Sprintf(", the fastest%s: %s is %s", r.among(), first.Over, document.Slower(*first.Ratio))
+		return fmt.Sprintf(", the fastest%s: %s, the next, is %s", r.among(), first.Over, document.Slower(*first.Ratio))
 	case first.Advantage == Only:
 		return ": " + ReasonWords(first)
 	case first.Over != "":
@@ -139,9 +139,9 @@ func (r *Recommendation) among() string {
 	}
 	switch {
 	case defect && status:
-		return " that is right in every cell and has no known defect that can lose data in this use"
+		return " that is right in every cell and has no known defect that can lose data in these workloads"
 	case defect:
-		return " without a known defect that can lose data in this use"
+		return " without a known defect that can lose data in these workloads"
 	case status:
 		return " that is right in every cell"
 	}
@@ -187,7 +187,7 @@ func (r *Recommendation) Alternatives() (l document.List) {
 	}
 	for i := range r.Needs {
 		n := &r.Needs[i]
-		l = append(l, document.Item{Label: n.Label(), Text: r.need(n)})
+		l = append(l, document.Item{Label: n.Label(), Text: r.need(n), Short: [2]string{r.forNeed(n), r.forNeed(n)}})
 	}
 	if x := r.leftOut(); x != nil {
 		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(r.Names()[0]), whyNot(*x)), Alarm: true})

@@ -71,13 +71,13 @@ func TestAnswer(t *testing.T) {
 		name, want string
 		run        *result.Run
 	}{
-		{"the floor is not the best", "Take mattn, the fastest: modernc is 2.3 times as slow (2.2 to 2.3).", insertRun(9, "native", "mattn", "modernc")},
-		{"tied", "Take mattn, the fastest without a known defect that can lose data in this use: modernc is 2.29 times as slow (2.27 to 2.32).",
+		{"the floor is not the best", "Take mattn, the fastest: modernc, the next, is 2.3 times as slow (2.2 to 2.3).", insertRun(9, "native", "mattn", "modernc")},
+		{"tied", "Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next, is 2.29 times as slow (2.27 to 2.32).",
 			insertRun(9, "mattn", "tailscale", "modernc")},
 		{"one driver and the floor", "In mine insert, mattn is 83% slower than native, the floor (79% to 87%).", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
 		{"one driver, two tables", "mattn: measured in 2 cells, each without another driver to compare with.", alone},
-		{"over tables", "Take mattn, the fastest: modernc is 2.30 times as slow (2.27 to 2.32).", two},
+		{"over tables", "Take mattn, the fastest: modernc, the next, is 2.30 times as slow (2.27 to 2.32).", two},
 		{"no summary", "mattn is fastest, alone or with others, in 1 of 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", apart},
 		{"no summary and no winner", "There is no clear difference in 2 cells. There is no summary, because fewer than two cells have comparable figures of all drivers.", hidden},
 		{"interrupted", "Nothing is known yet: 3 complete rounds so far, and drivers are ranked after 6.", interrupted},

@@ -55,9 +55,9 @@ func TestChoicesAreSaid(t *testing.T) {
 	} {
 		if name == "page" { // its headline is short, and a paragraph has the rest of the answer
 			out = strings.ReplaceAll(strings.ReplaceAll(out, "</h1>", ":"), "\n<p>", " ")
-			out = regexp.MustCompile(`(?s)in this use:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "in this use:")
+			out = regexp.MustCompile(`(?s)in these workloads:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "in these workloads:")
 		}
-		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data in this use: modernc is 2.3 times as slow (2.2 to 2.3).",
+		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next, is 2.3 times as slow (2.2 to 2.3).",
 			"modernc, 2.3 times as slow as mattn (2.2 to 2.3)", "crawshaw is 18% faster than mattn, but can lose or falsify data: upsert-trigger"} {
 			if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 				t.Errorf("%s: want %q:\n%s", name, want, out)

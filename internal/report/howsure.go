@@ -39,7 +39,11 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 		u := uncertainOf(a)
 		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
 	}
-	return sentences(measured, exactness(a, shown), listed, chance)
+	exact := exactness(a, shown)
+	if len(shown) == 1 && shown[0].Table == nil {
+		exact = strings.Replace(exact, "The ratios are", "The ratios over all cells are", 1)
+	}
+	return sentences(measured, exact, listed, chance)
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
@@ -54,9 +58,11 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	if u := uncertainOf(a); len(u.open) > 0 && opts.Hints.Full != "" {
 		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
 	}
-	if _, cells, ok := strings.Cut(first, "; "); ok {
+	if r := said.Recommended; r != nil && len(r.Because) > 0 && said.Overall != nil {
 		rounds, _, _ := strings.Cut(first, ":")
-		it.Short[1] = rounds + "; " + cells
+		if faster, _, n := said.cellByCell(r.Because[0].Of, r.Because[0].Over); n > 1 {
+			it.Short[1] = fmt.Sprintf("%s; %s clearly faster than %s in %d of %d cells", rounds, r.Because[0].Of, r.Because[0].Over, faster, n)
+		}
 	}
 	return it
 }
@@ -102,13 +108,20 @@ func (s *Answers) another(first *Ranking, all int) string {
 	if words == "" || first != s.Overall {
 		return words
 	}
-	return "overall, " + words + s.cellByCell(why[0].Of, why[0].Over)
+	words = strings.Replace(words, "rounds that both have", "rounds that have all cells", 1)
+	if faster, slower, n := s.cellByCell(why[0].Of, why[0].Over); n > 1 {
+		words += fmt.Sprintf("; clearly faster in %d of %d cells", faster, n)
+		if slower > 0 {
+			words += fmt.Sprintf(", slower in %d", slower)
+		}
+	}
+	return "overall, " + words
 }
 
-// cellByCell says in how many single cells a driver is clearly faster and clearly slower than
-// another, because a driver that is faster over all cells need not be faster in each.
-func (s *Answers) cellByCell(driver, than string) string {
-	var n, faster, slower int
+// cellByCell returns in how many cells a driver is clearly faster, and in how many clearly slower,
+// than another driver, because a driver that is faster over all cells need not be faster in each. n is
+// the number of cells in which the two were compared.
+func (s *Answers) cellByCell(driver, than string) (faster, slower, n int) {
 	for i := range s.Tables {
 		r := &s.Tables[i]
 		row := func(driver string) int {
@@ -131,14 +144,7 @@ func (s *Answers) cellByCell(driver, than string) string {
 			slower++
 		}
 	}
-	if n < 2 {
-		return ""
-	}
-	words := fmt.Sprintf("; clearly faster in %d of %d cells", faster, n)
-	if slower > 0 {
-		words += fmt.Sprintf(", slower in %d", slower)
-	}
-	return words
+	return faster, slower, n
 }
 
 // faster says in how many rounds row i was faster than row j.

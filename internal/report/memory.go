@@ -61,7 +61,7 @@ func memoryOverview(a *stats.Analysis) document.Document {
 		return nil
 	}
 	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {}, {Title: "in", Drop: 2},
-		{Title: "known defects that can lose data in this use", Drop: 1}}}
+		{Title: "known defects that can lose data in these workloads", Drop: 1}}}
 	for _, t := range list {
 		defects := strings.Join(t.harmful, ", ")
 		switch {
@@ -94,8 +94,8 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	}
 	to := baseLabel(a)
 	const sound, harmful, floor = 0, 1, 2
-	kinds := []chart.ItemKind{{Name: "no known defect that can lose data in this use", Look: chart.Look{Color: 1, Mark: 1}},
-		{Name: "known defect that can lose data in this use", Look: chart.Look{Color: 2, Mark: 5}},
+	kinds := []chart.ItemKind{{Name: "no known defect that can lose data in these workloads", Look: chart.Look{Color: 1, Mark: 1}},
+		{Name: "known defect that can lose data in these workloads", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {

@@ -20,7 +20,7 @@ func TestMemoryOverview(t *testing.T) {
 		t.Fatal("there is no overview of memory")
 	}
 	lines := strings.Split(out, "\n")
-	for i, want := range []string{"driver × native peak memory in known defects that can lose data in this use", "native 1.00x 28.0 MiB ±0% simple insert -", "mattn 1.84x 31.3 MiB ±0% simple insert none", "tailscale 1.84x 31.3 MiB ±0% simple insert wal-reset, count-of-view"} {
+	for i, want := range []string{"driver × native peak memory in known defects that can lose data in these workloads", "native 1.00x 28.0 MiB ±0% simple insert -", "mattn 1.84x 31.3 MiB ±0% simple insert none", "tailscale 1.84x 31.3 MiB ±0% simple insert wal-reset, count-of-view"} {
 		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
 			t.Errorf("line %d: %q, want %q", i, got, want)
 		}

@@ -142,7 +142,7 @@ func headline(text string, names []string) (head, rest string) {
 		}
 	}
 	rest = strings.TrimLeft(text[len(head):], ".;: ")
-	if first, _, _ := strings.Cut(rest, " "); rest != "" && !slices.Contains(names, first) {
+	if first, _, _ := strings.Cut(rest, " "); rest != "" && !slices.Contains(names, strings.TrimSuffix(first, ",")) {
 		rest = document.Upper(rest)
 	}
 	return strings.TrimSuffix(head, "."), rest
@@ -163,7 +163,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	l := append(said.alternatives(), sure)
 	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
 	for _, it := range worst[:min(len(worst), mostWorst)] {
-		it.Brief = true
+		it.Brief = it.Most >= 0 // a risk is never cut, because a part of it could be misread
 		l = append(l, it)
 	}
 	return append(d, l)

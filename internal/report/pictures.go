@@ -140,7 +140,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
 			continue // the run ended before its first trial
 		}
-		b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(rank, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
+		b := chart.Bar{Name: barName(c.Outcome, t.IsFloor && i == t.Base), Look: looks[i], Rank: rankOf(c.Rank), Tied: tiedWith(rank, c.Tied), Link: s.link(c.Case.ID, t.Phase)}
 		if c.Status != result.OK {
 			b.Reason = string(c.Status)
 			if c.Reason != nil {
@@ -197,7 +197,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 		if !shown[d.Case.Driver] {
 			continue
 		}
-		b := chart.Bar{Name: conditions.Name(outcomes[d.Case.ID]), Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(rank, d.Tied)}
+		b := chart.Bar{Name: barName(outcomes[d.Case.ID], o.IsFloor && d.Case.Driver == o.Base), Look: looks[i], Rank: rankOf(d.Rank), Tied: tiedWith(rank, d.Tied)}
 		if d.Ratio.N == 0 {
 			b.Reason = "no round has figures in all cells"
 		} else {
@@ -371,6 +371,15 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 			}}})
 	}
 	return list
+}
+
+// barName returns the name of a bar. That of the floor has no version, so that nobody takes it for a
+// driver to choose.
+func barName(o *stats.Outcome, isFloor bool) string {
+	if isFloor && o.As == "" {
+		return conditions.Label(o.Case)
+	}
+	return conditions.Name(o)
 }
 
 func floorMeans(name string) string {

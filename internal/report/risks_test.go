@@ -26,7 +26,7 @@ func settingsAre(list ...driver.Settings) *result.Run {
 // TestRisks checks that the report says what data settings can lose, whether or not this differs
 // between the rows of a table.
 func TestRisks(t *testing.T) {
-	const power = "if the operating system crashes or the power fails, "
+	const power = " if the operating system crashes or the power fails"
 	off, full := driver.Settings{"journal_mode": "wal", "synchronous": "off"}, driver.Settings{"journal_mode": "wal", "synchronous": "full"}
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
 	journal := func(mode, sync string) driver.Settings {
@@ -38,16 +38,16 @@ func TestRisks(t *testing.T) {
 		column   []string // values in the column "can lose"
 	}{
 		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
-		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{power + "the last transactions can be lost; the database stays intact (journal_mode=wal synchronous=normal)"}, nil},
-		{[]driver.Settings{normal, full}, []string{power + "the last transactions can be lost; the database stays intact (journal_mode=wal synchronous=normal)"}, []string{"commits", "-"}},
-		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{power + "the database can be corrupt (synchronous=off)"}, nil},
-		{[]driver.Settings{off, full}, []string{power + "the database can be corrupt (synchronous=off)"}, []string{"database", "-"}},
+		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"the last transactions can be lost (the database stays intact)" + power + " (with journal_mode=wal synchronous=normal)"}, nil},
+		{[]driver.Settings{normal, full}, []string{"the last transactions can be lost (the database stays intact)" + power + " (with journal_mode=wal synchronous=normal)"}, []string{"commits", "-"}},
+		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"the database can be corrupt" + power + " (with synchronous=off)"}, nil},
+		{[]driver.Settings{off, full}, []string{"the database can be corrupt" + power + " (with synchronous=off)"}, []string{"database", "-"}},
 		{[]driver.Settings{journal("off", "full"), journal("memory", "full")}, []string{
-			"ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt (journal_mode=off)",
-			"if the program crashes in a transaction, the database is very likely corrupt (journal_mode=memory)"}, nil},
-		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely (journal_mode=truncate synchronous=normal)"}, []string{"rarely", "-"}},
-		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"after its first write, no other connection or program can use the database until this one closes it (locking_mode=exclusive)"}, nil},
-		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"the database is only in memory, and is gone when its last connection is closed (mode=memory)"}, []string{"database", "-"}},
+			"ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt (with journal_mode=off)",
+			"if the program crashes in a transaction, the database is very likely corrupt (with journal_mode=memory)"}, nil},
+		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely (with journal_mode=truncate synchronous=normal)"}, []string{"rarely", "-"}},
+		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"after its first write, no other connection or program can use the database until this one closes it (with locking_mode=exclusive)"}, nil},
+		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"the database is only in memory, and is gone when its last connection is closed (with mode=memory)"}, []string{"database", "-"}},
 	} {
 		run := settingsAre(tc.settings...)
 		text := write(t, "table", run, "", document.Options{Width: 300})
@@ -87,7 +87,7 @@ func TestRisksOfCluster(t *testing.T) {
 	}{
 		{driver.Cluster, "off", ""},
 		{driver.Cluster, "on", "writes that a node has acknowledged"},
-		{driver.Cgo, "on", "if the operating system crashes"},
+		{driver.Cgo, "on", "the database can be corrupt if the operating system crashes"},
 	} {
 		run := settingsAre(off.With(driver.Settings{"queued_writes": tc.queued}))
 		for i := range run.Cases {
@@ -105,7 +105,7 @@ func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
 	text := write(t, "table", run, "", document.Options{Width: 300})
-	if !strings.Contains(text, "the database stays intact (journal_mode=wal synchronous=normal, in mine)\n") {
+	if !strings.Contains(text, "if the operating system crashes or the power fails (with journal_mode=wal synchronous=normal, as in mine)\n") {
 		t.Error(text)
 	}
 }
@@ -138,14 +138,14 @@ func TestRisksInJSON(t *testing.T) {
 // TestComparedRisks checks that the answer of a comparison says what only one side can lose, and
 // that a list says what both can lose.
 func TestComparedRisks(t *testing.T) {
-	const text = "if the operating system crashes or the power fails, the database can be corrupt (synchronous=off)"
+	const text = "the database can be corrupt if the operating system crashes or the power fails (with synchronous=off)"
 	sides := func(run *result.Run, by result.Compares) string {
 		run.Compares = &by
 		return comparisonText(t, compared(run))
 	}
 	got := sides(settingsAre(driver.Settings{"synchronous": "off"}, driver.Settings{"synchronous": "full"}),
 		result.Compares{Factor: result.FactorSetting, Name: "synchronous", First: "off", Second: "full", Margin: 0.02})
-	if !strings.Contains(got, "With synchronous=off, if the operating system crashes") || strings.Contains(got, "risk  ") {
+	if !strings.Contains(got, "With synchronous=off, the database can be corrupt if the operating system crashes") || strings.Contains(got, "risk  ") {
 		t.Errorf("one side:\n%s", got)
 	}
 	run := newRun(12)

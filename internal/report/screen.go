@@ -199,7 +199,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += ": too few rounds to rank, so in order of names"
 		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(r.Rows[i].Name, r.Rows[j].Name) })
 	case r.IsFloor:
-		title += " (│ the floor, not a driver to take)"
+		title += " (│ only for comparison)"
 	}
 	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] != nil }
 	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {

@@ -194,7 +194,7 @@ func TestScreenSaysRisksInFull(t *testing.T) {
 	run := settingsOfMany()
 	for _, width := range []int{60, 80, 100} {
 		out := strings.Join(strings.Fields(screen(t, run, document.Options{Width: width, Lines: 40})), " ")
-		if !strings.Contains(out, "if the operating system crashes or the power fails, the database can be corrupt") || strings.Contains(out, "precision") {
+		if !strings.Contains(out, "the database can be corrupt if the operating system crashes or the power fails") || strings.Contains(out, "precision") {
 			t.Errorf("%d columns:\n%s", width, out)
 		}
 		if _, risks, _ := strings.Cut(out, "risk "); strings.Contains(strings.Split(risks, "settings they")[0], "…") {

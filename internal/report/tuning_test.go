@@ -103,7 +103,7 @@ func TestTuning(t *testing.T) {
 		want string
 	}{
 		{tuning(), "Set journal_mode=wal and cache_size=-65536: 2.0 times as fast (1.9 to 2.1), as durable as now. " +
-			"synchronous=normal would then make it 20% faster (15% to 25%), but if the operating system crashes or the power fails, the last transactions can be lost; the database stays intact."},
+			"synchronous=normal would then make it 20% faster (15% to 25%), but the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails."},
 		{alone, "Nothing that was tried is worth setting: no setting is clearly more than 2% faster than the present ones."},
 		{unconfirmed, "Nothing that was tried is worth setting: no setting is clearly more than 2% faster than the present ones. Each was tried in few trials, which may have missed a small gain."},
 		{unclear, "journal_mode=wal looks 38% faster (2.5 times as fast to 10% slower). More time, or a quieter machine, may confirm it."},
@@ -111,7 +111,7 @@ func TestTuning(t *testing.T) {
 		{hasty, "No value was tried: after the present settings were measured, the time left was too short to try one and confirm it. " +
 			"That takes a search of about 1m50s, or a smaller scale."},
 		{none, "The search was not finished: nothing has been confirmed."},
-		{risky, "journal_mode=wal and synchronous=normal would be 2.0 times as fast (1.7 to 2.5), but if the operating system crashes"},
+		{risky, "journal_mode=wal and synchronous=normal would be 2.0 times as fast (1.7 to 2.5), but the last transactions can be lost"},
 		{safer, "Now the last commits can be lost; with synchronous=full, nothing can. That is 2.0 times as slow (1.9 to 2.1)."},
 	} {
 		if got := c.t.Answer(); !strings.HasPrefix(got, c.want) && !strings.HasSuffix(got, c.want) {

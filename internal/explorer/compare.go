@@ -28,6 +28,7 @@ type Comparison struct {
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
 	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
+	Words             []string                 `json:"words"` // the verdict on each cell as people read it, such as "probably slower"
 }
 
 // usualMargin is the default of a request's margin: the fraction by which the times of two sides
@@ -72,6 +73,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
 		return nil, err
 	}
+	out.Words = document.Map(c.Cells, wordsOf)
 	switch {
 	case c.Interleaved || len(c.Cells) == 0:
 	case out.SameBuilds:
@@ -83,6 +85,14 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 		out.Beware = document.Upper(l[0].Text) + ". " + out.Beware
 	}
 	return out, nil
+}
+
+// wordsOf returns the words of the answer for a cell with a ratio, and otherwise its verdict.
+func wordsOf(x *stats.Compared) string {
+	if x.Measured() {
+		return compare.Told(x)
+	}
+	return compare.Word(x.Verdict)
 }
 
 // sameBuilds reports whether in every cell the workers of both sides proved the same build: library,

@@ -590,7 +590,11 @@ func TestCompare(t *testing.T) {
 	c := get[struct {
 		Answer string
 		Cells  []struct{ Verdict, Variant, Phase string }
+		Words  []string
 	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
+	if len(c.Words) != len(c.Cells) || c.Words[0] != "slower" || c.Words[2] == "unclear" {
+		t.Errorf("verdicts in words: %q", c.Words)
+	}
 	if c.Cells[0].Verdict != "slower" || c.Cells[0].Variant != "modernc" || c.Cells[2].Verdict != "unclear" || !strings.HasPrefix(c.Answer, "run 2 is 2.0 times as slow as run 1 in 2 of 6 cells") ||
 		!strings.Contains(c.Answer, "differ by less than 10% in 4 of 6 cells") {
 		t.Errorf("%+v", c)

@@ -8,15 +8,9 @@ import { some } from "./runs.js";
 // side returns the names of a side's drivers as text.
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
-const words = { unclear: "not known yet", same: "no difference", bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
-// said returns the verdict on a cell in words. It says "probably" if the verdict is unclear but the
-// interval of the ratio does not contain 1.
-function said(x) {
-  const i = x.verdict === "unclear" && x.ratio && x.ratio.interval;
-  if (i && i.low > 1) return "probably slower";
-  if (i && i.high < 1) return "probably faster";
-  return words[x.verdict] || x.verdict;
-}
+const words = { bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
+// said returns the verdict on cell i of a comparison in words.
+const said = (c, i) => words[c.cells[i].verdict] || c.words[i];
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", "more failed": "bad", "fewer failed": "bad", unclear: "warn" };
 
 export async function compare({ query, signal, go }) {
@@ -71,7 +65,7 @@ export async function compare({ query, signal, go }) {
     h("div", { class: "grid" }, beware.filter(([, l]) => l.length).map(([side, l]) => h("section", {}, h("h2", {}, `Beware: ${one ? "the run" : side}`), caveats(l)))),
     c.cells.length > 0 && c.beware && h("p", { class: "warn" }, c.beware),
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
-      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, said(x)) },
+      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, said(c, c.cells.indexOf(x))) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
       { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },

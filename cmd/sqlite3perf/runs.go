@@ -27,7 +27,7 @@ func runsCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs",
 		Short: "List the stored runs",
-		Long: `Runs lists the stored runs, oldest first. ENDED also has the profiled phase of a run of
+		Long: `Runs lists the stored runs by number. ENDED also has the profiled phase of a run of
 profiles, and the command that stored its answer with a run. SETTINGS has the settings
 and parameters that were given for the workloads, with all their values. If the runs are
 from several machines, there is a column MACHINE. --format csv has the same columns;

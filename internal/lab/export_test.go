@@ -59,3 +59,6 @@ func SetStuckLimit(d time.Duration) (restore func()) {
 	stuckLimit = d
 	return func() { stuckLimit = before }
 }
+
+// SliceTimes is sliceTimes.
+var SliceTimes = sliceTimes

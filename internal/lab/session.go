@@ -362,11 +362,12 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 
 // sliceTimes returns the wall time of each slice of a phase. The parameter ends has the phase's wall
 // time at the end of each slice but the last, and total that at the end of the last slice. If these
-// times decrease, sliceTimes returns nil.
+// times do not increase, for example because the worker does not report them, sliceTimes returns nil.
+// The last slice may have taken no time.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	last := int64(0)
-	for _, end := range append(slices.Clone(ends), total) {
-		if end < last {
+	for i, end := range append(slices.Clone(ends), total) {
+		if end < last || end == last && i < len(ends) {
 			return nil
 		}
 		times = append(times, end-last)

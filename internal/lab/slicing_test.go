@@ -3,6 +3,7 @@ package lab_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,5 +229,24 @@ func TestOnePiece(t *testing.T) {
 	}
 	if w := got[0].Warnings; len(w) != 1 || w[0].Code != result.WarningOnePiece || w[0].Phase != "insert" {
 		t.Errorf("%+v", w)
+	}
+}
+
+// TestSliceTimes checks which times of slices follow from the times that a worker reports.
+func TestSliceTimes(t *testing.T) {
+	for _, tc := range []struct {
+		ends  []int64
+		total int64
+		want  []int64
+	}{
+		{[]int64{10, 25}, 30, []int64{10, 15, 5}},
+		{[]int64{10, 25}, 25, []int64{10, 15, 0}},
+		{[]int64{0, 0}, 30, nil}, // not reported
+		{[]int64{10, 5}, 30, nil},
+		{[]int64{10, 25}, 20, nil},
+	} {
+		if got := lab.SliceTimes(tc.ends, tc.total); !slices.Equal(got, tc.want) {
+			t.Errorf("%v, %d: %v, want %v", tc.ends, tc.total, got, tc.want)
+		}
 	}
 }

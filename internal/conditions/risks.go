@@ -15,6 +15,8 @@ type Risk struct {
 	Settings string `json:"settings"` // the risky settings, such as "journal_mode=wal synchronous=normal"
 	CanLose  Loss   `json:"can_lose"`
 	Text     string `json:"text"` // when the loss occurs, and what is lost
+
+	brief string // Text in a few words
 }
 
 // Loss is a kind of loss that settings can cause.
@@ -52,18 +54,19 @@ const rarely = "a power failure at just the wrong moment can corrupt the databas
 var risky = []struct {
 	when driver.Settings
 	Loss
-	text string
+	text  string
+	brief string
 }{
-	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed"},
-	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt"},
-	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt"},
-	{driver.Settings{"synchronous": "off"}, LoseDatabase, "the database can be corrupt" + crash},
-	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely},
-	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
-	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
-	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
-	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
-	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
+	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed", "the database is only in memory"},
+	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt", "a crash of the program can corrupt the database"},
+	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt", "a crash of the program can corrupt the database"},
+	{driver.Settings{"synchronous": "off"}, LoseDatabase, "the database can be corrupt" + crash, "a power failure can corrupt the database"},
+	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
+	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
+	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
+	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash, "a power failure can lose only the last commits"},
+	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact", "acknowledged writes can be lost; the database stays intact"},
+	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it", "no other connection can use the database"},
 }
 
 // Risks returns the risks of the settings s.
@@ -78,7 +81,7 @@ func Risks(s driver.Settings) (list []Risk) {
 		if len(words) < len(k.when) {
 			continue
 		}
-		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text})
+		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text, k.brief})
 		if k.when["mode"] != "" { // in memory: no file remains, so other settings add no risk
 			break
 		}
@@ -180,6 +183,7 @@ func (r Risk) Item(workloads ...string) document.Item {
 	}
 	it := KindOf(CaveatRisk).Item(r.Text + " (" + where + ")")
 	it.Alarm = r.CanLose == LoseDatabase
+	it.Short = [2]string{r.brief, r.brief}
 	return it
 }
 

@@ -32,7 +32,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 		shown = []Ranking{*first}
 	}
 	if said.FalseDifference > 0 && opts.Study == nil {
-		chance = fmt.Sprintf("If all were equally fast, the chance that this run calls any of them faster would be at most %s", document.Share(said.FalseDifference))
+		chance = fmt.Sprintf("The chance of any false difference is at most %s", document.Share(said.FalseDifference))
 	}
 	listed := ""
 	if opts.Study == nil { // the report of a study has no list of uncertain figures

@@ -19,7 +19,7 @@ func howSure(run *result.Run, o report.Options) string {
 }
 
 func TestHowSure(t *testing.T) {
-	const equal = " If all were equally fast, the chance that this run calls any of them faster would be at most 5%"
+	const equal = " The chance of any false difference is at most 5%"
 	slower := func(rounds, faster int) *result.Run { // modernc is faster in some rounds
 		run := insertRun(rounds, "mattn", "modernc")
 		spoil(run, "mine", "modernc", func(t *result.Trial) {

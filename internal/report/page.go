@@ -163,7 +163,9 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	l := append(said.alternatives(), sure)
 	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
 	for _, it := range worst[:min(len(worst), mostWorst)] {
-		it.Brief = it.Most >= 0 // a risk is never cut, because a part of it could be misread
+		if it.Brief = it.Most >= 0; !it.Brief { // a risk is never cut, because a part of it could be misread
+			it.Text = it.Short[0]
+		}
 		l = append(l, it)
 	}
 	return append(d, l)

@@ -117,9 +117,9 @@ func (u *uncertain) sentence() string {
 	case n == 0:
 		return text
 	case len(u.open) == u.all:
-		return text + fmt.Sprintf(", but %d of %s a clear difference", n, verb(u.all, "shows", "show"))
+		return text + fmt.Sprintf(", but %d of %s clearly", n, verb(u.all, "differs", "differ"))
 	}
-	return text + "; of the others, " + verb(n, "shows a clear difference", "show a clear difference")
+	return text + "; " + verb(n, "of the others differs clearly", "of the others differ clearly")
 }
 
 // count is [uncertain.sentence] without the clear differences.

@@ -58,7 +58,7 @@ func TestUncertainFigures(t *testing.T) {
 	run := uncertainRun()
 	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
 	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), report.UncertainHeading)
-	want := `1 of 4 ratios of cells are precise to ±5\.0%; of the others, 2 show a clear difference\. The intervals \(97%\) of these figures reach more than ±5\.0% from the ratio\. The widest come first\. ` +
+	want := `1 of 4 ratios of cells are precise to ±5\.0%; 2 of the others differ clearly\. The intervals \(97%\) of these figures reach more than ±5\.0% from the ratio\. The widest come first\. ` +
 		`Not clear: .+ to be sure +about \d+ more rounds, fewer if cases settle earlier: sqlite3perf run --resume 12 --time 9m ` +
 		`workload +phase +driver +× native +interval +± +difference ` +
 		`real +insert +modernc +\d\S+x +\[\S+, \S+\] +±1\d% +slower real +insert +mattn +\d\S+x +\[\S+, \S+\] +±1\d% +not clear simple +insert +modernc +\d\S+x +\[\S+, \S+\] +±\S+% +slower`
@@ -71,7 +71,7 @@ func TestUncertainFigures(t *testing.T) {
 
 	// The text of "how sure" says how many figures are uncertain and where they are listed.
 	const many = "1 of 4 ratios of cells are precise to ±5.0%"
-	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; of the others, 2 show a clear difference: sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
+	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; 2 of the others differ clearly: sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
 		t.Errorf("screen:\n%s", got)
 	}
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios precise to ±\S+: --full lists them\n`).MatchString(got) {
@@ -86,7 +86,7 @@ func TestUncertainFigures(t *testing.T) {
 		}
 	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
-	for _, want := range []string{". " + many + "; of the others, 2 show a clear difference</dd>", `<h2 id="imprecise-figures">` + report.UncertainHeading + "</h2>", `<a href="#imprecise-figures">` + report.UncertainHeading + "</a>", "not clear"} {
+	for _, want := range []string{". " + many + "; 2 of the others differ clearly</dd>", `<h2 id="imprecise-figures">` + report.UncertainHeading + "</h2>", `<a href="#imprecise-figures">` + report.UncertainHeading + "</a>", "not clear"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -12,8 +12,9 @@ import (
 // an order, stops the world to count allocations. In Go 1.26 the world then sometimes never stops.
 func input() *os.File {
 	info, err := os.Stdin.Stat()
-	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || syscall.SetNonblock(int(os.Stdin.Fd()), true) != nil {
+	fd := os.Stdin.Fd()
+	if err != nil || info.Mode()&os.ModeNamedPipe == 0 || syscall.SetNonblock(int(fd), true) != nil {
 		return os.Stdin
 	}
-	return os.NewFile(os.Stdin.Fd(), os.Stdin.Name())
+	return os.NewFile(fd, os.Stdin.Name())
 }

@@ -90,7 +90,7 @@ func (i *inserter) bySet(ctx context.Context) error {
 			begins := i.slices.left == i.slices.size
 			i.slices.left -= hi - lo
 			i.watch.Start()
-			err := i.led(ctx, set, int(hi-lo), begins)
+			err := i.sliced(ctx, set, int(hi-lo), begins)
 			if err == nil && hi == set.Total && i.in.Transaction == "set" {
 				err = i.commit(ctx)
 			}
@@ -123,8 +123,8 @@ func (i *inserter) chunkRows(set *insertSet) int64 {
 	return n
 }
 
-// led inserts a chunk of n rows. If a slice begins with it, led times the slice's lead.
-func (i *inserter) led(ctx context.Context, set *insertSet, n int, begins bool) error {
+// sliced inserts a chunk of n rows. If a slice begins with the chunk, sliced times the slice's lead.
+func (i *inserter) sliced(ctx context.Context, set *insertSet, n int, begins bool) error {
 	lead := int(i.slices.lead)
 	if !begins || lead == 0 || lead >= n || i.in.TimedValues {
 		return i.chunk(ctx, set, 0, n)
@@ -133,9 +133,9 @@ func (i *inserter) led(ctx context.Context, set *insertSet, n int, begins bool) 
 	if err := i.chunk(ctx, set, 0, lead); err != nil {
 		return err
 	}
-	i.slices.led(int64(lead))
+	i.slices.leadEnds(int64(lead))
 	err := i.chunk(ctx, set, lead, n)
-	i.slices.followed(int64(n - lead))
+	i.slices.sliceEnds(int64(n - lead))
 	return err
 }
 

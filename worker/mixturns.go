@@ -41,15 +41,8 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 // count counts an operation that the first client begins. If a slice has ended, it asks all clients
 // to pause.
 func (t *mixTurns) count() {
-	switch t.left--; t.left {
-	case -1:
-		t.left = t.size - 1
+	if t.slicing.count() {
 		t.asked.Store(true)
-		if t.lead > 0 {
-			t.followed(t.size - t.lead)
-		}
-	case t.size - t.lead - 1:
-		t.led(t.lead)
 	}
 }
 
@@ -84,7 +77,7 @@ func (t *mixTurns) leave(ctx context.Context) {
 // must have parked. The caller holds t.mu.
 func (t *mixTurns) turn(ctx context.Context) {
 	t.asked.Store(false)
-	if err := t.pause(ctx, func() int64 { return t.wall }); t.err == nil {
+	if err := t.pause(ctx, &t.wall); t.err == nil {
 		t.err = err
 	}
 	t.parked = 0

@@ -160,13 +160,11 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	}
 	for range q.Repeat {
 		for r := range n {
-			switch c.slices.left--; c.slices.left {
-			case -1:
-				if err := c.turn(ctx, &last); err != nil {
+			if c.slices.count() {
+				if err := c.slices.pause(ctx, &c.slices.watch.wall); err != nil {
 					return err
 				}
-			case c.slices.size - c.slices.lead - 1:
-				c.slices.led(c.slices.lead)
+				last = now()
 			}
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {
@@ -183,20 +181,6 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 		}
 	}
 	return nil
-}
-
-// turn ends a slice and, after the pause, begins the next slice. It sets last, the time at which
-// the last execution ended, to the beginning of the new slice. It does nothing if the phase is
-// measured in one piece.
-func (c *queryClient) turn(ctx context.Context, last *int64) error {
-	if c.slices.size == 0 {
-		return nil
-	}
-	c.slices.followed(c.slices.size - c.slices.lead)
-	c.slices.left = c.slices.size - 1
-	err := c.slices.pause(ctx, func() int64 { return c.slices.watch.wall })
-	*last = now()
-	return err
 }
 
 // execution adds the number r of the execution to err if there are several executions (n > 1).

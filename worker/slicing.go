@@ -38,8 +38,22 @@ func (t *trial) slicing(p *plan.Phase, w *Stopwatch) slicing {
 	return slicing{trial: t, watch: w, phase: p.Name, size: n, left: n, lead: n / 3}
 }
 
-// led records that the lead of a slice has ended. n is its number of operations.
-func (s *slicing) led(n int64) {
+// count counts an operation that is about to begin. It reports whether a slice has ended, so that the
+// operation belongs to the next one.
+func (s *slicing) count() (ended bool) {
+	switch s.left--; {
+	case s.left == -1 && s.size > 0:
+		s.sliceEnds(s.size - s.lead)
+		s.left = s.size - 1
+		return true
+	case s.lead > 0 && s.left == s.size-s.lead-1:
+		s.leadEnds(s.lead)
+	}
+	return false
+}
+
+// leadEnds records that the lead of a slice has ended. n is its number of operations.
+func (s *slicing) leadEnds(n int64) {
 	t := now()
 	if s.slices++; s.slices > 1 {
 		s.leads += t - s.began
@@ -48,8 +62,8 @@ func (s *slicing) led(n int64) {
 	s.began = t
 }
 
-// followed records that n operations after the lead of a slice have ended.
-func (s *slicing) followed(n int64) {
+// sliceEnds records that the n operations after the lead of a slice have ended.
+func (s *slicing) sliceEnds(n int64) {
 	if s.slices > 1 {
 		s.rests += now() - s.began
 		s.restOps += n
@@ -71,7 +85,6 @@ func (s *slicing) cold() int64 {
 func (s *slicing) round(n int64) {
 	begun := s.left < s.size
 	s.size = max(1, (s.size+n/2)/n) * n
-	s.lead = s.size / 3 / n * n
 	if !begun {
 		s.left = s.size
 	}
@@ -88,9 +101,10 @@ func (s *slicing) next(ctx context.Context) error {
 }
 
 // pause pauses the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. The function wall returns the wall time of the phase so far.
-func (s *slicing) pause(ctx context.Context, wall func() int64) error {
-	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall()) })
+// operations left in the slice. wall points to the wall time of the phase so far, which is read when
+// the stopwatch has stopped.
+func (s *slicing) pause(ctx context.Context, wall *int64) error {
+	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, *wall) })
 	s.began = s.watch.wall0
 	return err
 }

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"runtime"
+	"slices"
 	"testing"
 )
 
@@ -27,16 +28,16 @@ func TestCold(t *testing.T) {
 // TestRound checks that slices become as long as several groups of operations, and that the current
 // slice changes only if it has not begun.
 func TestRound(t *testing.T) {
-	for _, tc := range []struct{ size, left, n, wantSize, wantLeft, wantLead int64 }{
-		{8, 8, 2, 8, 8, 2},
-		{8, 8, 6, 6, 6, 0},
-		{10, 10, 3, 9, 9, 3},
-		{2, 2, 5, 5, 5, 0},
-		{10, 4, 3, 9, 4, 3},
+	for _, tc := range []struct{ size, left, n, wantSize, wantLeft int64 }{
+		{8, 8, 2, 8, 8},
+		{8, 8, 6, 6, 6},
+		{10, 10, 3, 9, 9},
+		{2, 2, 5, 5, 5},
+		{10, 4, 3, 9, 4},
 	} {
 		s := slicing{size: tc.size, left: tc.left}
-		if s.round(tc.n); s.size != tc.wantSize || s.left != tc.wantLeft || s.lead != tc.wantLead {
-			t.Errorf("%+v: %d operations, %d left, a lead of %d", tc, s.size, s.left, s.lead)
+		if s.round(tc.n); s.size != tc.wantSize || s.left != tc.wantLeft {
+			t.Errorf("%+v: %d operations, %d left", tc, s.size, s.left)
 		}
 	}
 }
@@ -68,10 +69,30 @@ func TestPause(t *testing.T) {
 func TestFirstLead(t *testing.T) {
 	s := slicing{size: 3, lead: 1}
 	for range 2 {
-		s.led(1)
-		s.followed(2)
+		s.leadEnds(1)
+		s.sliceEnds(2)
 	}
 	if s.leadOps != 1 || s.restOps != 2 {
 		t.Errorf("%d operations in leads, %d after them: want those of the second slice", s.leadOps, s.restOps)
+	}
+}
+
+// TestCount checks after which operations slices and their leads end.
+func TestCount(t *testing.T) {
+	s := slicing{size: 6, left: 6, lead: 2}
+	var ended []int
+	for op := range 18 {
+		if s.count() {
+			ended = append(ended, op)
+		}
+	}
+	if !slices.Equal(ended, []int{6, 12}) || s.slices != 3 || s.leadOps != 4 || s.restOps != 4 {
+		t.Errorf("slices ended before operations %d; %d leads, %d operations in leads, %d after them", ended, s.slices, s.leadOps, s.restOps)
+	}
+	var whole slicing
+	for range 3 {
+		if whole.count() {
+			t.Error("a phase that is not divided has slices")
+		}
 	}
 }

@@ -57,7 +57,7 @@ func BenchmarkSlices(b *testing.B) {
 		}
 	}
 	const alone, onePiece = time.Duration(-2), time.Duration(-1)
-	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 10 * time.Millisecond, 50 * time.Millisecond}
+	lengths := []time.Duration{alone, onePiece, 2 * time.Millisecond, 5 * time.Millisecond, 20 * time.Millisecond}
 	logs := map[string]map[time.Duration]map[string][]float64{} // logarithms of times in each round, by workload and phase, by length, and by driver
 	round := func(record bool) {
 		for _, name := range slices.Sorted(maps.Keys(groups)) {

@@ -363,7 +363,7 @@ type Hints struct {
 	Workloads string // the flag that names workloads
 	AddedCost string // the command that lists what sqlite3perf adds to each driver's time
 	Compare   string // the command that compares the two sides of this run
-	Further   string // the command that measures the additional rounds that a comparison or an uncertain figure needs; "" if there is none
+	Further   string // the command that measures the additional rounds that a comparison or an imprecise figure needs; "" if there is none
 	Full      string // the command that prints the whole report
 	FullFlag  string // the flag with which the command Full prints the whole report
 	Resume    string // the command that continues this run; "" if the run cannot be continued

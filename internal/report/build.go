@@ -21,7 +21,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	if l := said.alternatives(); l != nil {
 		d = append(d, l)
 	}
-	o.listed = "below, \"" + UncertainHeading + "\""
+	o.listed = "below, \"" + ImpreciseHeading + "\""
 	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}
 	d = append(d, header(a, o, append(sure, caveatItems(said.Caveats, o.Study == nil)...))...)
 	if o.Study != nil {
@@ -33,7 +33,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	harmful := conditions.HarmfulDefects(a)
 	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(harmful, f, o.Hints)...) },
 		func(g *stats.Group) { d = append(d, group(harmful, g, o.Hints)...) })
-	d = append(d, uncertainFigures(a, o.Hints)...)
+	d = append(d, impreciseFigures(a, o.Hints)...)
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
 	if r := reliability(a); r != "" {

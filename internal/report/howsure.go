@@ -35,15 +35,11 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 		chance = fmt.Sprintf("The chance of any false difference is at most %s", document.Share(said.FalseDifference))
 	}
 	listed := ""
-	if opts.Study == nil { // the report of a study has no list of uncertain figures
-		u := uncertainOf(a)
+	if opts.Study == nil { // the report of a study has no list of imprecise figures
+		u := impreciseOf(a)
 		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
 	}
-	exact := exactness(a, shown)
-	if len(shown) == 1 && shown[0].Table == nil {
-		exact = strings.Replace(exact, "The ratios are", "The ratios over all cells are", 1)
-	}
-	return sentences(measured, exact, listed, chance)
+	return sentences(measured, exactness(a, shown), listed, chance)
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
@@ -55,13 +51,13 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	}
 	first, _, _ := strings.Cut(it.Text, ". ")
 	it.Short = [2]string{first, first}
-	if u := uncertainOf(a); len(u.open) > 0 && opts.Hints.Full != "" {
+	if u := impreciseOf(a); len(u.open) > 0 && opts.Hints.Full != "" {
 		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
 	}
-	if r := said.Recommended; r != nil && len(r.Because) > 0 && said.Overall != nil {
+	if of, over, ok := said.fastest(); ok && said.Overall != nil {
 		rounds, _, _ := strings.Cut(first, ":")
-		if faster, _, n := said.cellByCell(r.Because[0].Of, r.Because[0].Over); n > 1 {
-			it.Short[1] = fmt.Sprintf("%s; %s clearly faster than %s in %d of %d cells", rounds, r.Because[0].Of, r.Because[0].Over, faster, n)
+		if faster, _, n := said.cellByCell(of, over); n > 1 {
+			it.Short[1] = fmt.Sprintf("%s; %s clearly faster than %s in %d of %d cells", rounds, of, over, faster, n)
 		}
 	}
 	return it
@@ -97,19 +93,15 @@ func (s *Answers) another(first *Ranking, all int) string {
 	if s.Recommended == nil {
 		return first.another(all)
 	}
-	why := s.Recommended.Because
-	if s.Recommended.Take == "" || len(why) == 0 || why[0].Advantage != recommend.Faster {
+	of, over, ok := s.fastest()
+	if !ok {
 		return "" // the answer already says which drivers may be as fast
 	}
-	row := func(driver string) int {
-		return slices.IndexFunc(first.Rows, func(row Row) bool { return row.driver == driver })
-	}
-	words := first.faster(row(why[0].Of), row(why[0].Over), all)
+	words := first.faster(first.rowOf(of), first.rowOf(over), all)
 	if words == "" || first != s.Overall {
 		return words
 	}
-	words = strings.Replace(words, "rounds that both have", "rounds that have all cells", 1)
-	if faster, slower, n := s.cellByCell(why[0].Of, why[0].Over); n > 1 {
+	if faster, slower, n := s.cellByCell(of, over); n > 1 {
 		words += fmt.Sprintf("; clearly faster in %d of %d cells", faster, n)
 		if slower > 0 {
 			words += fmt.Sprintf(", slower in %d", slower)
@@ -118,16 +110,28 @@ func (s *Answers) another(first *Ranking, all int) string {
 	return "overall, " + words
 }
 
+// fastest returns the recommended driver and the next one. ok is false if no driver is recommended
+// because it is the fastest.
+func (s *Answers) fastest() (driver, next string, ok bool) {
+	if s.Recommended == nil || s.Recommended.Take == "" || len(s.Recommended.Because) == 0 {
+		return "", "", false
+	}
+	why := s.Recommended.Because[0]
+	return why.Of, why.Over, why.Advantage == recommend.Faster
+}
+
+// rowOf returns the index of a driver's first row, or -1.
+func (r *Ranking) rowOf(driver string) int {
+	return slices.IndexFunc(r.Rows, func(row Row) bool { return row.driver == driver })
+}
+
 // cellByCell returns in how many cells a driver is clearly faster, and in how many clearly slower,
 // than another driver, because a driver that is faster over all cells need not be faster in each. n is
 // the number of cells in which the two were compared.
 func (s *Answers) cellByCell(driver, than string) (faster, slower, n int) {
 	for i := range s.Tables {
 		r := &s.Tables[i]
-		row := func(driver string) int {
-			return slices.IndexFunc(r.Rows, func(row Row) bool { return row.driver == driver })
-		}
-		of, over := row(driver), row(than)
+		of, over := r.rowOf(driver), r.rowOf(than)
 		if of < 0 || over < 0 {
 			continue
 		}
@@ -156,7 +160,7 @@ func (r *Ranking) faster(i, j, all int) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Rows[i].Name, r.Rows[j].Name, agreed(test, all), equals(document.Probability(test.Adjusted)))
+	return fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Rows[i].Name, r.Rows[j].Name, r.agreed(test, all), equals(document.Probability(test.Adjusted)))
 }
 
 // another says whether another row may be faster than the best one: which rows are tied with it,
@@ -185,13 +189,17 @@ func (r *Ranking) another(all int) string {
 
 // agreed says in how many rounds the first set of a test was less than the second. all is the
 // number of rounds of the run.
-func agreed(t stats.Test, all int) string {
+func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
 	switch {
 	case n == t.N && n == all:
 		return "every one"
 	case n == t.N:
-		return "all " + document.Counted(int64(n), "round") + " that both have"
+		have := "both have"
+		if r.Table == nil {
+			have = "have all cells"
+		}
+		return "all " + document.Counted(int64(n), "round") + " that " + have
 	}
 	return fmt.Sprintf("%d of %s", n, document.Counted(int64(t.N), "round"))
 }
@@ -233,8 +241,11 @@ func exactness(a *stats.Analysis, list []Ranking) string {
 			}
 		}
 	}
-	if what == "" {
+	switch {
+	case what == "":
 		return ""
+	case len(list) == 1 && list[0].Table == nil:
+		what += " over all cells"
 	}
 	known := fmt.Sprintf("known to ±%s or better", document.Percent(most))
 	if most > rough {

@@ -93,7 +93,7 @@ func TestHowSureEverywhere(t *testing.T) {
 			"markdown": strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, ""),
 			"html":     html.UnescapeString(write(t, "html", run, "native", document.Options{})),
 		} {
-			for _, sentence := range strings.Split(want, ". ") { // between the sentences, some formats say where the uncertain figures are listed
+			for _, sentence := range strings.Split(want, ". ") { // between the sentences, some formats say where the imprecise figures are listed
 				if !strings.Contains(out, sentence) {
 					t.Errorf("%s %s: no %q in\n%.3000s", name, format, sentence, out)
 				}

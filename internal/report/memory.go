@@ -60,8 +60,7 @@ func memoryOverview(a *stats.Analysis) document.Document {
 	if list == nil {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "driver"}, {Title: "× " + baseLabel(a), Right: true}, {Title: "peak memory", Right: true}, {}, {Title: "in", Drop: 2},
-		{Title: "known defects that can lose data in these workloads", Drop: 1}}}
+	var names, ratios, peaks, spreads, cells, known []string
 	for _, t := range list {
 		defects := strings.Join(t.harmful, ", ")
 		switch {
@@ -70,8 +69,16 @@ func memoryOverview(a *stats.Analysis) document.Document {
 		case t.harmful == nil:
 			defects = "none"
 		}
-		g.Rows = append(g.Rows, []string{t.name, document.Times(t.Ratio.Median), document.BytesOf(t.memory.Median), document.Ends(t.memory), t.in, defects})
+		names, ratios = append(names, t.name), append(ratios, document.Times(t.Ratio.Median))
+		peaks, spreads = append(peaks, document.BytesOf(t.memory.Median)), append(spreads, document.Ends(t.memory))
+		cells, known = append(cells, t.in), append(known, defects)
 	}
+	var g document.Grid
+	g.Add(document.Column{Title: "driver"}, names)
+	g.Add(document.Column{Title: "× " + baseLabel(a), Right: true}, ratios)
+	g.Add(document.Column{Title: "peak memory", Whole: true}, document.WithSpreads(peaks, spreads))
+	g.Add(document.Column{Title: "in", Drop: 2}, cells)
+	g.Add(document.Column{Title: "known defects that can lose data in these workloads", Drop: 1}, known)
 	return document.Document{document.Heading{Level: 2, Text: "Time and memory"}, g, document.Paragraph{Text: memoryMeans, Quiet: true}}
 }
 

@@ -29,7 +29,7 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // pageOf describes a run for a page: the answer and the first picture, warnings, pictures with their
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
-	o.Hints.Full = "" // the page itself lists what is uncertain
+	o.Hints.Full = "" // the page itself lists what is imprecise
 	said := AnswersOf(a, o)
 	d := pageAnswer(a, &said, o)
 	s := ScopeOf(o)
@@ -94,17 +94,17 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	if len(first) == 0 {
 		d = append(d, pageWarnings(said, o)...)
 	}
-	d = append(d, uncertainOnPage(a, o.Hints)...)
+	d = append(d, impreciseOnPage(a, o.Hints)...)
 	if p.cases != nil {
 		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
 	}
 	return d
 }
 
-// uncertainOnPage is [uncertainFigures] for a page, where a long list is collapsed until the reader
+// impreciseOnPage is [impreciseFigures] for a page, where a long list is collapsed until the reader
 // opens it.
-func uncertainOnPage(a *stats.Analysis, h document.Hints) document.Document {
-	d := uncertainFigures(a, h)
+func impreciseOnPage(a *stats.Analysis, h document.Hints) document.Document {
+	d := impreciseFigures(a, h)
 	if len(d) == 0 {
 		return nil
 	}
@@ -115,7 +115,7 @@ func uncertainOnPage(a *stats.Analysis, h document.Hints) document.Document {
 	return d
 }
 
-// mostListed is the greatest number of uncertain figures that a page lists without collapsing the
+// mostListed is the greatest number of imprecise figures that a page lists without collapsing the
 // list.
 const mostListed = 12
 
@@ -157,7 +157,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 		d = append(d, document.Paragraph{Text: rest})
 	}
 	sure := document.Item{Label: "how sure", Text: HowSure(a, said, o)}
-	if u := uncertainOf(a); o.Study == nil && u.all > 0 {
+	if u := impreciseOf(a); o.Study == nil && u.all > 0 {
 		sure.Text += ". " + u.sentence() // the contents of the page link to the list
 	}
 	l := append(said.alternatives(), sure)

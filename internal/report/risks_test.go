@@ -51,6 +51,9 @@ func TestRisks(t *testing.T) {
 	} {
 		run := settingsAre(tc.settings...)
 		text := write(t, "table", run, "", document.Options{Width: 300})
+		if strings.Contains(write(t, "html", run, "", document.Options{}), "<dt>risk</dt><dd></dd>") {
+			t.Errorf("%s: the page says nothing about a risk", tc.settings)
+		}
 		var told []string
 		for line := range strings.Lines(text) {
 			if words, ok := strings.CutPrefix(line, "risk"); ok {

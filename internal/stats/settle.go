@@ -129,7 +129,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 		}
 		open := map[int]bool{}
 		a := gather(run, floor, Sequential)
-		for _, id := range a.summaryOpen(floor, precision/summaryFactor) {
+		for _, id := range a.summaryOpen(precision / summaryFactor) {
 			open[id] = true
 		}
 		for _, f := range a.Figures() {
@@ -151,11 +151,14 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 
 // summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
 // ±precision there. If there is any, they include the cases of the base.
-func (a *Analysis) summaryOpen(floor string, precision float64) (ids []int) {
-	o := summary(a.Groups, floor, a.Confidence)
+func (a *Analysis) summaryOpen(precision float64) (ids []int) {
+	o := summary(a.Groups, a.Floor, a.Confidence)
+	if len(o.Tables) < 2 {
+		return nil
+	}
 	open := map[string]bool{}
 	for _, d := range o.Drivers {
-		if spread, ok := d.Ratio.Spread(); len(o.Tables) > 1 && d.Case.Driver != o.Base && (!ok || spread > precision) {
+		if spread, ok := d.Ratio.Spread(); d.Case.Driver != o.Base && (!ok || spread > precision) {
 			open[d.Case.Driver], open[o.Base] = true, true
 		}
 	}

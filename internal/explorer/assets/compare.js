@@ -9,8 +9,6 @@ import { some } from "./runs.js";
 const side = (drivers) => drivers.length > 0 && `: ${some(drivers, 6)}`;
 
 const words = { bad: "no figure", differing: "answers differ", "more failed": "more operations failed", "fewer failed": "fewer operations failed" };
-// said returns the verdict on cell i of a comparison in words.
-const said = (c, i) => words[c.cells[i].verdict] || c.words[i];
 const classes = { slower: "bad", faster: "state complete", bad: "bad", differing: "bad", "more failed": "bad", "fewer failed": "bad", unclear: "warn" };
 
 export async function compare({ query, signal, go }) {
@@ -46,6 +44,7 @@ export async function compare({ query, signal, go }) {
   const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
   const beware = [[c.first, c.first_beware], [c.second, c.second_beware]].slice(0, one ? 1 : 2);
   const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
+  const said = new Map(c.cells.map((x, i) => [x, c.words[i]])); // the verdict on each cell in words
   return [...head,
     h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),
     facts([
@@ -65,7 +64,7 @@ export async function compare({ query, signal, go }) {
     h("div", { class: "grid" }, beware.filter(([, l]) => l.length).map(([side, l]) => h("section", {}, h("h2", {}, `Beware: ${one ? "the run" : side}`), caveats(l)))),
     c.cells.length > 0 && c.beware && h("p", { class: "warn" }, c.beware),
     c.cells.length > 0 && table(`ratios of ${c.second} to ${c.first}; right of the line the second takes longer`, [
-      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, said(c, c.cells.indexOf(x))) },
+      { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || said.get(x)) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
       { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },

@@ -65,7 +65,7 @@ export async function run({ query, path, signal, go }) {
     h("p", { class: "answer" }, filtered && h("span", { class: "quiet" }, filtered), r.answer),
     r.choices && facts(r.choices),
     facts([
-      ["how sure", r.how_sure && [r.how_sure, uncertain(r)]],
+      ["how sure", r.how_sure && [r.how_sure, imprecise(r)]],
       ["measured", `${moment(r.started)}${r.ended ? ", " + span((new Date(r.ended) - new Date(r.started)) / 1000) : ""}; ${counted(r.rounds, "round")}${r.unsampled ? "" : ", " + counted(r.trials, "trial")}; ${r.ending}`],
       ["on", [r.machine.hostname, r.machine.cpu, r.machine.cores && r.machine.cores + " cores", r.machine.virtual].filter(Boolean).join(", ")],
       ["asked for", asked(r.asked)],
@@ -88,8 +88,8 @@ export async function run({ query, path, signal, go }) {
   ];
 }
 
-// uncertain links to the list of the run's uncertain figures in its report.
-function uncertain(r) {
+// imprecise links to the list of the run's imprecise figures in its report.
+function imprecise(r) {
   const open = r.caveats.find((c) => c.code === "unsettled");
   return open && !r.compares && !r.study && [". ", h("a", { href: `/runs/${r.id}/report#imprecise-figures` }, `${counted(open.count, "imprecise figure")}, the widest first`)];
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// UncertainHeading is the heading of the list of a run's uncertain figures.
-const UncertainHeading = "Imprecise figures"
+// ImpreciseHeading is the heading of the list of a run's imprecise figures.
+const ImpreciseHeading = "Imprecise figures"
 
-// uncertain has the figures of a run's cells that are less precise than the run asks for.
-type uncertain struct {
+// imprecise has the figures of a run's cells that are less precise than the run asks for.
+type imprecise struct {
 	precision float64
 	all       int            // number of figures of the run
 	ratios    bool           // figures are ratios; otherwise medians
-	open      []stats.Figure // the uncertain figures: first those without an interval, then the others, the widest first
-	told      []string       // for each figure in open, what [told] returns
+	open      []stats.Figure // the imprecise figures: first those without an interval, then the others, the widest first
+	direction []string       // for each figure in open, what [directionOf] returns
 }
 
-// clear counts the uncertain ratios that are nevertheless clearly greater or less than 1.
-func (u *uncertain) clear() (n int) {
-	for _, t := range u.told {
+// clear counts the imprecise ratios that are nevertheless clearly greater or less than 1.
+func (u *imprecise) clear() (n int) {
+	for _, t := range u.direction {
 		if t == isSlower || t == isFaster {
 			n++
 		}
@@ -33,10 +33,10 @@ func (u *uncertain) clear() (n int) {
 	return n
 }
 
-// uncertainOf returns the uncertain figures of a run. The result has no figures if the run asks for
+// impreciseOf returns the imprecise figures of a run. The result has no figures if the run asks for
 // no precision.
-func uncertainOf(a *stats.Analysis) uncertain {
-	u := uncertain{precision: a.Run.Precision}
+func impreciseOf(a *stats.Analysis) imprecise {
+	u := imprecise{precision: a.Run.Precision}
 	if u.precision <= 0 {
 		return u
 	}
@@ -61,9 +61,9 @@ func uncertainOf(a *stats.Analysis) uncertain {
 	for i := range u.open {
 		f, difference := &u.open[i], ""
 		if f.Base != nil {
-			difference = told(tables[f.TableName], f)
+			difference = directionOf(tables[f.TableName], f)
 		}
-		u.told = append(u.told, difference)
+		u.direction = append(u.direction, difference)
 	}
 	return u
 }
@@ -95,19 +95,19 @@ func onePerRow(figures []stats.Figure, precision float64) (list []stats.Figure) 
 }
 
 // within formats the precision that a run asks for.
-func (u *uncertain) within() string { return "±" + document.Percent(u.precision) }
+func (u *imprecise) within() string { return "±" + document.Percent(u.precision) }
 
 // kind returns what the figures are: ratios or medians.
-func (u *uncertain) kind() string {
+func (u *imprecise) kind() string {
 	if u.ratios {
 		return "ratio"
 	}
 	return "median"
 }
 
-// sentence says how many figures are uncertain, and how many of these show a clear difference. It
+// sentence says how many figures are imprecise, and how many of these show a clear difference. It
 // returns "" if the run asks for no precision or has no figures. It has no full stop.
-func (u *uncertain) sentence() string {
+func (u *imprecise) sentence() string {
 	if u.all == 0 {
 		return ""
 	}
@@ -122,8 +122,8 @@ func (u *uncertain) sentence() string {
 	return text + "; " + verb(n, "of the others differs clearly", "of the others differ clearly")
 }
 
-// count is [uncertain.sentence] without the clear differences.
-func (u *uncertain) count() string {
+// count is [imprecise.sentence] without the clear differences.
+func (u *imprecise) count() string {
 	switch {
 	case len(u.open) == 0:
 		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
@@ -133,17 +133,17 @@ func (u *uncertain) count() string {
 	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
 }
 
-// brief is [uncertain.count] in fewer words.
-func (u *uncertain) brief() string {
+// brief is [imprecise.count] in fewer words.
+func (u *imprecise) brief() string {
 	if n := u.all - len(u.open); n > 0 {
 		return fmt.Sprintf("%d of %s precise to %s", n, document.Counted(int64(u.all), u.kind()), u.within())
 	}
-	return fmt.Sprintf("no %s precise to %s", u.kind(), u.within())
+	return fmt.Sprintf("No %s precise to %s", u.kind(), u.within())
 }
 
-// listed returns the result of [uncertain.sentence], followed by where the uncertain figures are
+// listed returns the result of [imprecise.sentence], followed by where the imprecise figures are
 // listed: by a command or in a part of the report. It returns "" if where is "".
-func (u *uncertain) listed(where string) string {
+func (u *imprecise) listed(where string) string {
 	switch said := u.sentence(); {
 	case where == "" || said == "":
 		return ""
@@ -157,7 +157,7 @@ func (u *uncertain) listed(where string) string {
 // Settled returns the number of open figures, which are less precise than requested. text says how
 // many of the run's figures are precise enough, and names the widest open figures.
 func Settled(a *stats.Analysis) (openFigures int, text string) {
-	u := uncertainOf(a)
+	u := impreciseOf(a)
 	open := u.open
 	if u.all == 0 {
 		return 0, ""
@@ -184,25 +184,25 @@ const maxOpen = 3
 // nameOf returns the name of a row: the driver or, in a table of settings, the settings.
 func nameOf(c *stats.Cell) string { return cmp.Or(c.As, conditions.Label(c.Case)) }
 
-// FurtherRounds estimates how many more rounds a run needs until none of its figures is uncertain.
-// A result of [stats.MaxRounds] means that many or more. The result is 0 if no figure is uncertain.
+// FurtherRounds estimates how many more rounds a run needs until none of its figures is imprecise.
+// A result of [stats.MaxRounds] means that many or more. The result is 0 if no figure is imprecise.
 func FurtherRounds(a *stats.Analysis) (rounds int) {
-	u := uncertainOf(a)
+	u := impreciseOf(a)
 	for _, f := range u.open {
 		rounds = max(rounds, f.Further(u.precision))
 	}
 	return rounds
 }
 
-// uncertainFigures lists the figures of a run that are still uncertain, and the command that
+// impreciseFigures lists the figures of a run that are still imprecise, and the command that
 // measures what is missing. It returns nil if the run asks for no precision, has no figures, or
 // compares two sides.
-func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
-	u := uncertainOf(a)
+func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
+	u := impreciseOf(a)
 	if u.all == 0 || a.Run.Compares != nil {
 		return nil
 	}
-	d := document.Document{document.Heading{Level: 2, Text: UncertainHeading}}
+	d := document.Document{document.Heading{Level: 2, Text: ImpreciseHeading}}
 	if len(u.open) == 0 {
 		return append(d, document.Paragraph{Text: u.sentence() + "."})
 	}
@@ -222,7 +222,7 @@ func uncertainFigures(a *stats.Analysis, h document.Hints) document.Document {
 	return append(d, grid)
 }
 
-// These words say, in the list of uncertain figures, how a row differs from the row that its ratio
+// These words say, in the list of imprecise figures, how a row differs from the row that its ratio
 // divides by.
 const (
 	isSlower = "slower"
@@ -230,9 +230,9 @@ const (
 	notClear = "not clear"
 )
 
-// grid returns the uncertain figures as a table. unclear is true if the table calls a difference
+// grid returns the imprecise figures as a table. unclear is true if the table calls a difference
 // not clear.
-func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
+func (u *imprecise) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
 	bases := map[string]bool{}
 	for _, f := range u.open {
 		if f.Base != nil {
@@ -242,7 +242,7 @@ func (u *uncertain) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
 	figure := u.kind()
 	columns := make([][]string, 7)
 	for i, f := range u.open {
-		base, value, difference := "", document.Nanoseconds(int64(f.Summary.Median*1e9)), u.told[i]
+		base, value, difference := "", document.Nanoseconds(int64(f.Summary.Median*1e9)), u.direction[i]
 		if f.Base != nil {
 			base, value = nameOf(f.Base), document.Times(f.Summary.Median)
 		}
@@ -275,8 +275,8 @@ func interval(f *stats.Figure) string {
 	return document.Interval(i)
 }
 
-// told says whether the row of a figure is slower or faster than the row that its ratio divides by.
-func told(t *stats.Table, f *stats.Figure) string {
+// directionOf says whether the row of a figure is slower or faster than the row that its ratio divides by.
+func directionOf(t *stats.Table, f *stats.Figure) string {
 	if t == nil {
 		return ""
 	}

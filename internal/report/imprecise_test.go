@@ -18,9 +18,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// uncertainRun returns a run with two tables. In both, the interval of modernc's ratio is wide. In
+// impreciseRun returns a run with two tables. In both, the interval of modernc's ratio is wide. In
 // one, mattn's ratio does not differ significantly from 1.
-func uncertainRun() *result.Run {
+func impreciseRun() *result.Run {
 	run := newRun(9)
 	run.Precision, run.Stopped = 0.05, result.StoppedTime
 	drivers := []string{"native", "mattn", "modernc"}
@@ -52,12 +52,12 @@ func listOf(text, heading string) string {
 	return list
 }
 
-// TestUncertainFigures checks that a run has one list of what is still uncertain, the widest first,
+// TestImpreciseFigures checks that a run has one list of what is still imprecise, the widest first,
 // which marks rows without a clear difference and names the command that measures what is missing.
-func TestUncertainFigures(t *testing.T) {
-	run := uncertainRun()
+func TestImpreciseFigures(t *testing.T) {
+	run := impreciseRun()
 	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
-	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), report.UncertainHeading)
+	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), report.ImpreciseHeading)
 	want := `1 of 4 ratios of cells are precise to ±5\.0%; 2 of the others differ clearly\. The intervals \(97%\) of these figures reach more than ±5\.0% from the ratio\. The widest come first\. ` +
 		`Not clear: .+ to be sure +about \d+ more rounds, fewer if cases settle earlier: sqlite3perf run --resume 12 --time 9m ` +
 		`workload +phase +driver +× native +interval +± +difference ` +
@@ -65,13 +65,13 @@ func TestUncertainFigures(t *testing.T) {
 	if one := strings.Join(strings.Fields(got), " "); !regexp.MustCompile("^" + want + "$").MatchString(one) {
 		t.Errorf("want %s\ngot %s", want, one)
 	}
-	if got := write(t, "table", run, "native", document.Options{}); !strings.Contains(got, "\n"+report.UncertainHeading+"\n") || strings.Contains(got, "to be sure ") {
+	if got := write(t, "table", run, "native", document.Options{}); !strings.Contains(got, "\n"+report.ImpreciseHeading+"\n") || strings.Contains(got, "to be sure ") {
 		t.Errorf("without a command:\n%s", got)
 	}
 
-	// The text of "how sure" says how many figures are uncertain and where they are listed.
+	// The text of "how sure" says how many figures are imprecise and where they are listed.
 	const many = "1 of 4 ratios of cells are precise to ±5.0%"
-	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; 2 of the others differ clearly: sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.UncertainHeading) {
+	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; 2 of the others differ clearly: sqlite3perf show 12 --full lists them. ") || strings.Contains(got, report.ImpreciseHeading) {
 		t.Errorf("screen:\n%s", got)
 	}
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios precise to ±\S+: --full lists them\n`).MatchString(got) {
@@ -86,7 +86,7 @@ func TestUncertainFigures(t *testing.T) {
 		}
 	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
-	for _, want := range []string{". " + many + "; 2 of the others differ clearly</dd>", `<h2 id="imprecise-figures">` + report.UncertainHeading + "</h2>", `<a href="#imprecise-figures">` + report.UncertainHeading + "</a>", "not clear"} {
+	for _, want := range []string{". " + many + "; 2 of the others differ clearly</dd>", `<h2 id="imprecise-figures">` + report.ImpreciseHeading + "</h2>", `<a href="#imprecise-figures">` + report.ImpreciseHeading + "</a>", "not clear"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}
@@ -96,10 +96,10 @@ func TestUncertainFigures(t *testing.T) {
 	}
 }
 
-// TestNothingUncertain checks that the list says so in one sentence if all figures are precise, and
+// TestNothingImprecise checks that the list says so in one sentence if all figures are precise, and
 // that a run which asks for no precision has no list.
-func TestNothingUncertain(t *testing.T) {
-	run := uncertainRun()
+func TestNothingImprecise(t *testing.T) {
+	run := impreciseRun()
 	run.Precision = 0.9
 	for _, format := range []string{"table", "html"} {
 		if got := write(t, format, run, "native", document.Options{Width: 400}); !strings.Contains(got, "Every ratio of a cell is precise to ±90%.") {
@@ -110,16 +110,16 @@ func TestNothingUncertain(t *testing.T) {
 		t.Errorf("%d more rounds", n)
 	}
 	run.Precision = 0
-	if got := write(t, "table", run, "native", document.Options{}); strings.Contains(got, report.UncertainHeading) || strings.Contains(got, "uncertain") {
+	if got := write(t, "table", run, "native", document.Options{}); strings.Contains(got, report.ImpreciseHeading) || strings.Contains(got, "imprecise") {
 		t.Errorf("no precision asked for:\n%s", got)
 	}
 }
 
-// TestFewRoundsAreUncertain checks that figures without an interval come first.
-func TestFewRoundsAreUncertain(t *testing.T) {
-	run := uncertainRun()
+// TestFewRoundsAreImprecise checks that figures without an interval come first.
+func TestFewRoundsAreImprecise(t *testing.T) {
+	run := impreciseRun()
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Case == run.Cases[1].ID && tr.Round > 2 })
-	list := listOf(write(t, "table", run, "native", document.Options{}), report.UncertainHeading)
+	list := listOf(write(t, "table", run, "native", document.Options{}), report.ImpreciseHeading)
 	_, rows, _ := strings.Cut(list, "difference\n")
 	if first, _, _ := strings.Cut(rows, "\n"); !strings.HasPrefix(first, "simple    insert  mattn") || !strings.Contains(first, "n<6") || !strings.Contains(first, "not clear") {
 		t.Errorf("first is %q of\n%s", first, list)

@@ -1,0 +1,36 @@
+//go:build unix
+
+package worker
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asStdin is kept, because the garbage collector would close its file descriptor, which another file
+// may have by then.
+var asStdin *os.File
+
+// TestInput checks that reading from a pipe on standard input waits in the runtime's poller, which has
+// deadlines, and not in a system call.
+func TestInput(t *testing.T) {
+	var pipe [2]int // as a new process has it: reading blocks; os.Pipe returns another kind
+	if err := syscall.Pipe(pipe[:]); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Close(pipe[1])
+	stdin := os.Stdin
+	defer func() { os.Stdin = stdin }()
+	asStdin = os.NewFile(uintptr(pipe[0]), "stdin")
+	os.Stdin = asStdin
+	in := input()
+	defer in.Close()
+	if err := in.SetReadDeadline(time.Unix(1, 0)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := in.Read(make([]byte, 1)); !os.IsTimeout(err) {
+		t.Errorf("read: %v, want a timeout", err)
+	}
+}

@@ -480,6 +480,17 @@ func TestKilledWithAWorkerAsleep(t *testing.T) {
 	p.alone()
 }
 
+// stopped returns how many workers are stopped (SIGSTOP).
+func (p *place) stopped() int {
+	n := 0
+	for _, pid := range p.workerPIDs() {
+		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") T ") {
+			n++
+		}
+	}
+	return n
+}
+
 // TestKilledWhileWorkersAreStopped kills the command while one worker measures and other workers are
 // stopped (SIGSTOP) until it is their turn. The stopped workers must go on, remove their databases and
 // end.
@@ -488,14 +499,11 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--seed", "1") // with this seed, good comes first
 	p.asleep(s)
-	stopped := 0
-	for _, pid := range p.workerPIDs() {
-		if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && strings.Contains(string(stat), ") T ") {
-			stopped++
+	// The database of the one appears a moment before the other is stopped.
+	for end := time.Now().Add(patience); p.stopped() == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no worker is stopped")
 		}
-	}
-	if stopped == 0 {
-		t.Error("no worker is stopped")
 	}
 	s.signal(os.Kill)
 	s.wait()

@@ -205,7 +205,7 @@ func fitted(rows [][]string, width int) []string {
 	const indent = "     "
 	for n := len(rows[0]); ; n-- {
 		lines := aligned(rows, n)
-		if n > 1 && width > 0 && slices.ContainsFunc(lines, func(l string) bool { return text.StringWidth(l) > width }) {
+		if n > 1 && width > 0 && slices.ContainsFunc(lines, func(l string) bool { return document.Width(l) > width }) {
 			continue
 		}
 		var list []string

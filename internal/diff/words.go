@@ -382,7 +382,7 @@ func (p *words) statement(r *Result, s *Statement) document.Document {
 		}
 		doc = append(doc, indented("    ", "%s:", document.Line(at)))
 	}
-	width := max(text.StringWidth(document.Line(r.First)), text.StringWidth(document.Line(r.Second)))
+	width := max(document.Width(document.Line(r.First)), document.Width(document.Line(r.Second)))
 	for _, side := range [][2]string{{r.First, s.First}, {r.Second, s.Second}} {
 		label := "    " + text.Pad(document.Line(side[0]), width, ' ') + "  "
 		doc = append(doc, indented(label, "%s", cmp.Or(side[1], "nothing")))

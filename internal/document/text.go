@@ -105,7 +105,7 @@ func (r *textRenderer) paragraph(p Paragraph) {
 	if p.Whole {
 		r.out.WriteString(r.paint(p.Text, c) + "\n")
 	} else {
-		r.lines(p.Text, strings.Repeat(" ", text.StringWidth(p.Label)), c, p.Most)
+		r.lines(p.Text, strings.Repeat(" ", Width(p.Label)), c, p.Most)
 	}
 }
 
@@ -116,7 +116,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	lines := wrapText(s, width, r.width)
 	if most > 0 && len(lines) > most {
 		last := lines[most-1] + " " + lines[most]
-		part := text.Trim(last, width-text.StringWidth(r.dots))
+		part := text.Trim(last, width-Width(r.dots))
 		if at := strings.LastIndexByte(part, ' '); at > len(part)/2 && !strings.HasPrefix(last[len(part):], " ") {
 			part = part[:at] // cut before the last word: a part of a number would be a wrong number
 		}
@@ -124,10 +124,20 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 	}
 	for i, line := range lines {
 		if i > 0 {
-			r.out.WriteString(indent[:min(len(indent), max(0, r.width-text.StringWidth(line)))])
+			r.out.WriteString(indent[:min(len(indent), max(0, r.width-Width(line)))])
 		}
 		r.out.WriteString(r.paint(line, c) + "\n")
 	}
+}
+
+// Width returns the number of columns of a terminal that s takes.
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return text.StringWidth(s)
+		}
+	}
+	return len(s) // each byte is a printable character of ASCII
 }
 
 // wrapText breaks a text into lines between words. A word that is wider than width gets its own
@@ -135,7 +145,7 @@ func (r *textRenderer) lines(s, indent string, c text.Colors, most int) {
 // URLs and data source names: the terminal breaks their line, so they can still be clicked or
 // copied.
 func wrapText(s string, width, full int) []string {
-	return wrapWords(s, width, full, func(word string) bool { return text.StringWidth(word) <= full || copied(word) })
+	return wrapWords(s, width, full, func(word string) bool { return Width(word) <= full || copied(word) })
 }
 
 // wrap breaks the text of a cell into lines between words. Only words that are wider than the cell
@@ -154,9 +164,9 @@ func wrapWords(s string, width, full int, whole func(word string) bool) (lines [
 		}
 	}
 	for word := range strings.FieldsSeq(s) {
-		w := text.StringWidth(word)
+		w := Width(word)
 		switch {
-		case line != "" && text.StringWidth(line)+1+w <= width:
+		case line != "" && Width(line)+1+w <= width:
 			line += " " + word
 		case w <= width:
 			end()
@@ -188,7 +198,7 @@ func copied(word string) bool {
 
 // pieces breaks a word that is wider than width, after punctuation if possible.
 func pieces(word string, width int) (list []string) {
-	for text.StringWidth(word) > width {
+	for Width(word) > width {
 		at := len(text.Trim(word, width))
 		if i := strings.LastIndexAny(word[:at], "/,;&|?_-.:)"); i >= at/2 {
 			at = i + 1
@@ -204,7 +214,7 @@ func pieces(word string, width int) (list []string) {
 func (r *textRenderer) list(l List) {
 	label := len(stats.NotMeasured) // the longest of the usual labels, so that lists line up
 	for _, it := range l {
-		label = max(label, text.StringWidth(it.Label))
+		label = max(label, Width(it.Label))
 	}
 	label = min(label, r.width/3)
 	indent := strings.Repeat(" ", label+gap)
@@ -292,7 +302,7 @@ func (g *Grid) least(column, width int) int {
 	if c := g.Columns[column]; c.Right || c.Whole || w <= short {
 		return w
 	}
-	return max(short, text.StringWidth(g.Columns[column].Title), min(g.longestWord(column), width/2))
+	return max(short, Width(g.Columns[column].Title), min(g.longestWord(column), width/2))
 }
 
 const shortText = 20
@@ -300,7 +310,7 @@ const shortText = 20
 func (g *Grid) longestWord(column int) (w int) {
 	for _, row := range g.Rows {
 		for _, word := range strings.Fields(row[column]) {
-			w = max(w, text.StringWidth(word))
+			w = max(w, Width(word))
 		}
 	}
 	return w
@@ -338,7 +348,7 @@ func (g *Grid) broken(widths map[int]int) Grid {
 	for i, row := range g.Rows {
 		lines := [][]string{slices.Clone(row)}
 		for k, width := range widths {
-			if text.StringWidth(row[k]) <= width {
+			if Width(row[k]) <= width {
 				continue
 			}
 			for j, line := range wrap(row[k], width) {
@@ -404,9 +414,9 @@ func (g *Grid) Width() int {
 }
 
 func (g *Grid) width(column int) int {
-	w := text.StringWidth(g.Columns[column].Title)
+	w := Width(g.Columns[column].Title)
 	for _, row := range g.Rows {
-		w = max(w, text.StringWidth(row[column]))
+		w = max(w, Width(row[column]))
 	}
 	return w
 }

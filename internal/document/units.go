@@ -386,8 +386,8 @@ func Elapsed(d time.Duration) string {
 func WithSpreads(figures, spreads []string) []string {
 	left, right := 0, 0
 	for i := range figures {
-		left = max(left, text.StringWidth(figures[i]))
-		right = max(right, text.StringWidth(spreads[i]))
+		left = max(left, Width(figures[i]))
+		right = max(right, Width(spreads[i]))
 	}
 	joined := make([]string, len(figures))
 	for i := range figures {

@@ -102,26 +102,35 @@ func exceeds(d []float64, value float64) float64 {
 			more = append(more, s)
 		}
 	}
-	p := make([]float64, lowest+1) // probability of each sum of a subset, from the lowest sum to 0
-	p[lowest] = 1
-	for _, s := range less {
-		for t := range p {
-			if p[t] /= 2; t+s < len(p) {
-				p[t] += p[t+s] / 2
+	count := make([]float64, lowest+1) // number of subsets with each sum, from the lowest sum to 0
+	count[lowest] = 1
+	halvings := 0
+	added := func() {
+		if halvings++; halvings == 1000 { // 2^1024 is too great for a float64
+			for t := range count {
+				count[t] = math.Ldexp(count[t], -halvings)
 			}
+			halvings = 0
 		}
+	}
+	for _, s := range less {
+		for t, n := range count[min(s, len(count)):] {
+			count[t] += n
+		}
+		added()
 	}
 	for _, s := range more {
-		for t := lowest; t >= 0; t-- {
-			if p[t] /= 2; t >= s {
-				p[t] += p[t-s] / 2
-			}
+		to := count[min(s, len(count)):]
+		for t, n := range slices.Backward(count[:len(to)]) {
+			to[t] += n
 		}
+		added()
 	}
 	sum := 0.0
-	for _, v := range p {
-		sum += v
+	for _, n := range count {
+		sum += n
 	}
+	sum = math.Ldexp(sum, -halvings)
 	return min(1, sum)
 }
 

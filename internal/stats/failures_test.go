@@ -45,6 +45,18 @@ func TestExceeds(t *testing.T) {
 	}
 }
 
+// TestExceedsManyRounds checks the p-value of so many differences that the number of their subsets
+// is greater than any float64. Half of the subsets have a sum of at most zero.
+func TestExceedsManyRounds(t *testing.T) {
+	d := make([]float64, 2048)
+	for i := range d {
+		d[i] = float64(i%2*2-1) / 4
+	}
+	if got := stats.Exceeds(d, 0); got < 0.5 || got > 0.55 {
+		t.Errorf("%g, want a half", got)
+	}
+}
+
 // failingSides returns a run that compares two sides in one cell. The function failed returns how
 // many operations of a side fail in a round.
 func failingSides(rounds int, failed func(side, round int) int64) *result.Run {

@@ -206,7 +206,7 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	if len(u.open) == 0 {
 		return append(d, document.Paragraph{Text: u.sentence() + "."})
 	}
-	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(a.Confidence), u.within(), u.kind())
+	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(stats.Confidence), u.within(), u.kind())
 	grid, unclear := u.grid(a)
 	if unclear {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."

@@ -21,8 +21,8 @@ func legend(a *stats.Analysis) document.Document {
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"A comparison (sqlite3perf compare) has intervals of %s, so the two can disagree. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(1-stats.Doubt)), Quiet: true}}
+		"A difference is clear if sqlite3perf compare also finds it at %s, otherwise probable. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(stats.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(stats.Doubt)), Quiet: true}}
 }
 
 // judgedBy names the statistical tests by which a run calls two drivers tied.
@@ -49,7 +49,7 @@ func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
 	}
-	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", document.Percent(stats.Confidence))
+	return fmt.Sprintf(" (computed at %s, because cases stop when it is narrow)", document.Percent(confidence))
 }
 
 func measuredAny(a *stats.Analysis) bool {

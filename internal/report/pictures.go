@@ -216,7 +216,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 	}
 	var lines []chart.Mark
 	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals.",
-		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(a.Confidence))
+		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(stats.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)

@@ -107,13 +107,13 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 }
 
 func sideItems(c *stats.Comparison) (l document.List) {
-	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not known yet"}
+	words := map[stats.Verdict]string{stats.Bad: "no figure"}
 	for _, x := range c.Cells {
 		t := compare.CellName(x)
 		if x.Measured() {
 			t += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 		}
-		l = append(l, document.Item{Label: cmp.Or(words[x.Verdict], string(x.Verdict)), Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
+		l = append(l, document.Item{Label: cmp.Or(words[x.Verdict], compare.Told(x)), Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
 	}
 	return l
 }

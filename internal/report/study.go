@@ -189,7 +189,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	words := "Published figures are the study's own, of its machine and its versions."
 	if measuredAny(a) {
 		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
-			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", document.Percent(a.Confidence), ofLevel(a.Confidence))
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", document.Percent(stats.Confidence), ofLevel(a.Confidence))
 		words += claimsJudgedBy(r)
 	}
 	return append(d, document.Space{}, document.Paragraph{Text: words, Quiet: true})

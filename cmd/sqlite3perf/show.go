@@ -97,7 +97,10 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 		return err
 	}
 	if o.text != "" {
-		return writeWorkload(env, run, o.text)
+		if err := writeWorkload(env, run, o.text); err != nil || env.StdoutWidth == 0 {
+			return err // files and pipes get the text exactly as the run read it
+		}
+		return report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth})
 	}
 	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {

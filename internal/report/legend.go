@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -16,13 +17,18 @@ func legend(a *stats.Analysis) document.Document {
 	if slices.ContainsFunc(a.Factorials, func(f *stats.Factorial) bool { return len(f.Effects) > 0 }) {
 		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
 	}
+	marks, tables := "", 0
+	EachGroupTable(a, func(stats.TableName, *stats.Table) { tables++ })
+	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // a list of several tables has the same sentence
+		marks = " " + harmMeans
+	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
 		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
 		"A difference is clear if sqlite3perf compare also finds it at %s, otherwise probable. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(stats.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(stats.Doubt)), Quiet: true}}
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(stats.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(stats.Doubt)) + marks, Quiet: true}}
 }
 
 // judgedBy names the statistical tests by which a run calls two drivers tied.

@@ -126,7 +126,7 @@ func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 // without figures shows the reason instead of a bar. Cases that have no trial, because the run
 // ended before, are left out.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
-	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
+	measured, looks, own, harmful := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), l.harmfulIn(t)
 	title := n.String() + ": " + subject(measured)
 	format := document.SecondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
@@ -157,7 +157,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 			b.Name += ownCost
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
-		if l.harmful[c.Case.Driver] != nil {
+		if harmful[c.Case.Driver] != nil {
 			b.Name += harmMark
 			marked = true
 		}
@@ -171,7 +171,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	if marked {
-		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data.")
+		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data in this workload.")
 	}
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")

@@ -85,7 +85,7 @@ func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 		slices.SortStableFunc(drivers.Keys, func(x, y string) int { return cmp.Compare(len(drivers.Of[x]), len(drivers.Of[y])) })
 		most := drivers.Keys[len(drivers.Keys)-1]
 		differing = append(differing, name+"="+document.Join(drivers.Keys, ", ", func(value string) string {
-			if value == most {
+			if value == most && len(drivers.Of[most]) > 2 {
 				return value + " with the others"
 			}
 			return value + " with " + document.AndOthers(drivers.Of[value])

@@ -282,7 +282,9 @@ func (r *Ranking) withoutDefect() string {
 	at := func(p *Place) int {
 		return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
 	}
-	if slower := r.ratio(at(r.Sound), at(r.Best)); slower.N > 0 {
+	if slower := r.ratio(at(r.Sound), at(r.Best)); r.tied(at(r.Best), at(r.Sound)) {
+		words += ", tied with " + r.Best.Name
+	} else if slower.N > 0 {
 		words += ", " + document.SlowerThan(slower, r.Best.Name)
 	}
 	return words + "."

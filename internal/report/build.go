@@ -218,17 +218,16 @@ func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Documen
 	if len(measured) == 0 {
 		return nil
 	}
-	harmful := conditions.HarmfulIn(a, t)
-	d := append(phaseHead(harmful, t, measured), figures(harmful, t, measured))
+	d := append(phaseHead(a, t, measured), figures(a, t, measured))
 	if l := latencies(measured); len(l.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}
 	return append(d, phaseNotes(t, measured, h))
 }
 
-func tableAnswer(harmful conditions.Harmful, t *stats.Table) string {
+func tableAnswer(a *stats.Analysis, t *stats.Table) string {
 	r := ranking(t)
-	r.markHarmful(harmful)
+	r.markHarmful(conditions.HarmfulIn(a, t))
 	r.say()
 	text := r.Text + "."
 	if r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
@@ -238,10 +237,10 @@ func tableAnswer(harmful conditions.Harmful, t *stats.Table) string {
 }
 
 // phaseHead returns the heading of a phase. It adds the table's answer if several rows have a rank.
-func phaseHead(harmful conditions.Harmful, t *stats.Table, measured []*stats.Cell) document.Document {
+func phaseHead(a *stats.Analysis, t *stats.Table, measured []*stats.Cell) document.Document {
 	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
 	if r := ranking(t); len(r.Choices()) > 1 {
-		d = append(d, document.Paragraph{Text: tableAnswer(harmful, t)})
+		d = append(d, document.Paragraph{Text: tableAnswer(a, t)})
 	}
 	return d
 }

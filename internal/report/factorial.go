@@ -29,8 +29,7 @@ func factorial(a *stats.Analysis, f *stats.Factorial, h document.Hints) document
 		case alone:
 			d = append(d, phase(a, t, h)...)
 		default:
-			harmful := conditions.HarmfulIn(a, t)
-			d = append(append(d, phaseHead(harmful, t, measured)...), figures(harmful, t, measured))
+			d = append(append(d, phaseHead(a, t, measured)...), figures(a, t, measured))
 		}
 		d = append(d, effects(f, t)...)
 	}

@@ -32,7 +32,10 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 		shown = []Ranking{*first}
 	}
 	if said.FalseDifference > 0 && opts.Study == nil {
-		chance = fmt.Sprintf("The chance of any false difference is at most %s, of a clear one %s", document.Share(said.FalseDifference), document.Share(stats.Doubt))
+		chance = fmt.Sprintf("The chance of any false difference is at most %s", document.Share(said.FalseDifference))
+		if strings.Contains(measured, "clearly") {
+			chance += ", of a clear one " + document.Share(stats.Doubt)
+		}
 	}
 	listed := ""
 	if opts.Study == nil { // the report of a study has no list of imprecise figures

@@ -23,7 +23,7 @@ func legend(a *stats.Analysis) document.Document {
 		marks = " " + harmMeans
 	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
-		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as (-30%% to +80%%). That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
@@ -49,13 +49,13 @@ func judgedBy(a *stats.Analysis) string {
 	return "the signed-rank test of their ratios does not tell them apart"
 }
 
-// ofLevel explains why the intervals have a higher confidence than usual. It returns "" if they
-// have the usual one.
+// ofLevel explains why intervals are computed with a higher confidence than they keep. It returns ""
+// if they are not.
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
 	}
-	return fmt.Sprintf(" (computed at %s, because cases stop when it is narrow)", document.Percent(confidence))
+	return " (computed a little wider, because cases stop when it is narrow)"
 }
 
 func measuredAny(a *stats.Analysis) bool {

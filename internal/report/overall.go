@@ -25,7 +25,8 @@ func overall(a *stats.Analysis) document.Document {
 	to := baseLabel(a)
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, document.Counted(int64(len(o.Tables)), "cell"))}}
 	outcomes := conditions.OutcomesByCase(a)
-	g := cellGrid{harmful: conditions.HarmfulDefects(a)}
+	harmful := conditions.HarmfulDefects(a)
+	g := cellGrid{harmful: harmful, inRun: harmful}
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}

@@ -94,24 +94,20 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 // PictureFormats lists the names of the formats in which a single picture can be written.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture with the given name. If there is no such picture, the error
+// PictureNamed returns the picture with the given name, and the names of the run's other pictures. The
+// name "" means the first picture, which is an overview. If there is no such picture, the error
 // suggests the nearest name, or lists all names.
-func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
-	var names []string
-	for _, p := range Pictures(a, o) {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
+func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture, others []string, err error) {
+	all := Pictures(a, o)
+	if len(all) == 0 {
+		return p, nil, errors.New("the run has no pictures, because it has no figures")
 	}
-	if names == nil {
-		return document.Picture{}, errors.New("the run has no pictures, because it has no figures")
+	names := document.Map(all, func(p document.Picture) string { return p.Name })
+	at := slices.Index(names, cmp.Or(name, names[0]))
+	if at < 0 {
+		return p, nil, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), "the run has\n  "+strings.Join(names, "\n  ")))
 	}
-	has := "the run has\n  " + strings.Join(names, "\n  ")
-	if name == "" {
-		return document.Picture{}, errors.New(has)
-	}
-	return document.Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
+	return all[at], slices.Delete(names, at, at+1), nil
 }
 
 // WritePicture writes a picture in one of [PictureFormats].

@@ -106,13 +106,20 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 }
 
 func sideItems(c *stats.Comparison) (l document.List) {
-	words := map[stats.Verdict]string{stats.Bad: "no figure"}
 	for _, x := range c.Cells {
-		t := compare.CellName(x)
+		label, t := compare.Told(x), compare.CellName(x)
+		if x.Verdict == stats.Bad {
+			label = "no figure"
+		}
+		for _, long := range []string{"probably", "no clear"} { // such verdicts are too long for a label
+			if rest, ok := strings.CutPrefix(label, long+" "); ok {
+				label, t = long, rest+" in "+t
+			}
+		}
 		if x.Measured() {
 			t += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 		}
-		l = append(l, document.Item{Label: cmp.Or(words[x.Verdict], compare.Told(x)), Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
+		l = append(l, document.Item{Label: label, Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
 	}
 	return l
 }

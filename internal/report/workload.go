@@ -46,7 +46,7 @@ func measuredIn(a *stats.Analysis, g *stats.Group) (d document.Document) {
 	var l document.List
 	for _, t := range g.Tables {
 		if len(t.Measured()) > 0 {
-			l = append(l, document.Item{Label: t.Phase, Text: strings.TrimSuffix(tableAnswer(conditions.HarmfulIn(a, t), t), ".")})
+			l = append(l, document.Item{Label: t.Phase, Text: strings.TrimSuffix(tableAnswer(a, t), ".")})
 		}
 	}
 	if l == nil {

@@ -116,7 +116,7 @@ func comparedNote(c Compared) document.Paragraph {
 	told := fmt.Sprintf("slower, faster: p is below %g. probably: p is below %g. p is corrected for %s.", stats.Doubt, stats.Alpha, family)
 	if inRun(c.Comparison) {
 		confidence, interval = stats.Confidence, "the whole interval of "+document.Share(1-stats.Doubt)
-		told = fmt.Sprintf("Interval and p are those of the run's report, which corrects p for all comparisons of the table and the run. probably: p is below %g. slower, faster: a p that is corrected for %s is also below %g.",
+		told = fmt.Sprintf("Interval and p are those of the run's report, which corrects p, but not the interval, for all comparisons of the table and the run. probably: p is below %g. slower, faster: a p that is corrected for %s is also below %g.",
 			stats.Alpha, family, stats.Doubt)
 	}
 	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved, confidence) + " " + told +

@@ -117,7 +117,7 @@ func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []conditi
 		for j, slow := range cells {
 			if _, own, could := addedDifference(t, i, j); could {
 				slower := document.SlowerThan(t.Ratio(stats.Pair{First: j, Second: i}), nameOf(fast))
-				words = append(words, fmt.Sprintf("%s is %s, of which overhead may be up to %s", nameOf(slow), slower, shareOf(fast)(own)))
+				words = append(words, fmt.Sprintf("%s is %s, overhead may add up to %s", nameOf(slow), slower, shareOf(fast)(own)))
 			}
 		}
 	}

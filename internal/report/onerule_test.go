@@ -38,7 +38,9 @@ func TestOneRule(t *testing.T) {
 				for _, p := range table.Pairs {
 					first, second := table.Cells[p.First], table.Cells[p.Second]
 					c := stats.CompareDrivers(a, first.Case.Driver, second.Case.Driver, 0.02)
-					i := slices.IndexFunc(c.Cells, func(x *stats.Compared) bool { return x.First == first || x.First.Case == first.Case && x.Phase == table.Phase })
+					i := slices.IndexFunc(c.Cells, func(x *stats.Compared) bool {
+						return x.First == first || x.First.Case == first.Case && x.Phase == table.Phase
+					})
 					if i < 0 || !c.Cells[i].Measured() {
 						continue
 					}

@@ -39,8 +39,9 @@ func showCommand(env *cli.Environment) *cobra.Command {
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
-the one that started last, of those that have ended. A terminal gets the answer: who is fastest, by how much, how
-sure that is, and warnings. --full prints every table, as in files and pipes.
+the one that started last, of those that have ended. A terminal gets the answer: who is
+fastest, by how much, how sure that is, and warnings. --full prints every table, as in
+files and pipes.
 
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
 cluster store their answer with a run: show prints it as they did, in each of their

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -157,6 +158,11 @@ func TestSoundInEachCell(t *testing.T) {
 		if h["zombiezen"] == nil {
 			t.Errorf("%v", h)
 		}
+	}
+	// The run has workloads with and without a WAL, so neither defects that need one nor defects that
+	// need another journal mode are excluded.
+	if use := conditions.UseOf(a); use.WAL != defects.NotKnown {
+		t.Errorf("the run's use of WAL: %v", use.WAL)
 	}
 	if h := conditions.HarmfulIn(a, a.Groups[0].Tables[0]); h["zombiezen"] != nil {
 		t.Errorf("with journal_mode=delete: %v", h)

@@ -40,8 +40,9 @@ verdict: slower, faster, no difference (the whole interval of the ratio lies wit
 are missing. Wrong and failed cells come first.
 
 Two runs, or two reports, are compared in the cells that both have. A run of compare can
-be named alone. After a run or a report you can name two of its drivers; p-values are
-then corrected for all pairs of its drivers.
+be named alone. After a run or a report you can name two of its drivers: probably slower
+or faster is then what the tables of the run say, and slower or faster is also corrected
+for all pairs of its drivers.
 
 A terminal gets the beginning; --full prints everything.`,
 		Example: `  sqlite3perf compare mattn modernc --workloads simple

@@ -217,7 +217,7 @@ func TestSoakRunPictures(t *testing.T) {
 	act(t, p, nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
-	want(t, p, tip, "./", "tiny", "[") // the interval
+	want(t, p, tip, "./", "tiny", "(") // the interval
 
 	// The user can choose each kind of picture that the run has.
 	names, err := browser.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)

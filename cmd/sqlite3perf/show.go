@@ -39,14 +39,17 @@ func showCommand(env *cli.Environment) *cobra.Command {
 		Use:   "show RUN [RUN...]",
 		Short: "Print the results of a stored run, or of one on each of several machines",
 		Long: `Show prints a run of the store, given by its number in the list of runs, or as "last":
-the one that started last, of those that have ended. A terminal gets the answer: who is fastest, by how much, how
-sure that is, and warnings. --full prints every table, as in files and pipes.
+the one that started last, of those that have ended. A terminal gets the answer: who is
+fastest, by how much, how sure that is, and warnings. --full prints every table, as in
+files and pipes.
 
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
 cluster store their answer with a run: show prints it as they did, in each of their
 formats, and with --figures the measurements instead. --workload prints the text of a
-workload of the run. --chart prints a picture of the run's page, as svg or png; an
-unknown name lists the pictures. With -o run3.html, show writes the same page as report.
+workload of the run, and on a terminal what the run measured with it and the settings
+in force. --chart prints a picture of the run's page, as svg or png; an unknown name
+lists the pictures. Without --chart, -o run3.png gets the first one, an overview.
+With -o run3.html, show writes the same page as report.
 
 Several runs must be of the same work on several machines. Show says which results are
 the same on all of them and which are opposite.`,
@@ -55,7 +58,7 @@ the same on all of them and which are opposite.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`")
+	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal also its results and settings in force")
 	o.AddFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	cli.AddStoreFlag(f, &o.Store)
@@ -97,7 +100,10 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 		return err
 	}
 	if o.text != "" {
-		return writeWorkload(env, run, o.text)
+		if err := writeWorkload(env, run, o.text); err != nil || env.StdoutWidth == 0 {
+			return err // files and pipes get the text exactly as the run read it
+		}
+		return report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth})
 	}
 	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {
@@ -152,16 +158,20 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 }
 
 func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis, name string) error {
-	p, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
+	p, others, err := report.PictureNamed(a, name, report.Options{Study: study.Evaluate(a, "--scale full")})
 	switch {
 	case err != nil && name == "":
-		return cli.Usagef("--format %s: name a picture with --chart: %w", o.Format, err)
+		return cli.Usagef("--format %s: %w", o.Format, err)
 	case err != nil:
 		return cli.Usagef("--chart %s: %w", name, err)
 	}
-	return o.Print(env, func(w io.Writer, format string, _ document.Options) error {
+	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)
-	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, name)))
+	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, p.Name)))
+	if err == nil && name == "" && len(others) > 0 {
+		fmt.Fprintf(env.Stderr, "%s has the picture %s; --chart NAME writes another: %s\n", cmp.Or(o.File, "standard output"), p.Name, document.FirstOf(others, 3, ", "))
+	}
+	return err
 }
 
 // storedRun loads a run from the store in storeFile or, if that is "", from the default store. ref is

@@ -95,6 +95,14 @@ func TestFirstScreen(t *testing.T) {
 	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
 		t.Errorf("-o: %v\n%s", err, out)
 	}
+	// The text of a workload has comments with the settings in force, but not in pipes.
+	text, err := os.ReadFile("testdata/tiny.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasPrefix(out, string(text)) || !strings.Contains(out, "\n# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
+		t.Errorf("--workload:\n%s", out)
+	}
 }
 
 // TestTuneOnTerminal checks that a terminal shows only as much of a search for settings as fits,

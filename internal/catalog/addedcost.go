@@ -60,11 +60,11 @@ func AddedCost(known []build.Known) document.Document {
 }
 
 func ratio(e estimate.Estimate) string {
-	return fmt.Sprintf("%.3f [%.3f, %.3f]", e.Median, e.Low, e.High)
+	return fmt.Sprintf("%.3f (%.3f to %.3f)", e.Median, e.Low, e.High)
 }
 
 func nanoseconds(e estimate.Estimate) string {
-	return fmt.Sprintf("%.0f ns [%.0f, %.0f]", e.Median, e.Low, e.High)
+	return fmt.Sprintf("%.0f ns (%.0f to %.0f)", e.Median, e.Low, e.High)
 }
 
 // addedCostLines describes the time that sqlite3perf adds to a driver, as lines for the list of

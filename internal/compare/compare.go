@@ -3,6 +3,7 @@
 package compare
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -24,8 +25,8 @@ var Formats = document.Question[Compared]{Name: "comparison", Document: Comparis
 	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
 
 func beware(c *stats.Comparison) (l document.List) {
-	if n := c.Averaged(); c.Mean != nil && c.Mean.N > 0 && n > 1 {
-		text := fmt.Sprintf("%s is %s: geometric mean of %s", c.Second, document.SlowerThan(*c.Mean, c.First), document.Counted(int64(n), "cell"))
+	if n, mean := c.Averaged(), cmp.Or(c.MeanInRun, c.Mean); mean != nil && mean.N > 0 && n > 1 {
+		text := fmt.Sprintf("%s is %s: geometric mean of %s", c.Second, document.SlowerThan(*mean, c.First), document.Counted(int64(n), "cell"))
 		if short := c.Measured() - n; short > 0 {
 			text += fmt.Sprintf(", without %d that are too short to judge a driver by", short)
 		}
@@ -107,16 +108,28 @@ func comparedNote(c Compared) document.Paragraph {
 	if slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.Failing != nil }) {
 		failures = " The difference of the shares that failed is within as many points."
 	}
-	words := RatioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved) +
-		" The report of a run has narrower intervals, so the two can disagree." +
-		fmt.Sprintf(" probably: one comparison alone would find it. no difference: the whole interval is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s p is corrected for %s", document.Share(c.Margin), stats.TailRounds, failures, correctedFor(c.Comparison))
+	family := correctedFor(c.Comparison)
 	if c.Pairs > 1 {
-		words += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
+		family += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}
+	confidence, interval := 1-stats.Doubt, "the whole interval"
+	told := fmt.Sprintf("slower, faster: p is below %g. probably: p is below %g. p is corrected for %s.", stats.Doubt, stats.Alpha, family)
+	if inRun(c.Comparison) {
+		confidence, interval = stats.Confidence, "the whole interval of "+document.Share(1-stats.Doubt)
+		told = fmt.Sprintf("Interval and p are those of the run's report, which corrects p, but not the interval, for all comparisons of the table and the run. probably: p is below %g. slower, faster: a p that is corrected for %s is also below %g.",
+			stats.Alpha, family, stats.Doubt)
+	}
+	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved, confidence) + " " + told +
+		fmt.Sprintf(" no difference: %s is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s", interval, document.Share(c.Margin), stats.TailRounds, failures)
 	if by := c.First.Run.Compares; c.Interleaved && (by != nil && by.Looks || c.First.Confidence > stats.Confidence) {
-		words += "; p and interval are also corrected for how often it was decided whether to go on"
+		words += " p and interval are also corrected for how often it was decided whether to go on."
 	}
-	return document.Paragraph{Text: words + ".", Quiet: true}
+	return document.Paragraph{Text: words, Quiet: true}
+}
+
+// inRun reports whether a comparison shows what the report of a run says about two of its drivers.
+func inRun(c *stats.Comparison) bool {
+	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
 
 // OfSides is the title of the methodology's section about comparisons and gates.
@@ -126,12 +139,16 @@ const OfSides = "Comparisons of two sides"
 // figures of a ratio, which is over divided by under. interleaved says that both were measured in the
 // same rounds.
 func RatioNote(over, under string, interleaved bool) string {
+	return ratioNote(over, under, interleaved, 1-stats.Doubt)
+}
+
+func ratioNote(over, under string, interleaved bool, confidence float64) string {
 	of := "over all pairs of samples"
 	if interleaved {
 		of = "within rounds"
 	}
 	return fmt.Sprintf("Ratio: %s divided by %s, formed %s (Hodges-Lehmann estimate, not the quotient of the medians shown), with its interval of at least %s.",
-		over, under, of, document.Share(1-stats.Doubt))
+		over, under, of, document.Share(confidence))
 }
 
 // More returns a list item with the commands that show more details.
@@ -168,20 +185,50 @@ func doubtful(c *stats.Comparison) (l document.List) {
 }
 
 // HowSure says how likely it is that a comparison calls equal sides different. It returns "" if the
-// comparison calls no cell slower or faster.
+// comparison calls no cell slower or faster, not even probably.
 func HowSure(c *stats.Comparison) string {
-	if c.Count(stats.Slower)+c.Count(stats.Faster) == 0 {
+	clear, probable := called(c)
+	var words string
+	switch {
+	case clear && probable:
+		words = fmt.Sprintf("any \"slower\" or \"faster\" here would be at most %s, of any \"probably\" at most %s", document.Share(stats.Doubt), document.Share(stats.Alpha))
+	case clear:
+		words = fmt.Sprintf("any \"slower\" or \"faster\" here would be at most %s", document.Share(stats.Doubt))
+	case probable:
+		words = fmt.Sprintf("any \"probably slower\" or \"probably faster\" here would be at most %s", document.Share(stats.Alpha))
+	default:
 		return ""
 	}
-	words := fmt.Sprintf("If the sides were equally fast, the chance of any \"slower\" or \"faster\" here would be at most %s", document.Share(stats.Doubt))
+	words = "If the sides were equally fast, the chance of " + words
 	if !c.Interleaved {
 		words += ", as far as the machine was the same in both runs"
 	}
 	return words
 }
 
+// called reports whether a comparison calls any cell slower or faster, and whether it calls any cell
+// probably slower or faster.
+func called(c *stats.Comparison) (clear, probable bool) {
+	for _, x := range c.Cells {
+		switch kindOf(x) {
+		case slower, faster, slowerMean, fasterMean:
+			clear = true
+		case likelySlower, likelyFaster:
+			probable = true
+		}
+	}
+	return clear, probable
+}
+
 func howSure(c *stats.Comparison) (l document.List) {
-	l.Note(document.Item{Label: "how sure", Text: HowSure(c), Short: [2]string{fmt.Sprintf("chance of a wrong \"slower\" or \"faster\": at most %s", document.Share(stats.Doubt))}})
+	short := fmt.Sprintf("chance of a wrong \"slower\" or \"faster\": at most %s", document.Share(stats.Doubt))
+	switch clear, probable := called(c); {
+	case clear && probable:
+		short += fmt.Sprintf(", \"probably\": %s", document.Share(stats.Alpha))
+	case probable:
+		short = fmt.Sprintf("chance of a wrong \"probably slower\" or \"probably faster\": at most %s", document.Share(stats.Alpha))
+	}
+	l.Note(document.Item{Label: "how sure", Text: HowSure(c), Short: [2]string{short}})
 	if !c.Interleaved && len(c.Cells) > 0 {
 		l = append(l, conditions.WarningOf(conditions.CaveatTimes))
 	}

@@ -28,7 +28,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, RatioRow(x, x.Adjusted, slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
+		rows = append(rows, RatioRow(x, shownP(x), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -37,14 +37,18 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		if bad := without(c.Comparison); bad != nil {
 			d = append(d, bad)
 		}
-		p := Forest(rows, chart.Forest{
+		confidence := 1 - stats.Doubt
+		if inRun(c.Comparison) {
+			confidence = stats.Confidence
+		}
+		p := forest(rows, chart.Forest{
 			Axis: chart.Axis{Label: ofTimes},
 			Low:  1 / (1 + c.Margin), High: 1 + c.Margin, Band: "within ±" + document.Share(c.Margin),
 			Less: c.Comparison.Second + " is faster", More: c.Comparison.Second + " is slower", Kinds: verdictKinds,
-		})
+		}, confidence)
 		p.Title = document.Upper(ofTimes)
 		if g := comparedGrid(c.Comparison); len(g.Rows) > 0 {
-			p.Note += " No difference: the whole interval is in the band, and so is that of the ratio of means."
+			p.Note += " No difference: the whole interval" + map[bool]string{true: " of " + document.Share(1-stats.Doubt)}[inRun(c.Comparison)] + " is in the band, and so is that of the ratio of means."
 			p.Behind = document.Document{g, comparedNote(c)}
 		}
 		d = append(d, p)
@@ -88,8 +92,8 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 // index of its verdict among the picture's kinds, and judged the verdict in words.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
 	m := medians(x)
-	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval) + " " + conditions.Marked(judged, x)}
-	r.Value, r.Low, r.High = document.OfSummary(x.Ratio)
+	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(shown(x).Median) + " " + document.Interval(shown(x).Interval) + " " + conditions.Marked(judged, x)}
+	r.Value, r.Low, r.High = document.OfSummary(shown(x))
 	settle := ""
 	if x.Rounds > 0 {
 		settle = "to be sure: " + MoreRounds(x.Rounds, x.Time)
@@ -104,9 +108,13 @@ const maxForestRows = 120
 // Forest returns a picture of ratios with one row for each ratio, but not more than maxForestRows. f
 // has the axis, the band and the kinds of the picture.
 func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
+	return forest(rows, f, 1-stats.Doubt)
+}
+
+func forest(rows []chart.Ratio, f chart.Forest, confidence float64) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
-	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", document.Share(1-stats.Doubt))
+	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", document.Share(confidence))
 	if more := len(rows) - len(f.Rows); more > 0 {
 		note += fmt.Sprintf(" %s more are only in the table.", document.Counted(int64(more), "cell"))
 	}

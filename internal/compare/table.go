@@ -16,9 +16,11 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	clear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict != stats.Unclear })
 	unclear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict == stats.Unclear })
 	cells := append(clear, unclear...)
-	p := func(x *stats.Compared) float64 { return x.Adjusted }
 	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
-	columns := RatioColumns(verdict, p, c.First, c.Second)
+	columns := RatioColumns(verdict, shownP, c.First, c.Second)
+	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
+		columns[p].Title = "p (run)"
+	}
 	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Rounds > 0 }) {
 		columns = append(columns, document.Words("more rounds", func(x *stats.Compared) string {
 			if x.Rounds == 0 {
@@ -46,8 +48,8 @@ func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compa
 		document.Figures(firstSide, 2, func(x *stats.Compared) string { return medians(x)[0] }),
 		document.Figures(secondSide, 1, func(x *stats.Compared) string { return medians(x)[1] }),
 		{Column: document.Column{Title: "ratio", Whole: true},
-			Cell:   func(x *stats.Compared) string { return document.Times(x.Ratio.Median) },
-			Spread: func(x *stats.Compared) string { return document.Interval(x.Ratio.Interval) }},
+			Cell:   func(x *stats.Compared) string { return document.Times(shown(x).Median) },
+			Spread: func(x *stats.Compared) string { return document.Interval(shown(x).Interval) }},
 		document.Figures("p", 3, func(x *stats.Compared) string { return document.Probability(p(x)) }),
 		document.Figures("n", 4, func(x *stats.Compared) string { return fmt.Sprint(x.Ratio.N) }),
 	}
@@ -107,6 +109,7 @@ type JSONSides struct {
 	Trials      int            `json:"trials"`          // number of trials in these runs
 	Repeated    int            `json:"repeated_trials"` // number of Trials that were measured again because other processes had taken time
 	Mean        *stats.Summary `json:"mean,omitempty"`
+	MeanInRun   *stats.Summary `json:"mean_in_run,omitempty"` // mean with the interval that the report of the run has
 	Cells       []JSONSideCell `json:"cells"`
 	Alone       []string       `json:"alone,omitempty"` // cells that only one of the sides has
 	Differences []string       `json:"machine_differences,omitempty"`
@@ -129,8 +132,16 @@ type JSONSideCell struct {
 	TooShort    bool              `json:"too_short,omitempty"` // the phase is too short to judge the drivers by
 	P           *float64          `json:"p,omitempty"`
 	PAdjusted   *float64          `json:"p_adjusted,omitempty"`
+	InRun       *JSONInRun        `json:"in_run,omitempty"`                                      // what the report of the run says, if the sides are two of its drivers
+	Likely      string            `json:"likely,omitempty" jsonschema:"enum=slower,enum=faster"` // the second side is probably, or clearly, slower or faster
 	Failures    *JSONFailures     `json:"failures,omitempty"`
 	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
+}
+
+// JSONInRun compares two drivers by the test of their run.
+type JSONInRun struct {
+	Ratio     stats.Summary `json:"ratio"` // ratio of second to first
+	PAdjusted float64       `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`
 }
 
 // JSONFailures compares the shares of the operations that failed.
@@ -153,7 +164,7 @@ func FailuresOf(x *stats.Compared) *JSONFailures {
 // JSONOf returns the JSON form of a comparison.
 func JSONOf(c Compared) JSONSides {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
-		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Mean: c.Mean, Cells: []JSONSideCell{}, Alone: c.Alone}
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Mean: c.Mean, MeanInRun: c.MeanInRun, Cells: []JSONSideCell{}, Alone: c.Alone}
 	runs := []*result.Run{c.First.Run}
 	if c.First != c.Second {
 		runs = append(runs, c.Second.Run)
@@ -181,6 +192,15 @@ func JSONOf(c Compared) JSONSides {
 			cell.Ratio, cell.P, cell.PAdjusted = &x.Ratio, &x.P, &x.Adjusted
 			if x.Means.Median > 0 {
 				cell.Means = &x.Means
+			}
+			if x.InRun != nil {
+				cell.InRun = &JSONInRun{x.InRun.Ratio, x.InRun.Adjusted}
+			}
+			switch x.Likely() {
+			case 1:
+				cell.Likely = string(stats.Slower)
+			case -1:
+				cell.Likely = string(stats.Faster)
 			}
 		}
 		out.Cells = append(out.Cells, cell)

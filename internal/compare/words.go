@@ -62,8 +62,7 @@ const (
 	failuresUnknown kind = "failures not known yet"
 )
 
-// kindOf returns what the answer says about a cell, or "" if the cell has no ratio. A side is probably
-// slower if a single comparison would find that, without the corrections for several cells and looks.
+// kindOf returns what the answer says about a cell, or "" if the cell has no ratio.
 func kindOf(x *stats.Compared) kind {
 	switch {
 	case x.FailuresOpen():
@@ -80,16 +79,14 @@ func kindOf(x *stats.Compared) kind {
 		return faster
 	case x.Verdict != stats.Unclear:
 		return ""
+	case x.Typical && x.InRun == nil:
+		return likelySame
+	case x.Likely() > 0:
+		return likelySlower
+	case x.Likely() < 0:
+		return likelyFaster
 	case x.Typical:
 		return likelySame
-	}
-	i := x.Ratio.Interval
-	likely := x.P < stats.Alpha || i != nil && (i.Low > 1 || i.High < 1)
-	switch {
-	case likely && x.Ratio.Median > 1:
-		return likelySlower
-	case likely && x.Ratio.Median < 1:
-		return likelyFaster
 	case x.Rounds >= stats.MaxRounds:
 		return hopeless
 	}
@@ -149,7 +146,7 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 		return fmt.Sprintf("It is not known yet whether %s fails more often than %s%s%s: %s.", c.Second, c.First, where, shares, more)
 	}
 	within := ""
-	if i := cells[0].Ratio.Interval; len(cells) == 1 && i != nil {
+	if i := shown(cells[0]).Interval; len(cells) == 1 && i != nil {
 		within = ", " + document.SlowerRange(i)
 	}
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
@@ -159,13 +156,25 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 // "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the smallest and
 // the greatest ratio.
 func ratiosThan(cells []*stats.Compared, where, than string) string {
-	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Ratio })
+	by, within := ratioWords(cells, shown)
 	return document.Than(by, than) + where + within
 }
 
 func meansThan(cells []*stats.Compared, where, than string) string {
 	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Means })
 	return document.Than(by, than) + " on average" + where + within
+}
+
+// shown returns the ratio of a cell that texts and tables have.
+func shown(x *stats.Compared) stats.Summary {
+	ratio, _ := x.Shown()
+	return ratio
+}
+
+// shownP returns the p-value of a cell that tables have.
+func shownP(x *stats.Compared) float64 {
+	_, p := x.Shown()
+	return p
 }
 
 // ratioWords describes ratios of cells. The parameter of is a function that returns the ratio of a
@@ -202,7 +211,7 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 // RatioOf returns the ratio of a cell in words, such as "33% slower (30% to 36%)" or "10% more memory
 // (8% to 12%)".
 func RatioOf(x *stats.Compared) string {
-	by, within := ratioWords([]*stats.Compared{x}, func(x *stats.Compared) stats.Summary { return x.Ratio })
+	by, within := ratioWords([]*stats.Compared{x}, shown)
 	if x.Metric != stats.Time {
 		by += " " + string(x.Metric)
 	}
@@ -213,7 +222,7 @@ func RatioOf(x *stats.Compared) string {
 // in the table. For a single cell, Ratios gives the interval, and also the cell's name if the table
 // has other cells. The text contains no parentheses, so callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
-	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Ratio })
+	by, within := ratioWords(cells, shown)
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {
 		by += " " + string(metric)
 	}

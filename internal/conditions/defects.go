@@ -10,6 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -56,10 +57,25 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 // conditions of a run, such as its journal mode.
 type Harmful map[string][]defects.Defect
 
-// HarmfulDefects returns the harmful defects of a run's drivers.
-func HarmfulDefects(a *stats.Analysis) Harmful {
-	h, use := Harmful{}, UseOf(a)
-	for _, o := range seen(a) {
+// HarmfulDefects returns the harmful defects of a run's drivers. A defect that needs conditions of one
+// workload, such as journal_mode=wal, counts.
+func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseOf(a)) }
+
+// HarmfulIn returns the defects that are harmful under the conditions of a table's workload.
+func HarmfulIn(a *stats.Analysis, t *stats.Table) Harmful {
+	var outcomes []*stats.Outcome
+	for _, c := range t.Cells {
+		outcomes = append(outcomes, c.Outcome)
+	}
+	return harmful(a, outcomes, useIn(a, outcomes))
+}
+
+func harmful(a *stats.Analysis, outcomes []*stats.Outcome, use defects.Use) Harmful {
+	h := Harmful{}
+	for _, o := range outcomes {
+		if h[o.Case.Driver] != nil {
+			continue // another case of the driver
+		}
 		known, _ := KnownDefects(a, o)
 		for _, d := range known {
 			if d.Effect.Falsifies() && d.Needs.Unmet(use) == nil {
@@ -91,25 +107,35 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 // UseOf says how a run uses its databases. It does not know whether other processes open the
 // database, or whether contexts are canceled.
 func UseOf(a *stats.Analysis) defects.Use {
-	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
+	var outcomes []*stats.Outcome
 	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			p := o.Proof()
-			if p == nil {
-				continue
-			}
-			if u.WAL == defects.NotKnown {
-				u.WAL = defects.No
-			}
-			for _, s := range slices.Concat(p.Connections, slices.Collect(maps.Values(o.Case.InForce))) {
-				if s["journal_mode"] == "wal" {
-					u.WAL = defects.Yes
-				}
-			}
-			if len(p.Connections) > 1 {
-				u.Connections = defects.Yes
-			}
+		outcomes = append(outcomes, g.Outcomes...)
+	}
+	return useIn(a, outcomes)
+}
+
+func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
+	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
+	var wal, other bool // journal_mode=wal and another journal_mode occur
+	for _, o := range outcomes {
+		p := o.Proof()
+		if p == nil {
+			continue
 		}
+		isWAL := func(s driver.Settings) bool { return s["journal_mode"] == "wal" }
+		all := slices.Concat(p.Connections, slices.Collect(maps.Values(o.Case.InForce)))
+		wal = wal || slices.ContainsFunc(all, isWAL)
+		other = other || !slices.ContainsFunc(all, isWAL)
+		if len(p.Connections) > 1 {
+			u.Connections = defects.Yes
+		}
+	}
+	switch {
+	case wal && other: // each can do harm in some of the workloads
+	case wal:
+		u.WAL = defects.Yes
+	case other:
+		u.WAL = defects.No
 	}
 	return u
 }

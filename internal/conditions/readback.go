@@ -2,11 +2,13 @@ package conditions
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // refusedFor returns the settings for which a case was refused after its connections had been
@@ -35,4 +37,59 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 		alike.Add(strings.Join(words, "\x00"), i+1)
 	}
 	return alike
+}
+
+// ProvenSettings lists the settings that the connections of the given cases read back, with the
+// changes that a phase made. same has the settings that are equal in all cases, as name=value.
+// differing says for each other setting which drivers have which value. Settings that a case's
+// workload or user asked for come first.
+func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
+	var values Groups[string, driver.Settings] // by driver
+	asked, all := map[string]bool{}, driver.Settings{}
+	for _, o := range outcomes {
+		p := o.Proof()
+		if p == nil {
+			continue
+		}
+		got := readBack(p)
+		for _, phase := range o.Case.Phases {
+			for name, value := range o.Case.InForce[phase] {
+				if last := got[name]; last != "" && last != value && !strings.HasSuffix(last, " then "+value) {
+					got[name] = last + " then " + value
+				}
+			}
+		}
+		for name := range o.Case.Settings {
+			asked[name] = true
+		}
+		values.Add(Label(o.Case), got)
+		for name, value := range got {
+			all[name] = value
+		}
+	}
+	names := stats.SettingNames(all)
+	slices.SortStableFunc(names, func(x, y string) int {
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[asked[x]], map[bool]int{true: 0, false: 1}[asked[y]])
+	})
+	for _, name := range names {
+		var drivers Groups[string, string] // by value
+		for _, d := range values.Keys {
+			for _, got := range values.Of[d] {
+				drivers.Add(cmp.Or(got[name], "unknown"), d)
+			}
+		}
+		if len(drivers.Keys) == 1 {
+			same = append(same, name+"="+drivers.Keys[0])
+			continue
+		}
+		slices.SortStableFunc(drivers.Keys, func(x, y string) int { return cmp.Compare(len(drivers.Of[x]), len(drivers.Of[y])) })
+		most := drivers.Keys[len(drivers.Keys)-1]
+		differing = append(differing, name+"="+document.Join(drivers.Keys, ", ", func(value string) string {
+			if value == most && len(drivers.Of[most]) > 2 {
+				return value + " with the others"
+			}
+			return value + " with " + document.AndOthers(drivers.Of[value])
+		}))
+	}
+	return same, differing
 }

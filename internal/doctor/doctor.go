@@ -122,7 +122,7 @@ func noise(n *result.Noise) document.Document {
 			}
 			words := document.Percent(t.Difference)
 			if j == len(p.Smallest)-1 {
-				words += fmt.Sprintf(" [%s, %s]", document.Percent(t.Range.Low), document.Percent(t.Range.High))
+				words += fmt.Sprintf(" (%s to %s)", document.Percent(t.Range.Low), document.Percent(t.Range.High))
 			}
 			row = append(row, words)
 		}
@@ -132,7 +132,7 @@ func noise(n *result.Noise) document.Document {
 	return document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Noise: %s compared with itself, on %s at scale %s, in %s", driver, n.Workload, n.Scale, document.Counted(int64(n.Rounds), "round"))}, g,
 		document.Paragraph{Text: fmt.Sprintf("Between rounds: how far times are from their median. Within rounds: by how much the two differ that ran side by side, "+
 			"at least in half of the rounds, and at most in all; only this limits comparisons. On the right, by rounds and time: the smallest difference between two drivers "+
-			"that %.0f%% of such runs find; the last one with its 90%% interval. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
+			"that %.0f%% of such runs find; the last one with a range that contains it about nine times in ten. With more drivers or workloads a round takes longer.", 100*stats.NoiseTold), Quiet: true}}
 }
 
 // unknown is shown for a fact that could not be found out.

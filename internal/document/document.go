@@ -27,7 +27,8 @@ type Space struct{}
 type Heading struct {
 	Level int // level of the heading, from 1
 	Text  string
-	Most  int // most lines printed on a terminal; 0: all
+	Most  int    // most lines printed on a terminal; 0: all
+	Named string // the text that its address in a page is made from; "": Text
 }
 
 // Paragraph is running text.

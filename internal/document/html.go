@@ -194,7 +194,7 @@ func (p *page) fill(r *htmlRenderer, d Document) {
 			case h.Level == 2:
 				r.level = 2
 				title := clip(h.Text, maxCell)
-				p.Sections = append(p.Sections, section{ID: r.id(h.Text), Title: title})
+				p.Sections = append(p.Sections, section{ID: r.id(cmp.Or(h.Named, h.Text)), Title: title})
 				blocks = &p.Sections[len(p.Sections)-1].Blocks
 				continue
 			}

@@ -170,7 +170,7 @@ func Ends(s stats.Summary) string {
 	if v, ok := s.Spread(); !ok || v <= Widest {
 		return Spread(s)
 	}
-	return fmt.Sprintf("[%+.0f%%, %+.0f%%]", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
+	return fmt.Sprintf("(%+.0f%% to %+.0f%%)", 100*(s.Interval.Low/s.Median-1), 100*(s.Interval.High/s.Median-1))
 }
 
 // Times formats a ratio, such as 1.52x.
@@ -401,7 +401,7 @@ func WithSpreads(figures, spreads []string) []string {
 // would say that both sides may be equal.
 func Interval(i *stats.Interval) string {
 	if i == nil {
-		return "[too few rounds]"
+		return "(too few rounds)"
 	}
 	end := func(v float64) string {
 		if v >= 1000 {
@@ -413,7 +413,7 @@ func Interval(i *stats.Interval) string {
 		}
 		return strconv.FormatFloat(v, 'g', digits, 64)
 	}
-	return "[" + end(i.Low) + ", " + end(i.High) + "]"
+	return "(" + end(i.Low) + " to " + end(i.High) + ")"
 }
 
 // Share formats a fraction as a percentage with up to six significant digits.

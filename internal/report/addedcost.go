@@ -65,6 +65,9 @@ const ownCost = "*"
 // harmMark marks drivers with a known defect that can lose or falsify data.
 const harmMark = "!"
 
+// harmMeans is the sentence that explains [harmMark] in a table.
+const harmMeans = harmMark + " marks a driver with a known defect that can lose or falsify data in that workload."
+
 // ownLeads reports for each row of a table whether our own overhead could explain its lead: see
 // [OwnLead].
 func ownLeads(t *stats.Table) []bool {
@@ -112,9 +115,9 @@ func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []conditi
 	var words []string
 	for i, fast := range cells {
 		for j, slow := range cells {
-			if difference, own, could := addedDifference(t, i, j); could {
-				shares := shareOf(fast)
-				words = append(words, fmt.Sprintf("%s and %s (%s; at most %s)", conditions.Name(fast.Outcome), conditions.Name(slow.Outcome), shares(difference), shares(own)))
+			if _, own, could := addedDifference(t, i, j); could {
+				slower := document.SlowerThan(t.Ratio(stats.Pair{First: j, Second: i}), nameOf(fast))
+				words = append(words, fmt.Sprintf("%s is %s, overhead may add up to %s", nameOf(slow), slower, shareOf(fast)(own)))
 			}
 		}
 	}
@@ -125,6 +128,6 @@ func addedNotes(t *stats.Table, cells []*stats.Cell, h document.Hints) []conditi
 	if h.AddedCost != "" {
 		by = " (" + h.AddedCost + ")"
 	}
-	return []conditions.Caveat{{Code: conditions.CaveatAdded, Count: len(words), Text: "sqlite3perf's own overhead" + by + " may explain the difference between " + document.SomeOf(words, 4) +
-		". In brackets: how large the difference is at least, as a share of the time of the first, and how much more overhead the second has at most, by the ends of their intervals. The overhead was measured on another machine, whose speed can be another"}}
+	return []conditions.Caveat{{Code: conditions.CaveatAdded, Count: len(words), Text: "sqlite3perf's own overhead" + by + " may explain some differences: " + document.SomeOf(words, 4) +
+		". The overhead was measured on another machine, whose speed can differ"}}
 }

@@ -48,6 +48,10 @@ type Ranking struct {
 	Tied []string `json:"tied,omitempty"`
 	Next *Place   `json:"next,omitempty"`
 
+	// Sound is the fastest row whose driver has no known defect that can lose or falsify data in the
+	// ranked workload. It is nil if there is no such row with a rank.
+	Sound *Place `json:"sound,omitempty"`
+
 	// Added is true if sqlite3perf's own overhead could explain the difference between Best and
 	// Next.
 	Added bool `json:"added_could_explain,omitempty"`
@@ -97,7 +101,8 @@ type Row struct {
 	Ratio  *stats.Summary // time divided by the base's time; nil if there is no ratio
 
 	driver string
-	risk   int // index into conditions.Losses: what the row's settings can lose
+	harm   bool // the driver has a known defect that can lose or falsify data in the ranked workloads
+	risk   int  // index into conditions.Losses: what the row's settings can lose
 	info   driver.Info
 	sqlite string // version of SQLite; "" if it is not known
 }
@@ -175,6 +180,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 			}
 		}
 	}
+	r.markHarmful(conditions.HarmfulIn(a, t))
 	r.say()
 	if r.Best != nil && r.Next != nil {
 		at := func(p *Place) int {
@@ -239,6 +245,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 		}
 		r.Rows = append(r.Rows, row)
 	}
+	r.markHarmful(conditions.HarmfulDefects(a))
 	r.say()
 	return r
 }
@@ -248,6 +255,39 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	if p := o.Proof(); p != nil {
 		row.sqlite = p.SQLiteVersion
 	}
+}
+
+// markHarmful sets harm of the rows of these drivers.
+func (r *Ranking) markHarmful(harmful conditions.Harmful) {
+	for i := range r.Rows {
+		r.Rows[i].harm = harmful[r.Rows[i].driver] != nil
+	}
+}
+
+// bestIsHarmful reports whether Best has a known defect that can lose or falsify data, so that Sound
+// is another row.
+func (r *Ranking) bestIsHarmful() bool {
+	return r.Best != nil && (r.Sound == nil || r.Sound.Case != r.Best.Case)
+}
+
+// withoutDefect names the fastest row without a known defect, if that is not the best row.
+func (r *Ranking) withoutDefect() string {
+	switch {
+	case !r.bestIsHarmful():
+		return ""
+	case r.Sound == nil:
+		return "Every driver here has a known defect that can lose or falsify data."
+	}
+	words := "Without a known defect that can lose or falsify data here, the fastest is " + r.Sound.Name
+	at := func(p *Place) int {
+		return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
+	}
+	if slower := r.ratio(at(r.Sound), at(r.Best)); r.tied(at(r.Best), at(r.Sound)) {
+		words += ", tied with " + r.Best.Name
+	} else if slower.N > 0 {
+		words += ", " + document.SlowerThan(slower, r.Best.Name)
+	}
+	return words + "."
 }
 
 // Choices returns the indexes of the rows that have a rank.
@@ -268,6 +308,12 @@ func (r *Ranking) say() {
 	}
 	best := r.safest(ranked)
 	r.Best = r.place(best, -1)
+	switch sound := slices.IndexFunc(ranked, func(i int) bool { return !r.Rows[i].harm }); {
+	case !r.Rows[best].harm:
+		r.Sound = r.Best
+	case sound >= 0:
+		r.Sound = r.place(ranked[sound], -1)
+	}
 	for _, row := range r.Rows {
 		if row.Rank > 0 && row.Ratio != nil && (r.Rounds == 0 || row.Ratio.N < r.Rounds) {
 			r.Rounds = row.Ratio.N

@@ -30,9 +30,8 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	d = append(d, overall(a)...)
 	d = append(d, memoryOverview(a)...)
 	d = append(d, firsts(said)...)
-	harmful := conditions.HarmfulDefects(a)
-	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(harmful, f, o.Hints)...) },
-		func(g *stats.Group) { d = append(d, group(harmful, g, o.Hints)...) })
+	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
+		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })
 	d = append(d, impreciseFigures(a, o.Hints)...)
 	d = append(d, conditions.Drivers(a)...)
 	d = append(d, document.Space{})
@@ -174,10 +173,10 @@ func groupHead(g *stats.Group, level int) document.Document {
 	return append(document.Document{document.Heading{Level: level, Text: groupTitle(g)}}, measuredWith(g.Outcomes[0].Case, varied)...)
 }
 
-func group(harmful conditions.Harmful, g *stats.Group, h document.Hints) document.Document {
+func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Document {
 	d := groupHead(g, 2)
 	for _, t := range g.Tables {
-		d = append(d, phase(harmful, t, h)...)
+		d = append(d, phase(a, t, h)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
 	return append(d, conditions.ReadLater(g.Outcomes)...)
@@ -214,31 +213,34 @@ func measuredWith(c *result.Case, varied []string) (d document.Document) {
 }
 
 // phase returns a table with its latencies and notes.
-func phase(harmful conditions.Harmful, t *stats.Table, h document.Hints) document.Document {
+func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Document {
 	measured := t.Measured()
 	if len(measured) == 0 {
 		return nil
 	}
-	d := append(phaseHead(t, measured), figures(harmful, t, measured))
+	d := append(phaseHead(a, t, measured), figures(a, t, measured))
 	if l := latencies(measured); len(l.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: latencyTitle(measured)}, l)
 	}
 	return append(d, phaseNotes(t, measured, h))
 }
 
-func tableAnswer(t *stats.Table) string {
+func tableAnswer(a *stats.Analysis, t *stats.Table) string {
 	r := ranking(t)
-	if r.say(); r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
-		return strings.ToUpper(r.Text[:1]) + r.Text[1:] + "."
+	r.markHarmful(conditions.HarmfulIn(a, t))
+	r.say()
+	text := r.Text + "."
+	if r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
+		text = document.Upper(text)
 	}
-	return r.Text + "."
+	return strings.TrimSpace(text + " " + r.withoutDefect())
 }
 
 // phaseHead returns the heading of a phase. It adds the table's answer if several rows have a rank.
-func phaseHead(t *stats.Table, measured []*stats.Cell) document.Document {
+func phaseHead(a *stats.Analysis, t *stats.Table, measured []*stats.Cell) document.Document {
 	d := document.Document{document.Heading{Level: 3, Text: t.Phase + ": " + subject(measured)}}
 	if r := ranking(t); len(r.Choices()) > 1 {
-		d = append(d, document.Paragraph{Text: tableAnswer(t)})
+		d = append(d, document.Paragraph{Text: tableAnswer(a, t)})
 	}
 	return d
 }

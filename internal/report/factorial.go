@@ -20,16 +20,16 @@ func factorialHead(f *stats.Factorial) document.Document {
 
 // factorial returns the tables of a workload with several settings or parameters side by side, and
 // the effect of each change of a setting or parameter.
-func factorial(harmful conditions.Harmful, f *stats.Factorial, h document.Hints) document.Document {
+func factorial(a *stats.Analysis, f *stats.Factorial, h document.Hints) document.Document {
 	d := factorialHead(f)
 	alone := len(f.Drivers) == 1 // with several drivers, latencies and notes follow in the tables of each group
 	for _, t := range f.Tables {
 		switch measured := t.Measured(); {
 		case len(measured) == 0:
 		case alone:
-			d = append(d, phase(harmful, t, h)...)
+			d = append(d, phase(a, t, h)...)
 		default:
-			d = append(append(d, phaseHead(t, measured)...), figures(harmful, t, measured))
+			d = append(append(d, phaseHead(a, t, measured)...), figures(a, t, measured))
 		}
 		d = append(d, effects(f, t)...)
 	}

@@ -66,7 +66,8 @@ type cellGrid struct {
 	cells []*stats.Cell
 	own   []bool // own[i] is true if the lead of cells[i] could be due to sqlite3perf's own overhead; nil if leads are not checked, as in the summary
 
-	harmful conditions.Harmful // rows of these drivers are marked, and never shown as leaders
+	harmful conditions.Harmful // rows of these drivers are marked
+	inRun   conditions.Harmful // rows of these drivers are never shown as leaders: they have a defect that can do harm in some workload of the run
 }
 
 func (g *cellGrid) words(f func(*stats.Cell) string) []string {
@@ -108,8 +109,8 @@ func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) flo
 }
 
 // figures returns a grid with a row for each of the given cells of a table.
-func figures(harmful conditions.Harmful, t *stats.Table, cells []*stats.Cell) document.Grid {
-	g := &cellGrid{cells: cells, harmful: harmful}
+func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Grid {
+	g := &cellGrid{cells: cells, harmful: conditions.HarmfulIn(a, t), inRun: conditions.HarmfulDefects(a)}
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
@@ -131,7 +132,7 @@ func figures(harmful conditions.Harmful, t *stats.Table, cells []*stats.Cell) do
 // addStandings adds columns with each cell's rank, its driver, and the cells tied with it.
 func (g *cellGrid) addStandings() {
 	for _, c := range g.cells {
-		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && g.harmful[c.Case.Driver] == nil)
+		g.Leaders = append(g.Leaders, c.Rank > 0 && !c.Beaten && g.inRun[c.Case.Driver] == nil)
 	}
 	g.each(document.Column{Title: "#"}, func(c *stats.Cell) string { return cmp.Or(rankOf(c.Rank), document.Absent) })
 	rank := func(i int) int { return g.cells[i].Rank }

@@ -411,7 +411,7 @@ func noisyClientsRun(law stats.Scaling, noisy func() float64, clients ...int64) 
 func TestScalingPicture(t *testing.T) {
 	law := stats.Scaling{Lambda: 10_000, Sigma: 0.1, Kappa: 0.02}
 	p := picture(t, clientsRun(law, 1, 2, 4, 8, 16), "writers-mix-by-clients")
-	if !regexp.MustCompile(`\(Gunther 2007\).*: this peaks at 6\.\d \[[56]\.\d, [67]\.\d\] with \S+ op/s \(contention \S+%, coherency \S+%, no point farther off than [0-3]\.\d%\)\.$`).MatchString(p.Note) {
+	if !regexp.MustCompile(`\(Gunther 2007\).*: this peaks at 6\.\d \([56]\.\d to [67]\.\d\) with \S+ op/s \(contention \S+%, coherency \S+%, no point farther off than [0-3]\.\d%\)\.$`).MatchString(p.Note) {
 		t.Errorf("the note is %q", p.Note)
 	}
 	if three := picture(t, clientsRun(law, 1, 2, 4), "writers-mix-by-clients"); strings.Contains(three.Note, "Gunther") {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// ImpreciseHeading is the heading of the list of a run's imprecise figures.
+// ImpreciseHeading is how the heading of the list of a run's imprecise figures begins.
 const ImpreciseHeading = "Imprecise figures"
 
 // imprecise has the figures of a run's cells that are less precise than the run asks for.
@@ -105,7 +105,7 @@ func (u *imprecise) kind() string {
 	return "median"
 }
 
-// sentence says how many figures are imprecise, and how many of these show a clear difference. It
+// sentence says how many figures are imprecise, and how many of these show a difference. It
 // returns "" if the run asks for no precision or has no figures. It has no full stop.
 func (u *imprecise) sentence() string {
 	if u.all == 0 {
@@ -117,9 +117,9 @@ func (u *imprecise) sentence() string {
 	case n == 0:
 		return text
 	case len(u.open) == u.all:
-		return text + fmt.Sprintf(", but %d of %s clearly", n, verb(u.all, "differs", "differ"))
+		return text + fmt.Sprintf(", but %d of %s a difference", n, verb(u.all, "shows", "show"))
 	}
-	return text + "; " + verb(n, "of the others differs clearly", "of the others differ clearly")
+	return text + "; " + verb(n, "of the others shows a difference", "of the others show a difference")
 }
 
 // count is [imprecise.sentence] without the clear differences.
@@ -202,16 +202,20 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	if u.all == 0 || a.Run.Compares != nil {
 		return nil
 	}
-	d := document.Document{document.Heading{Level: 2, Text: ImpreciseHeading}}
-	if len(u.open) == 0 {
-		return append(d, document.Paragraph{Text: u.sentence() + "."})
+	d := document.Document{document.Heading{Level: 2, Text: ImpreciseHeading + ": " + u.kind() + "s", Named: ImpreciseHeading}}
+	times := ""
+	if u.ratios {
+		times = " Times are not listed: each table has their ±."
 	}
-	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(a.Confidence), u.within(), u.kind())
+	if len(u.open) == 0 {
+		return append(d, document.Paragraph{Text: u.sentence() + "." + times})
+	}
+	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(stats.Confidence), u.within(), u.kind())
 	grid, unclear := u.grid(a)
 	if unclear {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
 	}
-	d = append(d, document.Paragraph{Text: text})
+	d = append(d, document.Paragraph{Text: text + times})
 	if h.Further != "" {
 		more := "further rounds"
 		if n := FurtherRounds(a); n < stats.MaxRounds {

@@ -162,7 +162,7 @@ func TestRanksAgree(t *testing.T) {
 		}
 		ranks("JSON", cells)
 
-		p, err := report.PictureNamed(a, "mine-insert", report.Options{})
+		p, _, err := report.PictureNamed(a, "mine-insert", report.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

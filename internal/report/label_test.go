@@ -86,7 +86,7 @@ func TestSpreads(t *testing.T) {
 		t.Samples[0].WallNS = []int64{1900, 1910, 1920, 1930, 1940, 2000, 2000, 5000, 5100, 5200, 5300, 5400}[t.Round-1]
 	})
 	got := write(t, "table", run, "native", document.Options{Width: 300})
-	for _, want := range []string{"2.00 [-4%, +160%]", ": p<0.001; it took longer"} {
+	for _, want := range []string{"2.00 (-4% to +160%)", ": p<0.001; it took longer"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

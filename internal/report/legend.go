@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -16,13 +17,18 @@ func legend(a *stats.Analysis) document.Document {
 	if slices.ContainsFunc(a.Factorials, func(f *stats.Factorial) bool { return len(f.Effects) > 0 }) {
 		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
 	}
+	marks, tables := "", 0
+	EachGroupTable(a, func(stats.TableName, *stats.Table) { tables++ })
+	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // a list of several tables has the same sentence
+		marks = " " + harmMeans
+	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
-		"confidence interval%s. Where that is more than %s, both ends are shown, as [-30%%, +80%%]. That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
+		"confidence interval%s. Where that is more than %s, both ends are shown, as (-30%% to +80%%). That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+
 		"(the Hodges-Lehmann estimate, a kind of median). Every two drivers are compared, and tied where %s "+
 		"(p of %g or more, corrected for all comparisons of the table and the run); the column p has "+
 		"only the comparisons with the base of the ratios.%s The interval of a ratio is not corrected for other comparisons, so two drivers can be tied although it leaves out 1. "+
-		"A comparison (sqlite3perf compare) has intervals of %s, so the two can disagree. "+
-		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(a.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(1-stats.Doubt)), Quiet: true}}
+		"A difference is clear if sqlite3perf compare also finds it at %s, otherwise probable. "+
+		"CPU is user and system time over wall time; peak RSS is of the process tree.", document.Percent(stats.Confidence), ofLevel(a.Confidence), document.Percent(document.Widest), judgedBy(a), stats.Alpha, effects, document.Share(stats.Doubt)) + marks, Quiet: true}}
 }
 
 // judgedBy names the statistical tests by which a run calls two drivers tied.
@@ -43,13 +49,13 @@ func judgedBy(a *stats.Analysis) string {
 	return "the signed-rank test of their ratios does not tell them apart"
 }
 
-// ofLevel explains why the intervals have a higher confidence than usual. It returns "" if they
-// have the usual one.
+// ofLevel explains why intervals are computed with a higher confidence than they keep. It returns ""
+// if they are not.
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""
 	}
-	return fmt.Sprintf(" (cases stop when it is narrow, so intervals of %s would hold less often than that)", document.Percent(stats.Confidence))
+	return " (computed a little wider, because cases stop when it is narrow)"
 }
 
 func measuredAny(a *stats.Analysis) bool {

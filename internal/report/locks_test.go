@@ -168,7 +168,7 @@ func TestLocksLegend(t *testing.T) {
 	if !strings.Contains(lockReport(t, "markdown", run, document.Options{}), "in vain: ") {
 		t.Error("Markdown, which has all columns, does not explain them")
 	}
-	for _, want := range []string{"2.01x [2.01, 2.01] 0.50x", "the rest: the same of all other kinds"} {
+	for _, want := range []string{"2.01x (2.01 to 2.01) 0.50x", "the rest: the same of all other kinds"} {
 		if got := strings.Join(strings.Fields(wide), " "); !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}

@@ -15,11 +15,12 @@ type looks struct {
 	drivers  map[string]int // numbers of drivers, from 1
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
 
-	harmful conditions.Harmful // the names of these drivers are marked
+	harmful   conditions.Harmful                    // the names of these drivers are marked
+	harmfulIn func(*stats.Table) conditions.Harmful // the same for the bars of a table
 }
 
 func LooksOf(a *stats.Analysis) looks {
-	l := looks{map[string]int{}, map[string]int{}, conditions.HarmfulDefects(a)}
+	l := looks{map[string]int{}, map[string]int{}, conditions.HarmfulDefects(a), func(t *stats.Table) conditions.Harmful { return conditions.HarmfulIn(a, t) }}
 	for i, o := range conditions.DriverOrder(a) {
 		l.drivers[o.Case.Driver] = i + 1
 	}

@@ -26,7 +26,7 @@ func TestMemoryOverview(t *testing.T) {
 		}
 	}
 	a := stats.Analyze(fullRun(), "native")
-	p, err := report.PictureNamed(a, "memory", report.Options{})
+	p, _, err := report.PictureNamed(a, "memory", report.Options{})
 	if err != nil || p.Kind != document.KindTradeoff {
 		t.Fatalf("%+v, %v", p, err)
 	}

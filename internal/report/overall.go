@@ -25,7 +25,8 @@ func overall(a *stats.Analysis) document.Document {
 	to := baseLabel(a)
 	d := document.Document{document.Heading{Level: 2, Text: fmt.Sprintf("Summary: geometric mean of the ratios to %s over %s", to, document.Counted(int64(len(o.Tables)), "cell"))}}
 	outcomes := conditions.OutcomesByCase(a)
-	g := cellGrid{harmful: conditions.HarmfulDefects(a)}
+	harmful := conditions.HarmfulDefects(a)
+	g := cellGrid{harmful: harmful, inRun: harmful}
 	for _, od := range o.Drivers {
 		g.cells = append(g.cells, &stats.Cell{Outcome: outcomes[od.Case.ID], Ratio: &od.Ratio, Standing: od.Standing})
 	}
@@ -89,6 +90,8 @@ func firsts(said Answers) document.Document {
 		return nil
 	}
 	g := document.Grid{Columns: []document.Column{{Title: "in"}, {Title: "first"}, {Title: "× floor", Whole: true}, {Title: "tied with it", Drop: 1}, {Title: "first that is slower"}}}
+	var sound []string // for each row, the best driver without a known defect
+	harmful := false
 	for _, r := range tables {
 		floor, tie, after := document.Absent, document.Absent, document.Absent
 		if r.IsFloor && r.Best.Ratio != nil {
@@ -100,7 +103,12 @@ func firsts(said Answers) document.Document {
 		if r.Next != nil {
 			after = fmt.Sprintf("%s %s %s", r.Next.Name, document.Times(r.Next.Ratio.Median), document.Interval(r.Next.Ratio.Interval))
 		}
-		g.Rows = append(g.Rows, []string{r.Table.String(), r.Best.Name + r.mark(), floor, tie, after})
+		name := r.Best.Name + r.mark()
+		if r.bestIsHarmful() {
+			name, harmful = name+harmMark, true
+		}
+		sound = append(sound, r.sound())
+		g.Rows = append(g.Rows, []string{r.Table.String(), name, floor, tie, after})
 		g.Links = append(g.Links, "#"+document.PictureID(tablePicture(*r.Table)))
 	}
 	if !slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
@@ -109,5 +117,14 @@ func firsts(said Answers) document.Document {
 			g.Rows[i] = slices.Delete(g.Rows[i], 2, 3)
 		}
 	}
-	return document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, g}
+	d := document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, nil}
+	if harmful {
+		g.Columns = slices.Insert(g.Columns, 2, document.Column{Title: "first without " + harmMark})
+		for i := range g.Rows {
+			g.Rows[i] = slices.Insert(g.Rows[i], 2, sound[i])
+		}
+		d = append(d, document.Paragraph{Text: harmMeans, Quiet: true})
+	}
+	d[1] = g
+	return d
 }

@@ -279,7 +279,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		return nil
 	}
 	bars := p.TableBars(n, t, p.looks)
-	table := figures(p.looks.harmful, t, measured)
+	table := figures(p.a, t, measured)
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
@@ -306,7 +306,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 		add("memory", document.Blocks(p.memoryPictures(n, t, p.looks)))
 	}
 	bars.Fold = document.And(words)
-	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(t)}, bars, phaseNotes(t, measured, p.hints)}
+	d := document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}, bars, phaseNotes(t, measured, p.hints)}
 	if p.cells <= mostOpen && level <= 3 {
 		d = append(d, errors...)
 	}

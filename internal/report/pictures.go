@@ -94,24 +94,20 @@ var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What
 // PictureFormats lists the names of the formats in which a single picture can be written.
 func PictureFormats() []string { return pictureFormats.Names() }
 
-// PictureNamed returns the picture with the given name. If there is no such picture, the error
+// PictureNamed returns the picture with the given name, and the names of the run's other pictures. The
+// name "" means the first picture, which is an overview. If there is no such picture, the error
 // suggests the nearest name, or lists all names.
-func PictureNamed(a *stats.Analysis, name string, o Options) (document.Picture, error) {
-	var names []string
-	for _, p := range Pictures(a, o) {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
+func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture, others []string, err error) {
+	all := Pictures(a, o)
+	if len(all) == 0 {
+		return p, nil, errors.New("the run has no pictures, because it has no figures")
 	}
-	if names == nil {
-		return document.Picture{}, errors.New("the run has no pictures, because it has no figures")
+	names := document.Map(all, func(p document.Picture) string { return p.Name })
+	at := slices.Index(names, cmp.Or(name, names[0]))
+	if at < 0 {
+		return p, nil, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), "the run has\n  "+strings.Join(names, "\n  ")))
 	}
-	has := "the run has\n  " + strings.Join(names, "\n  ")
-	if name == "" {
-		return document.Picture{}, errors.New(has)
-	}
-	return document.Picture{}, fmt.Errorf("unknown picture: %s", cmp.Or(driver.DidYouMean(name, names), has))
+	return all[at], slices.Delete(names, at, at+1), nil
 }
 
 // WritePicture writes a picture in one of [PictureFormats].
@@ -126,7 +122,7 @@ func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 // without figures shows the reason instead of a bar. Cases that have no trial, because the run
 // ended before, are left out.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
-	measured, looks, own := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t)
+	measured, looks, own, harmful := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), l.harmfulIn(t)
 	title := n.String() + ": " + subject(measured)
 	format := document.SecondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
@@ -157,7 +153,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 			b.Name += ownCost
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
-		if l.harmful[c.Case.Driver] != nil {
+		if harmful[c.Case.Driver] != nil {
 			b.Name += harmMark
 			marked = true
 		}
@@ -171,7 +167,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	if marked {
-		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data.")
+		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data in this workload.")
 	}
 	if slices.Contains(own, true) {
 		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")
@@ -216,7 +212,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 	}
 	var lines []chart.Mark
 	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals.",
-		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(a.Confidence))
+		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(stats.Confidence))
 	if o.IsFloor {
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)

@@ -32,7 +32,7 @@ func writeScreen(w io.Writer, a *stats.Analysis, opts Options) error {
 // screenOf returns sections with the answer of a run, its figures, warnings and conditions.
 func screenOf(a *stats.Analysis, opts Options) document.Document {
 	said := AnswersOf(a, opts)
-	s := screen{Options: opts, width: cmp.Or(opts.Width, 120), harmful: conditions.HarmfulDefects(a)}
+	s := screen{Options: opts, width: cmp.Or(opts.Width, 120)}
 	if said.Recommended != nil {
 		s.take = said.Recommended.Names()
 		s.named = said.Recommended.Named()
@@ -70,10 +70,9 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 // screen builds the sections of a short report for a terminal.
 type screen struct {
 	Options
-	width   int
-	harmful conditions.Harmful // the names of these drivers are marked
-	take    []string           // the recommended drivers; nil: none is recommended
-	named   []string           // the drivers recommended for any need, take included
+	width int
+	take  []string // the recommended drivers; nil: none is recommended
+	named []string // the drivers recommended for any need, take included
 }
 
 // items returns a section for each item of a list. An item has at most as many lines as its field
@@ -107,13 +106,20 @@ func (s *screen) items(list document.List, keep int, missing string) (d document
 }
 
 func sideItems(c *stats.Comparison) (l document.List) {
-	words := map[stats.Verdict]string{stats.Bad: "no figure", stats.Unclear: "not known yet"}
 	for _, x := range c.Cells {
-		t := compare.CellName(x)
+		label, t := compare.Told(x), compare.CellName(x)
+		if x.Verdict == stats.Bad {
+			label = "no figure"
+		}
+		for _, long := range []string{"probably", "no clear"} { // such verdicts are too long for a label
+			if rest, ok := strings.CutPrefix(label, long+" "); ok {
+				label, t = long, rest+" in "+t
+			}
+		}
 		if x.Measured() {
 			t += ": " + document.Times(x.Ratio.Median) + " " + document.Interval(x.Ratio.Interval)
 		}
-		l = append(l, document.Item{Label: cmp.Or(words[x.Verdict], string(x.Verdict)), Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
+		l = append(l, document.Item{Label: label, Text: t, Alarm: x.Verdict == stats.Bad || x.Verdict == stats.Differing || x.FailuresTold()})
 	}
 	return l
 }
@@ -169,7 +175,8 @@ func (s *screen) figures(said *Answers) (d document.Document) {
 		section.Forms = append(section.Forms, document.Form{Body: numbers, Rank: rankShorter - rankRest})
 	}
 	for rows := min(len(short.Rows)-1, s.Lines); rows > 2; rows-- {
-		some := s.cells(list[:rows*len(short.Columns)/3], false)
+		beside := (len(list) + len(short.Rows) - 1) / len(short.Rows)
+		some := s.cells(list[:rows*beside], false)
 		section.Forms = append(section.Forms, document.Form{Body: some, Missing: missing, Rank: rankShorter - rankRest})
 	}
 	section.Forms = append(section.Forms, document.Form{Missing: missing})
@@ -201,7 +208,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	case r.IsFloor:
 		title += " (│ only for comparison)"
 	}
-	harm := func(i int) bool { return s.harmful[r.Rows[i].driver] != nil }
+	harm := func(i int) bool { return r.Rows[i].harm }
 	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
@@ -305,7 +312,7 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		if s.take != nil {
 			leads = slices.Contains(s.take, row.driver)
 		}
-		if s.harmful[row.driver] != nil {
+		if row.harm {
 			names[len(names)-1] += harmMark
 		}
 		g.Leaders = append(g.Leaders, leads)
@@ -375,11 +382,15 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	if i := slices.IndexFunc(tables, func(r Ranking) bool { return r.Best != nil && r.Best.Ratio != nil }); i >= 0 {
 		title += ", × " + tables[i].Base
 	}
-	var all [3][]string
+	columns := []document.Column{{}, {}, {Whole: true}}
+	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.bestIsHarmful() && r.Sound != nil }) {
+		title += "; then the best without " + harmMark
+		columns = append(columns, document.Column{})
+	}
+	all := make([][]string, len(columns))
 	var g document.Grid
-	columns := [3]document.Column{{}, {}, {Whole: true}}
 	for i := range tables {
-		for k, word := range tables[i].inShort(names, s.harmful) {
+		for k, word := range tables[i].inShort(names)[:len(columns)] {
 			all[k] = append(all[k], word)
 		}
 	}
@@ -405,20 +416,28 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	return document.Document{document.Paragraph{Text: title, Quiet: true, Most: 1}, g}
 }
 
-// inShort returns the answer of a table in three short texts: the table's name; the best row and
-// the rows tied with it; and the best row's ratio or time.
-func (r *Ranking) inShort(names bool, harmful conditions.Harmful) [3]string {
+// inShort returns the answer of a table in four short texts: the table's name; the best row and the
+// rows tied with it; the best row's ratio or time; and the best row without a known defect, with its
+// ratio, if that is another row.
+func (r *Ranking) inShort(names bool) []string {
 	if r.Best == nil {
-		return [3]string{r.Table.String(), "too few rounds", ""}
+		return []string{r.Table.String(), "too few rounds", "", ""}
 	}
 	marked := func(name string) string {
 		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
-		if at >= 0 && harmful[r.Rows[at].driver] != nil {
+		if at >= 0 && r.Rows[at].harm {
 			name += harmMark
 		}
 		return name
 	}
-	best, figure := marked(r.Best.Name)+r.mark(), ""
+	sound := ""
+	if r.bestIsHarmful() {
+		sound = r.sound()
+	}
+	best, figure := r.Best.Name+r.mark(), ""
+	if r.bestIsHarmful() {
+		best += harmMark
+	}
 	switch n := len(r.Tied); {
 	case n > 4 && names:
 		best += fmt.Sprintf(" and %d more", n)
@@ -434,7 +453,18 @@ func (r *Ranking) inShort(names bool, harmful conditions.Harmful) [3]string {
 	case len(r.Choices()) < 2 && row.Median != nil:
 		figure = document.Nanoseconds(int64(row.Median.Median*1e9)) + " " + document.Ends(*row.Median)
 	}
-	return [3]string{r.Table.String(), best, figure}
+	return []string{r.Table.String(), best, figure, sound}
+}
+
+// sound names the best row without a known defect, with its ratio if that is known.
+func (r *Ranking) sound() string {
+	switch {
+	case r.Sound == nil:
+		return document.Absent
+	case r.Sound.Ratio == nil:
+		return r.Sound.Name
+	}
+	return r.Sound.Name + " " + document.Times(r.Sound.Ratio.Median)
 }
 
 // mark returns [ownCost] if the lead of the best row could be due to sqlite3perf's own overhead.

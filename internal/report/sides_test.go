@@ -18,7 +18,7 @@ func TestComparisonPage(t *testing.T) {
 	wide := regexp.MustCompile(`(?s)<div class="wide"><svg.*?</svg>`).FindString(page)
 	for _, want := range []string{
 		"no such function: json_extract", "read-write mix", // without a ratio
-		`2.30x [2.24, 2.36] slower, `, `] probably slower, `, `aria-label="simple insert, `,
+		`2.30x (2.24 to 2.36) slower, `, `) probably slower, `, `aria-label="simple insert, `,
 		"modernc is slower", "within ±2%", "p 0.001, n 16", "to be sure: ",
 		`<a href="#picture-order-1"`,
 	} {

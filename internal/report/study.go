@@ -189,7 +189,7 @@ func studyRest(a *stats.Analysis, r *Study) (d document.Document) {
 	words := "Published figures are the study's own, of its machine and its versions."
 	if measuredAny(a) {
 		words += fmt.Sprintf(" Measured ones are medians over n trials, each in a "+
-			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", document.Percent(a.Confidence), ofLevel(a.Confidence))
+			"fresh process on a fresh database; ± is the distance to the farther end of the %s confidence interval%s, which is too narrow if the machine drifts during the run.", document.Percent(stats.Confidence), ofLevel(a.Confidence))
 		words += claimsJudgedBy(r)
 	}
 	return append(d, document.Space{}, document.Paragraph{Text: words, Quiet: true})
@@ -275,7 +275,7 @@ func claims(r *Study) document.Document {
 	if len(r.Claims) == 0 {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "#", Right: true}, {Title: "verdict"}, {Title: "here"}, {Title: levels(r) + "interval"}, {Title: "claimed"}, {Title: "p", Right: true}, {Title: "compared"}}}
+	g := document.Grid{Columns: []document.Column{{Title: "#", Right: true}, {Title: "verdict"}, {Title: "here"}, {Title: document.Share(stats.Confidence) + " interval"}, {Title: "claimed"}, {Title: "p", Right: true}, {Title: "compared"}}}
 	var l, missing document.List
 	for i, c := range r.Claims {
 		number := fmt.Sprint(i + 1)
@@ -305,27 +305,6 @@ func claims(r *Study) document.Document {
 		}
 	}
 	return document.Document{document.Heading{Level: 2, Text: "Claims"}, l, document.Space{}, g, missing}
-}
-
-// levels returns the confidence levels of the claims' intervals, followed by a space, or "" if no
-// claim has an interval. Levels may differ: with few rounds only some exact levels exist.
-func levels(r *Study) string {
-	var list []float64
-	for _, c := range r.Claims {
-		for _, x := range c.Comparisons {
-			if x.Summary != nil && x.Interval != nil {
-				list = append(list, x.Interval.Confidence)
-			}
-		}
-	}
-	if list == nil {
-		return ""
-	}
-	least, most := document.Percent(slices.Min(list)), document.Percent(slices.Max(list))
-	if least != most {
-		least += " to " + most
-	}
-	return least + " "
 }
 
 // claimBound formats a figure of a claim without its unit.

@@ -122,8 +122,8 @@ func TestTuning(t *testing.T) {
 
 func TestTuningFormats(t *testing.T) {
 	for format, want := range map[string][]string{
-		"table": {"0 as now 1 nothing", "1 + journal_mode=wal 0.62x [0.6, 0.65] 0.62x [0.6, 0.65] nothing 21.0 MiB worth it",
-			"3 + synchronous=normal 0.40x [0.38, 0.42] 0.80x [0.75, 0.85] the last commits 80.0 MiB worth it", "0.99x [0.95, 1.03] the last commits 80.0 MiB no clear gain",
+		"table": {"0 as now 1 nothing", "1 + journal_mode=wal 0.62x (0.6 to 0.65) 0.62x (0.6 to 0.65) nothing 21.0 MiB worth it",
+			"3 + synchronous=normal 0.40x (0.38 to 0.42) 0.80x (0.75 to 0.85) the last commits 80.0 MiB worth it", "0.99x (0.95 to 1.03) the last commits 80.0 MiB no clear gain",
 			`on modernc sql.Open("sqlite", dsn) with file:app.db?_pragma=journal_mode(wal); and in code (sqlite.RegisterConnectionHook): PRAGMA cache_size=-65536 slower mine query`,
 			"on modernc PRAGMA journal_mode=wal on each new connection; PRAGMA synchronous=normal on each new connection", "to set --set journal_mode=wal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal; PRAGMA cache_size=-65536", "at that risk --set journal_mode=wal --set synchronous=normal --set cache_size=-65536; in SQL PRAGMA journal_mode=wal", "slower mine query: 25% slower (20% to 30%) with these settings",
 			"now journal_mode=delete synchronous=full cache_size=-2000 can lose: nothing", "no gain seen temp_store=memory (equally fast)", "looked slower journal_mode=truncate (10% slower), page_size=8192",

@@ -28,8 +28,8 @@ func TestProbability(t *testing.T) {
 // TestInterval checks that an end of an interval is shown as 1 only if it is exactly 1.
 func TestInterval(t *testing.T) {
 	for want, i := range map[string]*stats.Interval{
-		"[1, 1.02]": {Low: 1, High: 1.0204}, "[1.002, 1.02]": {Low: 1.0021, High: 1.0204}, "[0.9996, 1.00001]": {Low: 0.9996, High: 1.00001},
-		"[0.98, 1014]": {Low: 0.98, High: 1014.3}, "[too few rounds]": nil,
+		"(1 to 1.02)": {Low: 1, High: 1.0204}, "(1.002 to 1.02)": {Low: 1.0021, High: 1.0204}, "(0.9996 to 1.00001)": {Low: 0.9996, High: 1.00001},
+		"(0.98 to 1014)": {Low: 0.98, High: 1014.3}, "(too few rounds)": nil,
 	} {
 		if got := report.Interval(i); got != want {
 			t.Errorf("%s, want %s", got, want)

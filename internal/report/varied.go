@@ -253,7 +253,7 @@ func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float
 	}
 	one := func(v float64) string { return document.Number(math.Round(v*10) / 10) }
 	s.Peak = &chart.Point{X: peak, Y: law.At(peak), Tip: strings.TrimSpace("peak " + s.Name + " " + one(peak))}
-	return fmt.Sprintf("%s peaks at %s [%s, %s] with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
+	return fmt.Sprintf("%s peaks at %s (%s to %s) with %s (%s)", who, one(peak), one(sure.Low), one(sure.High), perSecond(law.At(peak)), off)
 }
 
 // settingsMap draws a table of several factors as a map. Each cell has the ratio of one row to the

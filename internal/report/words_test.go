@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,8 +55,8 @@ func TestURLsStayWhole(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfClaims checks that the title of the column of intervals contains their confidence
-// level.
+// TestIntervalsOfClaims checks that the title of the column of intervals contains the least confidence
+// that they have. Claims that are judged early have wider intervals.
 func TestIntervalsOfClaims(t *testing.T) {
 	claim := func(levels ...float64) (c report.Claim) {
 		for _, level := range levels {
@@ -69,8 +70,8 @@ func TestIntervalsOfClaims(t *testing.T) {
 		want  string
 	}{
 		{claim(0.95, 0.9531), "  95% interval  "},
-		{claim(0.99, 0.969), "  97% to 99% interval  "},
-		{report.Claim{Comparisons: []report.Comparison{{What: "a ÷ b", Verdict: report.CannotBeTold, Why: "nothing was measured"}}}, "  interval  "},
+		{claim(0.99, 0.969), "  95% interval  "},
+		{report.Claim{Comparisons: []report.Comparison{{What: "a ÷ b", Verdict: report.CannotBeTold, Why: "nothing was measured"}}}, "  95% interval  "},
 	} {
 		out := write(t, "table", insertRun(9, "mattn"), "", report.Options{Study: &report.Study{Name: "old", Claims: []report.Claim{tc.claim}}})
 		if !strings.Contains(out, tc.want) {
@@ -83,12 +84,13 @@ func TestIntervalsOfClaims(t *testing.T) {
 // one per line.
 func TestPicturesAreListed(t *testing.T) {
 	a := stats.Analyze(insertRun(9, "native", "mattn"), "native")
-	for _, name := range []string{"", "nothing-like-it"} {
-		if _, err := report.PictureNamed(a, name, report.Options{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
-			t.Errorf("%q: %v", name, err)
-		}
+	if _, _, err := report.PictureNamed(a, "nothing-like-it", report.Options{}); err == nil || !strings.Contains(err.Error(), "the run has\n  mine-insert\n") {
+		t.Error(err)
 	}
-	if _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.Options{}); err == nil || strings.Contains(err.Error(), "\n") {
+	if p, others, err := report.PictureNamed(a, "", report.Options{}); err != nil || p.Name != "mine-insert" || slices.Contains(others, p.Name) || len(others) == 0 {
+		t.Errorf("without a name: %q, others %q, %v", p.Name, others, err)
+	}
+	if _, _, err := report.PictureNamed(stats.Analyze(&result.Run{}, ""), "", report.Options{}); err == nil || strings.Contains(err.Error(), "\n") {
 		t.Error(err)
 	}
 }

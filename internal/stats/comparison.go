@@ -29,8 +29,8 @@ const (
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
 // Doubt is the greatest probability that a comparison of two equal sides calls any cell slower
-// or faster, or reports that more operations of one side failed. It is less than [Alpha] because
-// users act on comparisons.
+// or faster, or reports that more operations of one side failed. Such a difference is clear. It is
+// less than [Alpha], the level of probable differences, because users act on comparisons.
 const Doubt = 0.01
 
 // Metric is a figure of a phase by which two sides are compared: [Time], or the name of one of
@@ -88,6 +88,10 @@ type Comparison struct {
 	Cells []*Compared // sorted by verdict, in the order of the constants
 	Alone []string    // names of the cells that only one side has
 	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
+
+	// MeanInRun is Mean with the interval that the report of the run has. It is nil unless the
+	// cells have InRun.
+	MeanInRun *Summary
 }
 
 // Compared is a cell of a comparison: the same phase of the same work on both sides.
@@ -119,6 +123,10 @@ type Compared struct {
 	P        float64 // p-value of the two-sided test, corrected for the number of looks
 	Adjusted float64 // P, also corrected for the number of cells
 
+	// InRun is what the report of a run says about the two drivers in this cell. It is nil unless
+	// the sides are two drivers of a run that compares all of its drivers.
+	InRun *InRun
+
 	// Rounds estimates how many more rounds an Unclear cell needs, and Time how long these
 	// rounds take. Both are 0 for other cells.
 	Rounds int
@@ -129,6 +137,38 @@ type Compared struct {
 	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
 	least float64 // least is the smallest P that is possible with this number of rounds
 	tests int     // number of comparisons, over all Pairs, for which P is corrected
+}
+
+// InRun compares two drivers in a table of their run, by the run's own test and correction.
+type InRun struct {
+	Test
+	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has
+}
+
+// Likely returns 1 if the second side is probably slower than the first, -1 if it is probably faster,
+// and 0 otherwise. A difference is probable if its p-value is below [Alpha]: that of the run, which
+// also decides its ranks, or else the p-value that is corrected for all cells. A clear difference,
+// which is slower or faster by the verdict, is also probable.
+func (x *Compared) Likely() int {
+	switch ratio, p := x.Shown(); {
+	case !x.Measured() || !(p < Alpha):
+	case x.InRun != nil:
+		return x.InRun.Sign()
+	case ratio.Median > 1:
+		return 1
+	case ratio.Median < 1:
+		return -1
+	}
+	return 0
+}
+
+// Shown returns the ratio and the p-value that people see. They are those of the run if the report of
+// the run has them too, so that both say the same.
+func (x *Compared) Shown() (ratio Summary, p float64) {
+	if x.InRun != nil {
+		return x.InRun.Ratio, x.InRun.Adjusted
+	}
+	return x.Ratio, x.Adjusted
 }
 
 // Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
@@ -183,8 +223,15 @@ func (c *Comparison) Measured() int { return countIf(c.Cells, (*Compared).Measur
 
 // Averaged returns the number of cells whose ratios are averaged in Mean. These cells have a
 // ratio, and their phases are not too short to judge drivers by.
-func (c *Comparison) Averaged() int {
-	return countIf(c.Cells, func(x *Compared) bool { return x.Measured() && !x.TooShort() })
+func (c *Comparison) Averaged() int { return len(c.averaged()) }
+
+func (c *Comparison) averaged() (list []*Compared) {
+	for _, x := range c.Cells {
+		if x.Measured() && !x.TooShort() {
+			list = append(list, x)
+		}
+	}
+	return list
 }
 
 // Count returns the number of cells with verdict v.
@@ -234,8 +281,34 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if factor := looking(a.Confidence); factor > 1 { // after each round, the run decided which figures were settled
 		looks = func(int) float64 { return factor }
 	}
+	if a.Run.Compares == nil && a.Run.Search == nil { // otherwise the run's own tests are not corrected for how early it was judged
+		c.findInRun(a)
+	}
 	c.judge(looks, true)
+	if averaged := c.averaged(); len(averaged) > 0 && !slices.ContainsFunc(averaged, func(x *Compared) bool { return x.InRun == nil }) {
+		c.MeanInRun = mean(averaged, func(int) float64 { return a.Confidence })
+	}
 	return c
+}
+
+// findInRun sets InRun of each cell whose sides have a rank in the same table of the run.
+func (c *Comparison) findInRun(a *Analysis) {
+	for _, g := range a.Groups {
+		for _, t := range g.Tables {
+			at := func(of *Cell) int {
+				return slices.IndexFunc(t.Cells, func(x *Cell) bool { return x.Case == of.Case })
+			}
+			for _, x := range c.Cells {
+				if x.Phase != t.Phase || x.Verdict != "" {
+					continue
+				}
+				first, second := at(x.First), at(x.Second)
+				if test, ok := t.Against(second, first); ok {
+					x.InRun = &InRun{test, t.Ratio(Pair{First: second, Second: first})}
+				}
+			}
+		}
+	}
 }
 
 // CompareRuns compares the cells that two runs have in common, by time. The parameter names has
@@ -325,7 +398,7 @@ func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
 		x.decide(c)
 	}
 	if interleaved {
-		c.Mean = mean(slices.DeleteFunc(tests, func(x *Compared) bool { return x.TooShort() || !x.Measured() }), looks)
+		c.Mean = mean(c.averaged(), func(rounds int) float64 { return 1 - Doubt/looks(rounds) })
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
 		return cmp.Or(
@@ -411,10 +484,10 @@ func holm(family []*float64, pairs int) {
 func (x *Compared) Tests() int { return x.tests }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
-// returns nil if there is no such round. The function looks is the parameter of
-// [Comparison.judge]. If the run was judged while it was under way, the common rounds end with
+// returns nil if there is no such round. The function confidence returns the confidence of the
+// interval for a number of rounds. If the run was judged while it was under way, the common rounds end with
 // the round in which the first cell was settled.
-func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
+func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {
 		first, second := x.Points()
@@ -425,6 +498,6 @@ func mean(cells []*Compared, looks func(rounds int) float64) *Summary {
 	if len(means) == 0 {
 		return nil
 	}
-	s := SummarizeRatiosAt(Values(means), 1-Doubt/looks(len(means)))
+	s := SummarizeRatiosAt(Values(means), confidence(len(means)))
 	return &s
 }

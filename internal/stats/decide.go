@@ -21,7 +21,7 @@ func (x *Compared) decide(c *Comparison) {
 	x.Typical, x.FailAlike = inside(x.Ratio.Interval), x.Failing.within(c.Margin)
 	m := x.Means.Interval
 	same := x.Typical && inside(m) && x.Ratio.N >= TailRounds
-	switch f, told := x.Failing, x.Adjusted < Doubt; {
+	switch f, told := x.Failing, x.Adjusted < Doubt && (x.InRun == nil || x.InRun.Significant()); {
 	case f.told():
 		x.Verdict, x.Why = FailsMore, fmt.Sprintf("more operations of %s failed", c.Second)
 		if f.test.sign < 0 {

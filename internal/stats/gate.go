@@ -240,7 +240,7 @@ func (c *Gated) judge(most float64, tests int) {
 		c.State = GatePassed
 		if m := x.means(1 - 2*Doubt); m.Interval != nil && math.Log(m.Interval.Low) > math.Log1p(most)+rounding {
 			c.State, c.Rounds = GatePossible, MaxRounds
-			c.Why = fmt.Sprintf("typical trials are within the limit, but slow ones make the mean %.3g times that of the baseline [%.3g, %.3g]",
+			c.Why = fmt.Sprintf("typical trials are within the limit, but slow ones make the mean %.3g times that of the baseline (%.3g to %.3g)",
 				m.Median, m.Interval.Low, m.Interval.High)
 		}
 	case x.Ratio.Interval == nil || x.fewRounds(tests):

@@ -35,7 +35,7 @@ const (
 	Confidence = 0.95
 
 	// Alpha is the level of significance: two cells differ significantly if their adjusted
-	// p-value is below it.
+	// p-value is below it. Such a difference is probable; see [Doubt] for clear ones.
 	Alpha = 0.05
 
 	// MinSamples is the least number of samples for which an interval is computed. The range

@@ -28,6 +28,11 @@ func toldApart(pairs []stats.Pair) bool {
 
 func differs(c *stats.Comparison) bool { return c.Count(stats.Slower)+c.Count(stats.Faster) > 0 }
 
+// probablyDiffers reports whether a comparison calls any cell slower or faster, at least probably.
+func probablyDiffers(c *stats.Comparison) bool {
+	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.Likely() != 0 })
+}
+
 // equalFactors simulates a run of one driver with three settings, each with two values that have no
 // effect. It returns the run's only factorial.
 func equalFactors(r *rand.Rand) *stats.Factorial {

@@ -140,7 +140,7 @@ var verdicts = slices.Concat([]verdict{
 			return holds(&i, share)
 		}},
 	{says: "doctor: a run finds the difference that nine of ten runs should find", of: "14 rounds that vary by 2 %, noise of 200 rounds", least: stats.NoiseTold, cost: 20, is: tellsSmallest},
-}, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts())
+}, comparedVerdicts(), trendVerdicts(24), trendVerdicts(80), manyTrends(), medianVerdicts(), wholeVerdicts(), lawVerdicts(), probableVerdicts())
 
 // sixMore is a side on which about 21 % of the operations fail: six percentage points more than
 // on the side "15 % ± a third" in failures.go.
@@ -220,6 +220,28 @@ func wholeVerdicts() []verdict {
 			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).apart }},
 		{says: "run to a precision: the interval of a ratio holds it", of: "the same", least: stats.Confidence, cost: 2,
 			share: func(runs int) float64 { return settle("normal", 2, 0.03, runs).ratios }},
+	}
+}
+
+// probableVerdicts returns simulations of the word "probably" of the command compare.
+func probableVerdicts() []verdict {
+	return []verdict{
+		{says: "compare: probably slower or faster, in any cell", of: "two equal sides, four cells, looked at up to 64 rounds", most: stats.Alpha, cost: 4,
+			is: func(r *rand.Rand) bool {
+				return probablyDiffers(stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled)))
+			}},
+		{says: "compare: two drivers chosen after a run are probably slower or faster", of: "any two of four equal drivers, five tables, 10 rounds", most: stats.Alpha, cost: 8,
+			is: func(r *rand.Rand) bool {
+				a := stats.Analyze(equalTables(r, 5, 4, 10), "")
+				for i := range 4 {
+					for j := range i {
+						if probablyDiffers(stats.CompareDrivers(a, fmt.Sprint("d", j), fmt.Sprint("d", i), margin)) {
+							return true
+						}
+					}
+				}
+				return false
+			}},
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 // may say more often than its level allows that more operations of one side failed. If three
 // times as many fail on one side, the difference must be found.
 func TestFailures(t *testing.T) {
-	const runs = 30
+	const runs = 20
 	for i, v := range failureVerdicts {
 		share := func(x, y failures) float64 {
 			return shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, x, y) })

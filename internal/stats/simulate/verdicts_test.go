@@ -12,7 +12,7 @@ func TestVerdicts(t *testing.T) {
 		if v.unpromised || v.share != nil { // verdicts with a share have their own tests
 			continue
 		}
-		runs := max(400/v.cost, 20)
+		runs := max(240/v.cost, 20)
 		found, wrong := v.found(i, runs), v.most
 		if v.least > 0 {
 			found, wrong = 1-found, 1-v.least

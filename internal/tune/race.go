@@ -150,8 +150,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates of each loss. It does not count candidates in
-// stay, which are kept.
+// halve leaves out the slower half of the candidates, separately for each loss that they risk. It does
+// not count candidates in stay, which are kept.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a

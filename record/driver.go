@@ -69,8 +69,8 @@ func (c *connector) Close() error {
 	return nil
 }
 
-// Unwrap returns the library's own connection in a recorded connection, such as
-// [database/sql.Conn.Raw] passes on. It returns other values unchanged.
+// Unwrap returns the library's own connection if driverConn is a recorded connection, such as
+// [database/sql.Conn.Raw] passes to its function. It returns other values unchanged.
 func Unwrap(driverConn any) any {
 	if c, ok := driverConn.(*conn); ok {
 		return c.Conn

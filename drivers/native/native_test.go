@@ -278,8 +278,8 @@ func TestVisitUsesConnection(t *testing.T) {
 	}
 }
 
-// TestCancelBetweenExecutions cancels a range of executions. No single execution checks for an
-// interrupt in SQLite once it has begun.
+// TestCancelBetweenExecutions cancels a range of executions, and expects an interrupt. SQLite does not
+// check for interrupts during any of these executions, so the driver must check between them.
 func TestCancelBetweenExecutions(t *testing.T) {
 	const n = 1000
 	c := open(t, "")

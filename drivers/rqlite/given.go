@@ -59,8 +59,8 @@ func suits(s *nodes.Status, wanted driver.Settings) error {
 	return &driver.SettingError{Err: errors.New(strings.Join(bad, "; "))}
 }
 
-// take uses the cluster whose addresses are in list, if its database is empty and the settings can
-// take effect there.
+// take uses the cluster whose addresses are in list. It returns an error if the cluster's database is
+// not empty, or if the settings cannot take effect there.
 func (c *cluster) take(ctx context.Context, list string, settings driver.Settings) error {
 	for a := range strings.SplitSeq(list, ",") {
 		a = strings.TrimSpace(a)

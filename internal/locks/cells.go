@@ -41,7 +41,7 @@ type LockCell struct {
 	Restarts   float64               `json:"wal_restarts,omitempty"` // restarts of the WAL, average of the trials
 	Remedies   []LockRemedy          `json:"remedies,omitempty"`     // changes of settings that end the errors; only those that change the fewest settings, the fastest first
 
-	recorded  int64                    // number of operations that failed in the recording, too; FailedBy does not count them
+	recorded  int64                    // number of operations of a replay that failed with a recorded lock error; FailedBy does not count them
 	succeeded map[string][]stats.Point // successful operations per second, by kind and round
 	paced     bool
 	speeds    []stats.Point // speed by round: Rate or, if paced is true, the inverse of the greatest 99th percentile of an operation's latency
@@ -230,7 +230,7 @@ type LockCause struct {
 	MeanNS int64 `json:"mean_ns,omitempty"`
 }
 
-// LockWhy explains a lock error.
+// LockWhy is the reason for a lock error.
 type LockWhy string
 
 // The reasons for lock errors.

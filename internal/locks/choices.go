@@ -55,7 +55,8 @@ func choiceOf(s driver.Settings) LockChoice {
 		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
 }
 
-// changedPool is the name of a change of the pools or the mutex, which count as one setting.
+// changedPool is [LockChange.What] for a change of the connection pools or of the application's
+// mutex. Both together count as one setting.
 const changedPool = "pool"
 
 func (c LockChoice) parts() [5][2]string {

@@ -46,7 +46,7 @@ func LocksAnswer(l *Locks) string {
 	return strings.Join(words, " ")
 }
 
-// mixAnswer returns the answer about one mix. It begins with a small letter.
+// mixAnswer returns the answer about one mix. The answer begins with a small letter.
 func mixAnswer(m *LockedMix) string {
 	measured, failing, endless := 0, 0, 0
 	for _, c := range m.Cells {

@@ -11,7 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// ProfileOf returns the profile that is stored with a run, or nil if the run has samples instead.
+// ProfileOf returns the profile that is stored with a run, or nil if there is none.
 func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 	if run.Profiles == nil {
 		return nil

@@ -386,7 +386,7 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 }
 
 // reject adds each candidate that is not in taken to a.Rejected, with the cause. Ratios are
-// relative to the candidate with index to; there are none if it is -1.
+// relative to the candidate with the index to. If to is -1, there are no ratios.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

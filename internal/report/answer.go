@@ -41,9 +41,9 @@ type Ranking struct {
 	Of     string           `json:"of,omitempty"`     // what was measured, such as "time for 10 rows"
 	Text   string           `json:"text"`             // the answer in a sentence, without its full stop
 
-	// Best is the fastest row, apart from the floor. Tied names the rows that do not differ
-	// significantly from Best. Next is the first row that does. Best is nil if no row has a
-	// rank. Next is nil if there is no such row.
+	// Best is the fastest row, apart from the floor (plain C, which is measured for comparison).
+	// Tied names the rows that do not differ significantly from Best. Next is the first row that
+	// does. Best is nil if no row has a rank. Next is nil if all rows are tied with Best.
 	Best *Place   `json:"best,omitempty"`
 	Tied []string `json:"tied,omitempty"`
 	Next *Place   `json:"next,omitempty"`
@@ -257,20 +257,21 @@ func (row *Row) setLibrary(o *stats.Outcome) {
 	}
 }
 
-// markHarmful sets harm of the rows of these drivers.
+// markHarmful sets the field harm of each row: it is true if harmful contains the row's driver.
 func (r *Ranking) markHarmful(harmful conditions.Harmful) {
 	for i := range r.Rows {
 		r.Rows[i].harm = harmful[r.Rows[i].driver] != nil
 	}
 }
 
-// bestIsHarmful reports whether Best has a known defect that can lose or falsify data, so that Sound
-// is another row.
+// bestIsHarmful reports whether Best has a known defect that can lose or falsify data. Then Sound is
+// another row or nil.
 func (r *Ranking) bestIsHarmful() bool {
 	return r.Best != nil && (r.Sound == nil || r.Sound.Case != r.Best.Case)
 }
 
-// withoutDefect names the fastest row without a known defect, if that is not the best row.
+// withoutDefect returns a sentence that names the fastest row without a known defect that can lose or
+// falsify data, or says that there is none. It returns "" if the best row has no such defect.
 func (r *Ranking) withoutDefect() string {
 	switch {
 	case !r.bestIsHarmful():

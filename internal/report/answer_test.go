@@ -37,7 +37,7 @@ func insertRun(rounds int, drivers ...string) *result.Run {
 	return run
 }
 
-// ended gives all trials of some drivers a status other than OK, and returns the run.
+// ended gives all trials of the given drivers the given status, which is not OK. It returns the run.
 func ended(run *result.Run, status result.Status, code, message string, drivers ...string) *result.Run {
 	for i := range run.Trials {
 		tr := &run.Trials[i]
@@ -169,7 +169,7 @@ func TestTooFewRounds(t *testing.T) {
 		t.Errorf("9 rounds do: %s", j.Answers.Tables[0].Text)
 	}
 
-	// The same without a summary, and then with settings instead of drivers.
+	// The same run without a summary. Then a run that compares settings instead of drivers.
 	run := many(6, "mattn", "modernc")
 	for i := range run.Cases {
 		run.Cases[i].Driver += "@" + run.Cases[i].Workload

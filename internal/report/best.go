@@ -110,7 +110,7 @@ func (r *Ranking) safest(rows []int) int {
 }
 
 // fastest returns a text saying that row best is the fastest, or which rows it is tied with. If
-// differ is set, the text also says what data the row's settings can lose.
+// differ is true, the text also says what data the row's settings can lose.
 func (r *Ranking) fastest(best int, ranked []int, differ bool) string {
 	tied := slices.DeleteFunc(slices.Clone(ranked), func(i int) bool { return !r.tied(best, i) })
 	risk := r.Rows[best].risk

@@ -177,8 +177,8 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because more of their operations failed, or seem to
-// have failed, than of other rows'. Each row is listed once.
+// unranked lists the rows that have no rank because more operations failed, or seem to have failed,
+// in them than in other rows. Each row is listed once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
@@ -221,7 +221,8 @@ func saidErrors(a *stats.Analysis) (list []string) {
 	return list
 }
 
-// warned returns the caveats of the recorded warnings.
+// warned returns caveats for the warnings that were recorded with the run and with its cases.
+// Warnings about a case that have the same code share a caveat.
 func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	list = conditions.RunCaveats(a)
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code

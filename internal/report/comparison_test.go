@@ -130,8 +130,9 @@ func TestComparisonScreen(t *testing.T) {
 	}
 }
 
-// TestTimeToSettle checks that cells of the same cases are counted as measured together, and other
-// cells as measured one after the other.
+// TestTimeToSettle checks how long further rounds take. The times of cells with different cases are
+// added up. Of cells with the same cases only the longest time counts, because the same trials
+// measure them.
 func TestTimeToSettle(t *testing.T) {
 	cell := func(first, second int, took time.Duration) *stats.Compared {
 		side := func(id int) *stats.Cell { return &stats.Cell{Outcome: &stats.Outcome{Case: &result.Case{ID: id}}} }
@@ -335,12 +336,10 @@ func TestMeanOfOneCell(t *testing.T) {
 	}
 }
 
-// TestToldVerdicts checks the words for an unclear cell. Such a cell is probably slower or faster
-// if the p-value that is shown is below 0.05: that of the run, if the sides are two of its drivers,
-// otherwise the one that is corrected for all cells. So the words never contradict the p-value.
-// Probably there is no difference if there is none in typical trials. Otherwise it is not known yet
-// or, if the cell already has as many rounds as possible, there is no clear difference. The codes
-// in JSON must not change.
+// TestToldVerdicts checks the words for an unclear cell. If the p-value that is shown is below 0.05,
+// the cell is probably slower or probably faster. If typical trials do not differ, there is probably
+// no difference. If [stats.MaxRounds] more rounds are needed to decide, there is no clear difference.
+// Otherwise the verdict is not known yet. In JSON, the verdict is "unclear" in all these cases.
 func TestToldVerdicts(t *testing.T) {
 	cell := func(median, low, high, p float64, rounds int) *stats.Compared {
 		return &stats.Compared{Verdict: stats.Unclear, Ratio: stats.Summary{N: 12, Median: median, Interval: &stats.Interval{Low: low, High: high}}, P: p / 20, Adjusted: p, Rounds: rounds}

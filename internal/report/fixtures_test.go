@@ -56,9 +56,9 @@ var libraries = map[string]library{
 	"python": {info: driver.Info{Name: "python", Kind: driver.OtherLanguage, Interface: driver.Direct}, factor: 2, unavailable: true},
 }
 
-// wobble has noise as factors. The samples of a phase use these factors in turn. With which factor
-// they begin depends on the case, so that in a round different drivers usually have different
-// noise.
+// wobble has factors by which times are multiplied to imitate noise. The samples of a phase use these
+// factors in turn. The first factor depends on the case, so that in a round different drivers usually
+// have different factors.
 var wobble = []float64{1.000, 1.012, 0.991, 1.024, 0.985, 1.006, 0.997, 1.019, 1.003}
 
 var start = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
@@ -243,7 +243,7 @@ func matrixRun() *result.Run {
 	return run
 }
 
-// serverRun returns a run with load on servers.
+// serverRun returns a run of HTTP servers under load.
 func serverRun() *result.Run {
 	run := newRun(6)
 	for _, pool := range []int64{1, 50} {
@@ -273,7 +273,7 @@ func interruptedRun() *result.Run {
 	return run
 }
 
-// singleRun returns a run with one driver. A phase has figures of zero.
+// singleRun returns a run with one driver. All figures of the phase named nothing are 0.
 func singleRun() *result.Run {
 	run := newRun(6)
 	run.Stopped = "time"

@@ -238,10 +238,12 @@ func equals(p string) string {
 	return "=" + p
 }
 
-// rough is the spread above which ratios are not called exact.
+// rough is a share of a ratio or time. If an interval reaches further than that, the figures are
+// called rough.
 const rough = 0.25
 
-// exactness says how wide the intervals of rankings are. It returns "" if they have none.
+// exactness says how far the widest interval of the rankings reaches from its ratio. If the rankings
+// have no ratios, it says that for their times. It returns "" if there is no interval.
 func exactness(list []Ranking) string {
 	what, most := "", 0.0
 	add := func(kind string, s *stats.Summary) {

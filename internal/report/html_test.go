@@ -40,8 +40,8 @@ var (
 	moreRows      = regexp.MustCompile(`(?s)(<tbody>\n<tr.*?</tr>\n)(<tr.*?)(</tbody>)`)
 )
 
-// skeleton returns a page without its style, its script, the contents of its pictures, and all but
-// the first row of each table.
+// skeleton returns a page without its style, its script and the contents of its pictures. Of each
+// table, it keeps only the first row.
 func skeleton(page string) string {
 	page = styleElement.ReplaceAllString(page, "<style></style>")
 	page = scriptElement.ReplaceAllString(page, "<script></script>")
@@ -225,7 +225,7 @@ func TestPages(t *testing.T) {
 }
 
 // TestHostilePage checks that HTML in texts from others is shown as text, and that a very long text
-// is cut with a sign that it was.
+// is cut and marked as cut.
 func TestHostilePage(t *testing.T) {
 	run := serverRun()
 	script := `</script></style><script>alert(1)</script><img src=x onerror=alert(1)>" onload="alert(1) {{.}} \x1b[31m` + "\x1b[31m\u202e"

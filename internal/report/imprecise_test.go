@@ -99,8 +99,8 @@ func TestImpreciseFigures(t *testing.T) {
 	}
 }
 
-// TestNothingImprecise checks that the list says so in one sentence if all figures are precise, and
-// that a run which asks for no precision has no list.
+// TestNothingImprecise checks that if all figures are precise, the report says so in one sentence
+// instead of a list, and that a run that asks for no precision has no list.
 func TestNothingImprecise(t *testing.T) {
 	run := impreciseRun()
 	run.Precision = 0.9
@@ -118,7 +118,8 @@ func TestNothingImprecise(t *testing.T) {
 	}
 }
 
-// TestFewRoundsAreImprecise checks that figures without an interval come first.
+// TestFewRoundsAreImprecise checks that the list of imprecise figures begins with the figures that
+// have no interval because they have too few rounds.
 func TestFewRoundsAreImprecise(t *testing.T) {
 	run := impreciseRun()
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Case == run.Cases[1].ID && tr.Round > 2 })

@@ -49,8 +49,8 @@ func judgedBy(a *stats.Analysis) string {
 	return "the signed-rank test of their ratios does not tell them apart"
 }
 
-// ofLevel explains why intervals are computed with a higher confidence than they keep. It returns ""
-// if they are not.
+// ofLevel explains why intervals are computed with a higher confidence than [stats.Confidence]. It
+// returns "" if confidence is [stats.Confidence].
 func ofLevel(confidence float64) string {
 	if confidence == stats.Confidence {
 		return ""

@@ -16,7 +16,7 @@ type looks struct {
 	variants map[string]int // numbers of variants (settings and parameters), from 1 in each workload
 
 	harmful   conditions.Harmful                    // the names of these drivers are marked
-	harmfulIn func(*stats.Table) conditions.Harmful // the same for the bars of a table
+	harmfulIn func(*stats.Table) conditions.Harmful // returns the drivers that are marked at the bars of a table
 }
 
 func LooksOf(a *stats.Analysis) looks {

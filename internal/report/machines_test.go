@@ -178,7 +178,7 @@ func TestMachineLost(t *testing.T) {
 }
 
 // TestMachinesSides has runs that compare two sides. The answer must count the cells in which the
-// second side is slower on all machines.
+// second side is slower on all machines, and the cells in which the machines contradict each other.
 func TestMachinesSides(t *testing.T) {
 	got := machines.MachinesAnswer(onMachines(comparedOnMachine(1, 1), comparedOnMachine(2, 9)))
 	if want := "modernc against mattn, in 2 cells: slower on both machines in 1, turned around in 1."; got != want {

@@ -18,7 +18,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// shortRun has too few rounds for most clear differences, but enough for probable ones.
+// shortRun returns a run with too few rounds for most clear differences, but with enough rounds for
+// probable differences.
 func shortRun() *result.Run {
 	run := newRun(8)
 	for i := range 6 {

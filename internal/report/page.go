@@ -132,8 +132,8 @@ func samplesOf(run *result.Run) (n int) {
 // part.
 const mostHeadline = 90
 
-// headline divides an answer into a short headline and the rest. names are the words that keep a
-// small first letter, such as drivers.
+// headline divides an answer into a short headline and the rest. The rest begins with a capital
+// letter, unless its first word is one of names, such as the name of a driver.
 func headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {

@@ -51,7 +51,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns those of the parameter cells that pictures show.
+// of returns the elements of cells that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -338,7 +338,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	axis := chart.Axis{Label: "latency, less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 	for _, op := range operations.Keys {
 		var series []chart.Distribution
-		curve := false // whether a distribution has points enough for a curve
+		curve := false // whether a distribution has enough points for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
 		looks := l.ofCells(shown)
 		for i, r := range operations.Of[op] {
@@ -369,8 +369,8 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 	return list
 }
 
-// barName returns the name of a bar. That of the floor has no version, so that nobody takes it for a
-// driver to choose.
+// barName returns the name of a bar. The name of the floor (plain C) has no version, because the floor
+// is not a driver that readers can choose.
 func barName(o *stats.Outcome, isFloor bool) string {
 	if isFloor && o.As == "" {
 		return conditions.Label(o.Case)
@@ -401,7 +401,7 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 }
 
 // orderPicture draws the samples of a table in the order in which they were measured. If plain is
-// set, the picture has no tips.
+// true, the picture has no tips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks := l.ofCells(measured)

@@ -103,7 +103,8 @@ func TestRisksOfCluster(t *testing.T) {
 	}
 }
 
-// TestRisksNameWorkloads checks that a risk names its workloads, unless all workloads have it.
+// TestRisksNameWorkloads checks that the text of a risk names the workloads that have it, if other
+// workloads of the run do not have it.
 func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))

@@ -283,8 +283,8 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 	return g
 }
 
-// gridOf returns a grid with the name, the ratio and the ties of each row. If short is set, names
-// have no versions, and settings have only values.
+// gridOf returns a grid with the name, the ratio and the ties of each row. If short is true, names
+// have no versions, and of settings only the values are shown.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
 	rankOfRow := func(i int) int { return r.Rows[i].Rank }
@@ -325,9 +325,9 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	return g
 }
 
-// bar draws a row's ratio as a bar from zero: solid to the lower end of its interval, then fainter
-// to the middle and the upper end. A line marks the floor. If the ratio exceeds most, the bar is
-// cut and a mark shows that.
+// bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's
+// interval, fainter up to the median, and faintest up to the upper end. A line marks the floor. If
+// the ratio exceeds most, the bar is cut and a mark shows that.
 func (row *Row) bar(width int, most float64, floor, ascii bool) string {
 	glyphs := []rune("█▓░│»")
 	if ascii {
@@ -369,7 +369,7 @@ func (r *Ranking) longest(rows []int) float64 {
 	return most
 }
 
-// cells lists the best row of each table. If names is set it also names the rows tied with the best
+// cells lists the best row of each table. If names is true, it also names the rows tied with the best
 // row; otherwise it counts them. Entries of several tables share a line if there is room.
 func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	title := "in each cell, the best"

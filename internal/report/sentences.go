@@ -106,7 +106,8 @@ func tablesAnswer(a *stats.Analysis, s *Answers) string {
 	return severalTables(figures)
 }
 
-// races reports whether a run belongs to a search and left out slow cases.
+// races reports whether a run belongs to a search for settings and stopped measuring slow cases
+// early. The run that confirms the result of the search does not.
 func races(run *result.Run) bool { return run.Search != nil && !run.Search.Confirms }
 
 func searchAnswer(a *stats.Analysis, s *Answers) string {

@@ -204,9 +204,9 @@ const mostOff = 0.25
 // It returns a text that says where the peak is, or why no peak is named. It returns "" if there
 // are too few points.
 //
-// Any noisy line has some peak. So fitLaw fits each round by itself, too. It names and marks a peak
-// only if the rounds show that throughput falls at the largest number measured, and agree on where
-// the peak is.
+// Any noisy line has some peak. So fitLaw also fits each round by itself. It names and marks a peak
+// only if the rounds show that throughput falls at the largest measured value of the factor, and if
+// they agree on where the peak is.
 func fitLaw(s *chart.Series, line []variedCell, factor int, perSecond func(float64) string) string {
 	var medians []stats.Throughput
 	rounds := map[int][]stats.Throughput{}

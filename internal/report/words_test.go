@@ -55,8 +55,8 @@ func TestURLsStayWhole(t *testing.T) {
 	}
 }
 
-// TestIntervalsOfClaims checks that the title of the column of intervals contains the least confidence
-// that they have. Claims that are judged early have wider intervals.
+// TestIntervalsOfClaims checks that the title of the column of intervals names the lowest of their
+// confidence levels. Claims that are judged early have intervals with a higher level.
 func TestIntervalsOfClaims(t *testing.T) {
 	claim := func(levels ...float64) (c report.Claim) {
 		for _, level := range levels {

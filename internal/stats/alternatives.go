@@ -80,7 +80,7 @@ func (a *Alternatives) shares(i int) []Point {
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
 // alternative. The parameter tests is the number of such comparisons; the p-value is corrected for
 // that number. told reports that significantly more operations of alternative i failed. seems
-// reports that in every round, of at least four rounds, more operations of alternative i failed.
+// reports that there are at least four rounds, and that more of them failed in every round.
 // Differences of at most [FailureMargin] do not count.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))

@@ -30,8 +30,8 @@ const (
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the probability that the noise is stronger than the strength that
-	// [noise.strongest] returns: that its successive values depend on each other more.
+	// notWeaker is the greatest probability that noise is stronger than [noise.strongest] says.
+	// The stronger noise is, the more its successive values depend on each other.
 	notWeaker = 0.01
 
 	// calibrations is the number of random series that are generated to measure the correlation

@@ -315,7 +315,8 @@ func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Dou
 
 // compareFailures compares the shares of failed operations of the two sides. It returns nil if
 // no operation failed. If the sides were not measured together, the first round of one side is
-// paired with the first of the other, and so on. Any other pairing would be as good.
+// paired with the first round of the other, and so on. Any other pairing would be as good, because
+// the rounds have nothing in common.
 func (x *Compared) compareFailures(interleaved bool) *Failing {
 	first, second := x.First.shares(), x.Second.shares()
 	if !anyFailed(first, second) {

@@ -81,8 +81,8 @@ func greatestT(rows [][]float64, enough float64) float64 {
 // six rounds the least p-value is 2/64, which after a correction for many tables is never below
 // [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within rounds.
 // It compares each table's t statistic with the greatest t statistic, after the exchanges, of this
-// table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down maxT). This
-// test is also exact for any distribution.
+// table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down maxT). If the
+// two sets are equal, the test is exact for any distribution.
 //
 // The p-values are multiplied by looks. That is the factor for samples that were judged
 // repeatedly.

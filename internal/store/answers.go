@@ -48,7 +48,8 @@ func (s *Store) SetAnswer(ctx context.Context, runID int64, a *result.Answer) er
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error { return addAnswer(ctx, c, runID, a) })
 }
 
-// addAnswer adds the answer of a run. It does nothing if the answer is nil.
+// addAnswer stores the answer of a run, and replaces its previous answer if it has one. It does
+// nothing if the answer is nil.
 func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) error {
 	if a == nil {
 		return nil

@@ -77,8 +77,8 @@ func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	return list, err
 }
 
-// Latest lists the n runs with the highest numbers, highest first. The entries lack what is in other
-// tables than that of runs: cases, drivers, workloads, trials, warnings and questions.
+// Latest lists the n runs with the highest numbers, highest first. The entries have no cases, drivers,
+// workloads, trials, warnings and questions, because Latest reads only the table of runs.
 func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)

@@ -243,7 +243,7 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 
 // overlap compares two runs with the same key. common reports whether they have the same cases and
 // profiles, and the same trials up to the end of the shorter list. whole reports whether ours has
-// everything that theirs has, apart from the trials after the end of its list.
+// everything that theirs has, apart from trials after the end of the shorter list.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)

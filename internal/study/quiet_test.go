@@ -186,8 +186,8 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 	return run
 }
 
-// simulated is how many runs the tests TestSoak… simulate. These commands make the figures in
-// docs/proofs.md:
+// simulated is how many runs each of the tests TestSoak… simulates. If it is 0, each test has its own
+// number. These commands make the figures in docs/proofs.md:
 //
 //	go test ./internal/study -run TestSoakQuietMachine -simulated 20 -v
 //	go test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v

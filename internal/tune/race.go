@@ -150,8 +150,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates of each loss. It does not count candidates in
-// stay, which are kept.
+// halve leaves out the slower half of the candidates, separately for each loss that they risk. It does
+// not count candidates in stay, which are kept.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a
@@ -172,8 +172,9 @@ func (f *field) to(i, j int) stats.Summary {
 	return stats.SummarizeRatios(stats.Values(f.a.Ratios(i, j)))
 }
 
-// value returns the ratio by which a candidate is judged. It is infinite if the candidate has no
-// correct result, or if more operations fail than with today's settings.
+// value returns the time per successful operation of candidate i, divided by that with today's
+// settings. It is infinite if the candidate has no correct result, or if more operations fail than with
+// today's settings.
 func (f *field) value(i int) float64 {
 	status, _ := f.a.Bad(i)
 	if status != result.OK || f.failed(i) || f.to(i, 0).N == 0 {

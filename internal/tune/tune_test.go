@@ -64,7 +64,8 @@ func newLandscape(seed uint64) *landscape {
 	}
 }
 
-// loss returns what settings can lose, according to SQLite's documentation.
+// loss returns the worst loss that settings risk according to SQLite's documentation, as a number: 0 is
+// no loss, and 3 is the loss of the database.
 func loss(s driver.Settings) int {
 	switch {
 	case s["synchronous"] == "off":

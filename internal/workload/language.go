@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Schema is the JSON Schema of workload files, for editors. The loader does not
-// use it, because it checks more and reports problems in better words.
+// Schema is the JSON Schema of workload files, for editors. The loader does not use
+// the schema, because the loader checks more and reports problems in better words.
 //
 //go:embed workload.schema.json
 var Schema []byte

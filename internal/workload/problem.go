@@ -261,7 +261,7 @@ func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 }
 
 // object reads a mapping that may have only the known keys. It reports other keys. It returns false only if
-// mapping does.
+// n is not a mapping, or the file has too many nodes.
 func (r *reader) object(n *yaml.Node, what, example string, known []string) (*fields, bool) {
 	f, ok := r.mapping(n, what, example)
 	if ok {
@@ -307,8 +307,8 @@ func (r *reader) text(n *yaml.Node, what, example string) (string, bool) {
 	return n.Value, true
 }
 
-// oneOf reads one of the given words. It returns "" and false for a nil node, and for any other node, which
-// it reports.
+// oneOf reads one of the given words. It returns "" and false if n is nil or has none of these words. In
+// the latter case, it also reports a problem.
 func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool) {
 	if n == nil {
 		return "", false

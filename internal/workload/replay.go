@@ -92,9 +92,9 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	return r
 }
 
-// pinForeignKeys sets foreign_keys unless the workload does. The drivers' defaults differ, so
-// without it a statement could fail on only some drivers. If there are foreign keys, pinForeignKeys
-// adds a warning that says what it set.
+// pinForeignKeys sets foreign_keys unless the workload sets it. The drivers' defaults differ, so
+// without this setting a statement could fail on only some drivers. If there are foreign keys,
+// pinForeignKeys adds a warning that says what it set.
 func (l *resolver) pinForeignKeys(n *yaml.Node, name string, made *replayed) {
 	if _, set := l.declared["foreign_keys"]; set {
 		return

@@ -1,6 +1,6 @@
 // Package workload implements the language in which workloads are written. It loads
-// and checks YAML files, and resolves them to plans. It opens no database, but may be
-// given the copy of one to read rows from, and measures nothing.
+// and checks YAML files, and resolves them to plans. It opens no database and measures
+// nothing. It can be given a copy of a database, from which it reads rows.
 package workload
 
 import (
@@ -35,7 +35,7 @@ const (
 	Quick = "quick"
 )
 
-// maxCases limits the number of cases that the parameters' lists multiply to.
+// maxCases limits the number of combinations of the parameters' values.
 const maxCases = 1000
 
 // Workload is a workload file, read and checked.

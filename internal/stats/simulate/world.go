@@ -52,8 +52,8 @@ type world struct {
 	shape           string
 	drivers, rounds int
 
-	// slower is the share by which the last driver is slower than the others. If groups is
-	// set, there are that many groups of equal drivers, each slower by this share than the
+	// slower is the share by which the last driver is slower than the other drivers. If groups is
+	// above 0, there are that many groups of equal drivers, each slower by this share than the
 	// previous group.
 	slower float64
 	groups int

@@ -67,8 +67,8 @@ func (c *check) violate(why string) {
 	c.table.violated[c.number] = why
 }
 
-// violations notes the CHECK constraints that rows of db violate, or whose evaluation fails. The database
-// must not enforce such constraints. found reports whether any of them was not known before.
+// violations notes the CHECK constraints that rows of db violate, or whose evaluation fails. db must not
+// enforce CHECK constraints. found reports whether any of these constraints was not known before.
 func (b *builder) violations(ctx context.Context, db *sql.DB) (found bool, err error) {
 	for _, c := range b.checks {
 		if c.table.violated[c.number] != "" {

@@ -88,10 +88,10 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 }
 
 // part returns the generator of a column of t.parts. The column's values are picked from the data set
-// that the method keys adds, in which no two rows are equal. In that data set, about as many rows as in
-// the original are equal in all columns but the last, and they are consecutive. The last column has a
-// different value in each of them. If more is true, the last column has values from the method domain
-// instead, which no loaded row has.
+// that the method keys adds, in which no two rows are equal. In that data set, rows that are equal in
+// all columns except the last are consecutive, and there are about as many of them as in the database.
+// If more is true, the values of the last column come from the method domain instead, and no loaded row
+// has them.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1

@@ -108,7 +108,8 @@ func phaseName(name string) string {
 
 const limit = " LIMIT 100"
 
-// key names the key of an index: its columns, or the index if there are expressions.
+// key returns a text for the key of an index: the names of its columns or, if it has expressions, the
+// name of the index.
 func (x *index) key() string {
 	var names []string
 	for _, p := range x.parts {

@@ -228,7 +228,8 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 	if len(t.columns) == 0 {
 		return nil
 	}
-	// The sign hides the declared type, by which the library would convert values.
+	// The + before a column hides its declared type. Otherwise the library would convert the values to
+	// that type.
 	var names []string
 	for _, c := range t.columns {
 		names = append(names, "+"+driver.Quote(c.name))

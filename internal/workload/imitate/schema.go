@@ -82,8 +82,8 @@ func (t *table) column(name string) *column {
 	return t.columns[i]
 }
 
-// named returns the replacement that a value of the table has in the workload. The result is false if the
-// value has none.
+// named returns the text that replaces value, a value of the table, in the workload. It returns false if
+// nothing replaces it.
 func (t *table) named(value string) (string, bool) {
 	for _, c := range t.columns {
 		if name, ok := c.named(value); ok {

@@ -165,7 +165,7 @@ func columnNames(columns []*column) string {
 }
 
 // withoutKey removes the constraint UNIQUE of the given columns from the tokens of a CREATE TABLE
-// statement. The result is false if there is no such constraint.
+// statement. It returns false if there is no such constraint.
 func withoutKey(list []token, columns []*column) ([]token, bool) {
 	for i := range list {
 		if !list[i].Is("UNIQUE") {

@@ -182,8 +182,8 @@ func hashBytes[T ~string | ~[]byte](b T) uint64 {
 	return scramble(h)
 }
 
-// quantiles returns bounds with about as many values of a sample between any two
-// neighbors.
+// quantiles returns ascending bounds, at most intervals+1. Any two neighboring bounds have about
+// equally many values of the sample between them.
 func quantiles[T int64 | float64](sample []T, intervals int) []T {
 	sample = slices.Sorted(slices.Values(sample))
 	intervals = min(intervals, max(1, len(sample)-1))

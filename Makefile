@@ -134,8 +134,8 @@ fidelity: build ## drivers beside programs written by hand with the same librari
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md by-hand
 
 simulate: ## how often verdicts are right and wrong, in docs/proofs.md, with more tables printed: some minutes
-	$(GO) run ./docs/remake docs/proofs.md simulate
-	$(GO) run ./internal/stats/simulate
+	$(GO) test ./internal/stats/simulate -run TestProofs -tables 8000 -timeout 2h -v
+	$(GO) test ./internal/stats/simulate -run TestDetails -tables 4000 -timeout 2h -v
 	$(GO) test ./internal/study -run TestSoakErrorsAtBounds -simulated 300 -v -count=1
 
 # Each takes five minutes, one of them more; STUDIES="writers cgo" for some. STORE=runs.db keeps the

@@ -9,7 +9,6 @@
 //
 // If a command ends with "| head -20", the document shows the first 20 lines of its output.
 // Other words than "output" select a part of the output: see the variable parts.
-// Tables in Markdown are between "<!-- tables of: go run … -->" and "<!-- end -->".
 //
 // With arguments, only outputs whose command contains one of the arguments are regenerated.
 package main
@@ -79,10 +78,7 @@ func remake(tool, store, file string, words []string) error {
 	return nil
 }
 
-var (
-	output = regexp.MustCompile("(?ms)^<!-- (output|answer|cells|summary|claims|verdicts) of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
-	tables = regexp.MustCompile("(?ms)^<!-- tables of: (go run [^\n]*) -->\n(.*?)^<!-- end -->$")
-)
+var output = regexp.MustCompile("(?ms)^<!-- (output|answer|cells|summary|claims|verdicts) of: (sqlite3perf [^\n]*) -->\n```text\n(.*?)^```$")
 
 // parts has the functions that select the part of a report that a document shows, by the word before
 // "of:" in the document.
@@ -150,19 +146,10 @@ func commands(text string) []string {
 	for _, m := range output.FindAllStringSubmatch(text, -1) {
 		list = append(list, m[2])
 	}
-	for _, m := range tables.FindAllStringSubmatch(text, -1) {
-		list = append(list, m[1])
-	}
 	return list
 }
 
 func replaced(text, command, out string) string {
-	text = tables.ReplaceAllStringFunc(text, func(block string) string {
-		if tables.FindStringSubmatch(block)[1] != command {
-			return block
-		}
-		return "<!-- tables of: " + command + " -->\n" + strings.TrimSpace(out) + "\n<!-- end -->"
-	})
 	return output.ReplaceAllStringFunc(text, func(block string) string {
 		m := output.FindStringSubmatch(block)
 		if m[2] != command {
@@ -178,12 +165,6 @@ const notComplete = 4
 
 func run(tool, command, store string) (string, error) {
 	args := strings.Fields(command)[1:]
-	if !strings.HasPrefix(command, "sqlite3perf ") {
-		cmd := exec.Command("go", args...)
-		cmd.Stderr = os.Stderr
-		out, err := cmd.Output()
-		return string(out), err
-	}
 	dir := ""
 	switch args[0] {
 	case "cluster", "drivers", "doctor", "diff":

@@ -80,18 +80,6 @@ func TestPublished(t *testing.T) {
 	}
 }
 
-// TestTables checks that tables in Markdown are inserted into the document unchanged.
-func TestTables(t *testing.T) {
-	const before = "A\n\n<!-- tables of: go run ./x -each -->\nold\n\nolder\n<!-- end -->\n\nB\n"
-	if d := cmp.Diff([]string{"go run ./x -each"}, commands(before)); d != "" {
-		t.Error(d)
-	}
-	want := strings.Replace(before, "old\n\nolder", "| $1 |", 1)
-	if d := cmp.Diff(want, replaced(before, "go run ./x -each", "\n| $1 |\n\n")); d != "" {
-		t.Error(d)
-	}
-}
-
 // TestParts checks which part of a report a document shows for each word before "of:".
 func TestParts(t *testing.T) {
 	const report = "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x [1, 3]  0.1  9\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nnoise         much\nwarning       a\n              b\n\n" +

@@ -1,10 +1,9 @@
-// Simulate shows how often the verdicts of package stats are right and wrong.
-// docs/proofs.md shows the output of -each.
+// Package simulate shows how often the verdicts of package stats are right and wrong. It has only
+// tests.
 //
-//	go run ./internal/stats/simulate                    # the details, in some minutes
-//	go run ./internal/stats/simulate -tables 300        # quicker, coarser
-//	go run ./internal/stats/simulate -each -tables 8000 # two tables: how often each verdict may be wrong, and how often it is
-package main
+//	go test ./internal/stats/simulate -run TestDetails -tables 4000 -v # tables with details, in some minutes
+//	go test ./internal/stats/simulate -run TestProofs -tables 8000     # writes docs/proofs.md
+package simulate
 
 import (
 	"flag"
@@ -12,23 +11,59 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"testing"
 )
 
-func main() {
-	tables := flag.Int("tables", 4000, "number of tables for each figure")
-	each := flag.Bool("each", false, "the tables that have each verdict, instead of the details")
-	flag.Parse()
-	if *tables < 1 || flag.NArg() > 0 {
-		fmt.Fprintln(os.Stderr, "simulate: want -tables N, at least 1, perhaps -each, and no arguments")
-		os.Exit(2)
+var tables = flag.Int("tables", 0, "number of `tables` that TestDetails and TestProofs simulate for each figure (default: both are skipped)")
+
+// wanted returns the flag -tables. It skips the test if the flag is not given.
+func wanted(t *testing.T) int {
+	t.Helper()
+	switch {
+	case *tables == 0:
+		t.Skip("takes minutes: -tables 4000")
+	case *tables < 0:
+		t.Fatalf("-tables %d: want at least 1", *tables)
 	}
-	parts := []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames}
-	if *each {
-		parts = []func(int) string{everyVerdict, failureLevels}
+	return *tables
+}
+
+// TestDetails prints tables that docs/proofs.md does not have.
+func TestDetails(t *testing.T) {
+	n := wanted(t)
+	for _, part := range []func(int) string{powers, levels, partial, settling, wholeRuns, gates, sames} {
+		fmt.Println(part(n))
 	}
-	for _, part := range parts {
-		fmt.Println(part(*tables))
+}
+
+// TestProofs writes two tables to docs/proofs.md: how often each verdict may be wrong, and how often
+// it is.
+func TestProofs(t *testing.T) {
+	proofs(t)
+	n := wanted(t)
+	text := everyVerdict(n) + "\n" + failureLevels(n)
+	before, after := proofs(t) // read again, because the document may have been edited in the meantime
+	if err := os.WriteFile(file, []byte(before+text+after), 0o644); err != nil {
+		t.Fatal(err)
 	}
+}
+
+const file = "../../../docs/proofs.md"
+
+// proofs returns the text of docs/proofs.md before and after its tables.
+func proofs(t *testing.T) (before, after string) {
+	t.Helper()
+	const begin, end = "<!-- simulations -->\n", "<!-- end -->"
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, ok := strings.Cut(string(doc), begin)
+	old, after, closed := strings.Cut(rest, end)
+	if !ok || !closed || !strings.Contains(old, "\n| "+verdicts[0].says+" |") || !strings.Contains(old, "\n| "+failureVerdicts[0].name+" |") {
+		t.Fatalf("%s has no tables of the verdicts between %q and %q", file, begin, end)
+	}
+	return before + begin, end + after
 }
 
 // seed is the seed of every simulation, fixed so that the results can be reproduced.

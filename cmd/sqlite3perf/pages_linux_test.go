@@ -438,7 +438,6 @@ func TestSoakExplorerPages(t *testing.T) {
 	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "interval", "p ")
 	checkPage(t, pairs, s.url, "data:", "blob:")
 
-	want(t, p, `document.querySelector("[name=phase][value=mix]").parentNode.innerText`, "mix (tiny)")
 	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
 	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
 	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
@@ -463,13 +462,11 @@ func TestSoakExplorerPages(t *testing.T) {
 	act(t, two, nil, loaded)
 	act(t, two, two.Click(`tbody tr:nth-child(1) input`), loaded+` && location.search.includes("pick=2")`)
 	act(t, two, two.Click(`tbody tr:nth-child(2) input`), loaded+` && location.search.includes("pick=1")`)
-	want(t, two, "document.querySelector('.pages a').innerText", "Is run 2 (20", ") slower than run 1 (20") // the older run is the base, although it was picked last
 	act(t, two, two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
-	want(t, two, "location.search", "first=1&second=2")
 	want(t, two, "document.querySelector('tbody').innerText", "tiny")
 	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
 	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
-	want(t, two, "document.querySelector('.facts').innerText", "run 1 (20", ", SQLite 3.")
+	want(t, two, "document.querySelector('.facts').innerText", "run 1: ", ", SQLite 3.")
 	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
 	want(t, two, "[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
 	checkPage(t, two, s.url, "data:", "blob:")

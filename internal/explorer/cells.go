@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -18,8 +17,6 @@ type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
 	Tables []Table `json:"tables"`
-
-	Without int `json:"without,omitempty"` // number of tables left out because none of their drivers has a figure in the metric
 }
 
 // Table has the figures of a phase of a workload with one choice of settings and parameters.
@@ -76,7 +73,6 @@ type Cell struct {
 	Status   result.Status    `json:"status"`
 	Reason   *protocol.Reason `json:"reason,omitempty"`
 	TooShort bool             `json:"too_short,omitempty"` // whether the phase is too short to judge the driver by
-	Harm     []string         `json:"harm,omitempty"`      // ids of the known defects of these versions that can lose, damage or falsify data in this workload
 
 	N      int      `json:"n,omitempty"` // number of samples
 	Median *float64 `json:"median,omitempty"`
@@ -135,16 +131,10 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	out := &Cells{Run: a.Run.ID, Metric: m}
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
-			if !keep.table(g, t) {
-				continue
-			}
-			harmful := conditions.HarmfulIn(a, t)
-			switch t := tableOf(g, t, m, a.Confidence, keep, harmful); {
-			case len(t.Cells) == 0:
-			case t.without():
-				out.Without++
-			default:
-				out.Tables = append(out.Tables, t)
+			if keep.table(g, t) {
+				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
+					out.Tables = append(out.Tables, t)
+				}
 			}
 		}
 	}
@@ -166,19 +156,7 @@ func (f filter) table(g *stats.Group, t *stats.Table) bool {
 	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
 }
 
-// without reports whether no driver has a figure, although some were measured without fault.
-func (t *Table) without() bool {
-	measured := false
-	for i := range t.Cells {
-		if t.Cells[i].Median != nil {
-			return false
-		}
-		measured = measured || t.Cells[i].Status == result.OK
-	}
-	return measured
-}
-
-func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter, harmful conditions.Harmful) Table {
+func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
 	out := Table{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
 	if t.Base >= 0 {
 		out.Base, out.IsFloor = t.Cells[t.Base].Case.Driver, t.IsFloor
@@ -187,7 +165,7 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
-		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason, Harm: harmful.IDs(c.Case.Driver)}
+		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason}
 		if c.Status == result.OK {
 			sum := c.Summary
 			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {

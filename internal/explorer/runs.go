@@ -162,12 +162,12 @@ func has(list, wanted []string) bool {
 }
 
 // mentions reports whether each of the words occurs in a run's drivers, workloads, command, host, scale,
-// version, day (2006-01-02, in UTC), settings, parameters or bad statuses. The words must be in lower case.
+// version, settings, parameters or bad statuses. The words must be in lower case.
 func mentions(e *store.Entry, words []string) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := strings.Join(slices.Concat(e.Drivers, e.Workloads, e.Command, []string{e.Host, e.Scale, e.Version, e.Started.UTC().Format(time.DateOnly)}), " ")
+	text := strings.Join(slices.Concat(e.Drivers, e.Workloads, e.Command, []string{e.Host, e.Scale, e.Version}), " ")
 	if a := e.Asked; a != nil {
 		for name, values := range a.Settings {
 			text += " " + name + "=" + strings.Join(values, " "+name+"=")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"math"
 	"slices"
@@ -306,36 +305,29 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent says how much of a run is stored. It changes when a trial or a warning is added, when an
-// answer is added or replaced, and when the run ends.
+// Extent says how much of a run is stored. It changes when a trial or an answer is added, and when
+// the run ends.
 type Extent struct {
-	Trials   int64     // greatest number of the stored trials
-	Last     time.Time // when the last trial started; zero if there is none
-	Warnings int64     // number of stored warnings
-	Ended    bool
-	Answer   uint64 // hash of the run's answer; 0 if it has none
+	Trials int64     // greatest number of the stored trials
+	Last   time.Time // when the last trial started; zero if there is none
+	Ended  bool
+	Answer bool // whether the run has an answer
 }
-
-var answerSeed = maphash.MakeSeed()
 
 // Extent returns how much of a run is stored. If there is no run with that ID, the error is
 // [ErrNoRun].
 func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials any
-		var last, answer sql.NullString
+		var last sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT max(trial_id), CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END,
 			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1),
-			(SELECT count(*) FROM warnings WHERE run_id = ?1),
-			(SELECT substr(json, 1, ?2) FROM answers WHERE run_id = ?1)
-			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id, maxAnswer).Scan(&trials, &last, &e.Ended, &e.Warnings, &answer)
+			EXISTS (SELECT 1 FROM answers WHERE run_id = ?1)
+			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended, &e.Answer)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
 		}
 		e.Trials = number(trials)
-		if answer.Valid {
-			e.Answer = maphash.String(answerSeed, answer.String)
-		}
 		e.Last, _ = time.Parse(time.RFC3339Nano, last.String) // a malformed time is reported when the run is loaded
 		return err
 	})

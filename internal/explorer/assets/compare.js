@@ -43,18 +43,17 @@ export async function compare({ query, signal, go }) {
   const kind = (x) => doubted && (x.verdict === "slower" || x.verdict === "faster") ? "warn" : classes[x.verdict];
   const one = c.runs.length < 2 || c.runs[0] === c.runs[1];
   const beware = [[c.first, c.first_beware], [c.second, c.second_beware]].slice(0, one ? 1 : 2);
-  const when = (id) => { const r = known.find((x) => x.id === id); return r ? ` (${moment(r.started)})` : ""; };
   const name = (x) => [x.workload, x.variant, x.phase].filter(Boolean).join(" · ");
   const said = new Map(c.cells.map((x, i) => [x, c.words[i]])); // the verdict on each cell in words
   return [...head,
     h("p", { class: "answer" }, c.beware && [h("span", { class: "warn" }, c.beware), " "], c.answer),
     facts([
-      ["first", [c.first, when(c.runs[0]), side(c.first_drivers), " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
-      ["second", [c.second, !one && when(c.runs[1]), side(c.second_drivers), " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
+      ["first", [c.first, side(c.first_drivers), " ", c.runs[0] && h("a", { href: "/runs/" + c.runs[0] }, "figures")]],
+      ["second", [c.second, side(c.second_drivers), " ", h("a", { href: "/runs/" + (c.runs[1] || c.runs[0]) }, "figures")]],
       ["measured", c.interleaved ? "in the same rounds" : "at different times"],
       ["builds", c.cells.length === 0 || one ? "" : c.same_builds ? "the same on both sides, as the workers proved them" : "not the same, or not proven"],
       ["machines differ", (c.machine_differences || []).join("; ")],
-      ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? ` (${times(c.mean.interval.low)} to ${times(c.mean.interval.high)})` : ""}` : ""],
+      ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? `, interval ${times(c.mean.interval.low)} to ${times(c.mean.interval.high)}` : ""}` : ""],
       ["only in one", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
     ]),
     c.differences.length > 0 && h("details", { open: c.differences.length < 8 }, h("summary", {}, `In what the sides differ, as their workers proved it: ${some(c.differences.map((d) => d.what), 6)}`),
@@ -68,7 +67,7 @@ export async function compare({ query, signal, go }) {
       { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || said.get(x)) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
-      { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `(${times(x.ratio.interval.low)} to ${times(x.ratio.interval.high)})` : "" },
+      { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
       c.cells.some((x) => x.further_rounds) && { title: "More rounds", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)}` : "" },

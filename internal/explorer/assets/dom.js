@@ -51,12 +51,11 @@ export function caveats(list, most = 4) {
   return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more warnings`), items(list.slice(most)))];
 }
 
-// choices makes a group of check boxes, one for each value, with the text that label returns for it.
-// An empty list chosen means all values.
-export function choices(name, legend, values, chosen, label = (v) => v) {
+// choices makes a group of check boxes, one for each value. An empty list chosen means all values.
+export function choices(name, legend, values, chosen) {
   if (values.length < 2) return null;
   return h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
-    values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, checked: chosen.includes(v) }), label(v) || "(none)"))));
+    values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, checked: chosen.includes(v) }), v || "(none)"))));
 }
 
 // select makes a labeled list of options, from which the user chooses one.

@@ -45,7 +45,7 @@ export function spread(median, low, high) {
   if (!median) return "";
   const up = high / median - 1, down = 1 - low / median, most = Math.max(up, down);
   const signed = (v) => (v < 0 ? "" : "+") + (100 * v).toFixed(0) + "%";
-  return most > 0.5 ? `(${signed(-down)} to ${signed(up)})` : "±" + percent(most);
+  return most > 0.5 ? `[${signed(-down)}, ${signed(up)}]` : "±" + percent(most);
 }
 
 export const times = (v) => (v < 0.0995 ? String(Number(v.toPrecision(2))) : v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)) + "x";

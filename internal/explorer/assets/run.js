@@ -37,7 +37,7 @@ export async function run({ query, path, signal, go }) {
     choices("driver", "Drivers", values.driver, query.getAll("driver")),
     choices("workload", "Workloads", values.workload, query.getAll("workload")),
     choices("variant", "Settings and parameters", values.variant, query.getAll("variant")),
-    choices("phase", "Phases", values.phase, query.getAll("phase"), (p) => phaseOf(p, r.cases)),
+    choices("phase", "Phases", values.phase, query.getAll("phase")),
     kinds(list, chosenKinds(list, query, metric)),
     h("button", { type: "button", click: () => go([]) }, "Show all"));
 
@@ -81,7 +81,6 @@ export async function run({ query, path, signal, go }) {
     !r.unsampled && form,
     !held && chosen,
     !r.unsampled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
-    cells.without && h("p", { class: "quiet" }, `${counted(cells.without, "phase")} without this figure ${cells.without === 1 ? "is" : "are"} left out.`),
     pictures.before,
     list.more > 0 && h("p", { class: "quiet" }, `${count(list.more)} more pictures are left out: choose fewer workloads.`),
     !r.unsampled && cells.tables.length > 0 && query.has("driver") && metric === "time" && h("p", { class: "quiet" }, "Ranks and ties are those among all drivers of the run, those that are not chosen included."),
@@ -120,7 +119,7 @@ const holds = (t, query) => query.get("of") === t.phase && t.cells.some((c) => q
 const better = { less: ", less is better", more: ", more is better" };
 
 // intervalOf formats the interval of a ratio.
-const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval (${times(r.interval.low)} to ${times(r.interval.high)})` : "too few rounds for an interval";
+const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
 
 // figures shows the cells of a table as bars with intervals.
 function figures(t, metric, query, open, cases, defects) {
@@ -140,7 +139,7 @@ function figures(t, metric, query, open, cases, defects) {
   };
   const columns = [
     ranked && { title: "#", right: true, cell: (c) => c.floor ? "floor" : c.rank ? String(c.rank) : "–" },
-    { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.harm && h("span", { class: "warn", title: c.harm.join(", ") }, "!"), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), beside(cases.get(c.case), defects)] },
+    { title: "Driver", cell: (c) => [h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}`, title: about(c.case), click: () => open(c.case, t.phase) }, c.driver), c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), beside(cases.get(c.case), defects)] },
     known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: t.of ? `p99 of ${t.of}` : metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
@@ -151,21 +150,7 @@ function figures(t, metric, query, open, cases, defects) {
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
-  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${title}: ${what}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), harm(t, ranked), ranked && legend(t.cells));
-}
-
-// harm explains the mark "!", and names the best driver of a table without it.
-function harm(t, ranked) {
-  if (!t.cells.some((c) => c.harm)) return null;
-  const sound = t.cells.find((c) => !c.harm && !c.floor && c.median !== undefined && (!ranked || c.rank));
-  return h("p", { class: "quiet" }, "! has a known defect that can lose or falsify data in this workload. ",
-    sound ? ["The best without one: ", h("b", {}, sound.driver), "."] : "Every driver here has one.");
-}
-
-// phaseOf names a phase as its filter shows it: with its workload, if only one workload has it.
-function phaseOf(phase, cases) {
-  const of = distinct(cases.filter((c) => c.phases.includes(phase)).map((c) => c.workload));
-  return of.length === 1 && of[0] !== phase ? `${phase} (${of[0]})` : phase;
+  return h("section", {}, h("h2", {}, title), t.pair && pair(t.pair), table(`${title}: ${what}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null }), true), ranked && legend(t.cells));
 }
 
 // library describes the library of a case: how it reaches SQLite, the interface through which it is

@@ -22,7 +22,7 @@ export async function runs({ query, signal, go }) {
   const any = (values) => [["", "any"], ...values.map((v) => [v, v])];
 
   const form = h("form", { class: "filters pairs", role: "search", submit: (e) => { e.preventDefault(); apply(); }, change: () => apply() },
-    input("q", "Search", one("q"), { type: "search", placeholder: "driver, setting, host, 2026-01-31 …", "data-key": "q", maxlength: 200 }),
+    input("q", "Search", one("q"), { type: "search", placeholder: "driver, setting, host …", "data-key": "q", maxlength: 200 }),
     select("driver", "Driver", any(list.drivers), one("driver")),
     select("workload", "Workload", any(list.workloads), one("workload")),
     select("state", "State", any(list.states), one("state")),
@@ -44,9 +44,6 @@ export async function runs({ query, signal, go }) {
     const picks = chosen.includes(s) ? chosen.filter((c) => c !== s) : [...chosen, s].slice(-2);
     go([...[...query].filter(([k]) => k !== "pick"), ...picks.map((p) => ["pick", p])], true);
   };
-  // The older run comes first, so that the comparison says what the newer one changed.
-  const pair = chosen.length === 2 && [...chosen].sort((a, b) => startOf(list.runs, a) - startOf(list.runs, b) || a - b);
-  const dated = (id) => `run ${id}` + (startOf(list.runs, id) ? ` (${moment(list.runs.find((r) => String(r.id) === id).started)})` : "");
   const columns = [
     { title: "Pick", cell: (r) => h("input", { type: "checkbox", "aria-label": `choose run ${r.id} to compare`, "data-key": "pick-" + r.id, checked: chosen.includes(String(r.id)), change: () => pick(r.id) }) },
     { title: "Run", right: true, cell: (r) => h("a", { href: "/runs/" + r.id }, String(r.id)) },
@@ -67,16 +64,13 @@ export async function runs({ query, signal, go }) {
     running.length > 0 && h("p", { class: "panel" }, h("a", { href: "/measure" }, `Run ${running.join(", ")} is being measured`)),
     form,
     h("p", { class: "pages" },
-      h("a", { href: pair ? `/compare?first=${pair[0]}&second=${pair[1]}` : "/compare" },
-        pair ? `Is ${dated(pair[1])} slower than ${dated(pair[0])}?` : "Choose two runs to compare them")),
+      h("a", { href: chosen.length === 2 ? `/compare?first=${Math.min(...chosen)}&second=${Math.max(...chosen)}` : "/compare" },
+        chosen.length === 2 ? `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}` : "Choose two runs to compare them")),
     list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one, and so does ", h("a", { href: "/measure" }, "this page"), ".") :
       table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null }), true),
     list.pages > 1 && h("nav", { class: "pages", "aria-label": "Pages of the list" }, page(list.page - 1, "← Back"), `page ${list.page} of ${list.pages}`, page(list.page + 1, "More →")),
   ];
 }
-
-// startOf returns when a run of the list started, in milliseconds; 0 if the run is on another page.
-const startOf = (runs, id) => new Date(runs.find((r) => String(r.id) === id)?.started ?? 0).getTime();
 
 // state says how a run ended and what problems it has. It is green only for a run without problems.
 function state(r, running) {

@@ -117,7 +117,7 @@ func TestDefaultPage(t *testing.T) {
 	}
 	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
 	downloaded(t, dir, "summary.svg", func(data []byte) error {
-		return savedSVG(data, "Time over 15 cells", "run 1", "2026-11-20", "AMD EPYC")
+		return savedSVG(data, "Time over 15 cells", "run 1", "2026-11-20", "AMD EPYC", "Error bars show 95% confidence intervals.")
 	})
 	act(t, p, p.Click("#picture-simple-insert .wide svg a[href]"), `document.activeElement.id.startsWith("case-")`)
 	want(t, p, `document.activeElement.innerText`, "synchronous")

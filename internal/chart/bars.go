@@ -136,6 +136,7 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	}
 	if interval(b.Low, b.High, s.log) {
 		low, high := s.at(b.Low), s.at(b.High)
+		c.whiskers = true
 		c.add(pathShape{stroke: stroke{paint: paint{ends, max(opacity, 0.7)}, width: 1.5}, lines: [][]point{
 			{{low, y}, {high, y}}, {{low, y - 3.5}, {low, y + 3.5}}, {{high, y - 3.5}, {high, y + 3.5}},
 		}})

@@ -73,6 +73,8 @@ type canvas struct {
 	shapes        []any
 	into          *[]any // receives new shapes: c.shapes, or the shapes of a mark
 	left          int    // number of values that could not be drawn
+	whiskers      bool   // intervals are shown as lines with ends
+	bands         bool   // intervals are shown as areas
 	notes         []string
 }
 

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"slices"
 )
 
 // Chart is a picture of some series.
@@ -90,17 +91,37 @@ const (
 	Print = 1000
 )
 
-// Signed is a chart with a line below it that says where its figures come from.
+// Signed is a chart with lines below it that explain its marks and say where its figures come from.
 type Signed struct {
 	Chart
+	Legend []string
 	Source string
+}
+
+// Intervals names the shapes by which a chart shows intervals: "error bars", "bands", or both. It
+// returns "" if the chart shows no intervals.
+func Intervals(c Chart) string {
+	if c == nil {
+		return ""
+	}
+	switch drawn := c.draw(); {
+	case drawn.whiskers && drawn.bands:
+		return "error bars and bands"
+	case drawn.whiskers:
+		return "error bars"
+	case drawn.bands:
+		return "bands"
+	}
+	return ""
 }
 
 func (s Signed) draw() *canvas {
 	c := s.Chart.draw()
-	for _, words := range wrap(clean(s.Source), small, false, c.width-2*padding, 2) {
-		c.height += 15
-		c.text(padding, c.height-padding+3, atStart, small, faint, words, 0)
+	for _, line := range append(slices.Clone(s.Legend), s.Source) {
+		for _, words := range wrap(clean(line), small, false, c.width-2*padding, 2) {
+			c.height += 15
+			c.text(padding, c.height-padding+3, atStart, small, faint, words, 0)
+		}
 	}
 	return c
 }

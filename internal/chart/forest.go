@@ -130,6 +130,7 @@ func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
 	p := solid(look.role())
 	if interval(b.Low, b.High, true) {
 		low, high := s.at(b.Low), s.at(b.High)
+		c.whiskers = true
 		c.add(pathShape{stroke: stroke{paint: p, width: 2}, lines: [][]point{
 			{{low, y}, {high, y}}, {{low, y - 4}, {low, y + 4}}, {{high, y - 4}, {high, y + 4}},
 		}})

@@ -247,9 +247,11 @@ func (c *canvas) series(area plot, xs, ys Axis, s Series, l Look) {
 	}
 	switch {
 	case len(whiskers) > 0 && len(points) > mostWhiskers:
+		c.bands = true
 		slices.Reverse(lows)
 		c.polygon(paint{color, 0.18}, append(highs, lows...)...)
 	case len(whiskers) > 0:
+		c.whiskers = true
 		c.add(pathShape{lines: whiskers, stroke: stroke{paint: paint{color, 0.8}, width: 1.2}})
 	}
 	if len(s.Fit) > 0 {

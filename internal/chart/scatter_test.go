@@ -54,6 +54,33 @@ func TestSigned(t *testing.T) {
 	}
 }
 
+// TestLegendOfIntervals checks that the legend of a signed chart is below it, and that Intervals names
+// only shapes that the chart shows.
+func TestLegendOfIntervals(t *testing.T) {
+	points := make([]chart.Point, 100)
+	for i := range points {
+		points[i] = chart.Point{X: float64(i), Y: 2, Low: 1, High: 3}
+	}
+	for want, c := range map[string]chart.Chart{
+		"":           &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}},
+		"error bars": &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 2, Low: 1, High: 3}}},
+		"bands":      &chart.Lines{Series: []chart.Series{{Name: "s", Points: points}}},
+	} {
+		if got := chart.Intervals(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := chart.Intervals(&chart.Forest{Rows: []chart.Ratio{{Name: "a", Value: 2, Low: 1, High: 3}}}); got != "error bars" {
+		t.Errorf("of ratios: %q", got)
+	}
+	signed := inline(t, chart.Signed{Chart: &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}}, Legend: []string{"! marks one", "Error bars show two"}, Source: "run 3"})
+	for _, words := range []string{">! marks one<", ">Error bars show two<", ">run 3<"} {
+		if !strings.Contains(signed, words) {
+			t.Errorf("without %s: %s", words, signed)
+		}
+	}
+}
+
 // TestFewPointsAreNoCurve checks that a line joins three points of a series, but not two.
 func TestFewPointsAreNoCurve(t *testing.T) {
 	dashed := chart.Look{Color: 1, Mark: 2} // a line with dashes, which no marker has

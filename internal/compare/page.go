@@ -70,7 +70,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	l.Note(More(o.Hints))
-	return document.WithSource(append(d, document.Heading{Level: 2, Text: "How it was measured"}, l, document.Methodology(OfSides)), conditions.PictureSource(c.First.Run, c.Second.Run))
+	return document.WithConfidence(document.WithSource(append(d, document.Heading{Level: 2, Text: "How it was measured"}, l, document.Methodology(OfSides)), conditions.PictureSource(c.First.Run, c.Second.Run)), 1-stats.Doubt)
 }
 
 // verdictKinds are the verdicts that a picture of ratios distinguishes.

@@ -277,8 +277,12 @@ type Picture struct {
 	Title  string
 	Note   string // how to read the picture; "" if that is obvious
 	Kind   Kind
+	Marks  []string        // what the marks in names mean, such as "! marks …"; the note also has these sentences
 	Source string          // the run, its date and its machine, for a picture that is saved as a file
 	Of     stats.TableName // table that the picture shows; Phase is "" for several phases, Workload is "" for the whole run
+
+	// Confidence is the level of the intervals in the picture, such as 0.95; 0 if it is not known.
+	Confidence float64
 
 	Draw func(width int, title string) chart.Chart
 }
@@ -286,9 +290,23 @@ type Picture struct {
 // Chart draws the picture with its title, width pixels wide; 0 means [chart.Page].
 func (p Picture) Chart(width int) chart.Chart { return p.Draw(width, p.Title) }
 
-// File draws the picture as [Picture.Chart] does, with its source below it, for a file.
+// File draws the picture as [Picture.Chart] does, with its legend and its source below it, for a file.
 func (p Picture) File(width int) chart.Chart {
-	return chart.Signed{Chart: p.Chart(width), Source: p.Source}
+	return chart.Signed{Chart: p.Chart(width), Legend: p.Legend(), Source: p.Source}
+}
+
+// Legend has a sentence for each mark in the names, and one for the intervals if the picture shows
+// any.
+func (p Picture) Legend() []string {
+	list := slices.Clone(p.Marks)
+	words := chart.Intervals(p.Chart(0))
+	switch {
+	case words == "":
+		return list
+	case p.Confidence > 0:
+		return append(list, fmt.Sprintf("%s show %s confidence intervals.", Upper(words), Percent(p.Confidence)))
+	}
+	return append(list, Upper(words)+" show confidence intervals.")
 }
 
 // Kind is what a picture shows.
@@ -406,6 +424,11 @@ func UniqueNames(d Document, taken map[string]bool) Document {
 // WithSource sets the source of all pictures of d, and returns d.
 func WithSource(d Document, source string) Document {
 	return d.eachPicture(func(p *Picture) { p.Source = source })
+}
+
+// WithConfidence sets the level of the intervals in all pictures of d, and returns d.
+func WithConfidence(d Document, level float64) Document {
+	return d.eachPicture(func(p *Picture) { p.Confidence = level })
 }
 
 // eachPicture calls f for each picture of d, in order, so that f can change the picture. It changes

@@ -72,6 +72,7 @@ type view struct {
 
 type pictureView struct {
 	ID, Name, Title, Note, Source string
+	Legend                        string // lines that a saved picture has above its source
 
 	Headed bool // the heading above the picture is its title
 
@@ -277,6 +278,7 @@ func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 
 func (r *htmlRenderer) picture(p *PictureBlock) *pictureView {
 	v := &pictureView{ID: PictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph), Source: clip(p.Source, maxCell), Headed: p.Headed, Fold: cmp.Or(clip(p.Fold, maxLabel), "Figures")}
+	v.Legend = clip(strings.Join(p.Legend(), "\n"), maxParagraph)
 	v.Wide = r.inline(p.Draw(chart.Page, ""), v.ID+"-wide")
 	if !p.Aside {
 		v.Narrow = r.inline(p.Draw(chart.Phone, ""), v.ID+"-narrow")

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -30,6 +31,10 @@ type Table struct {
 	IsFloor  bool   `json:"is_floor,omitempty"` // whether Base is the floor, which is plain C; otherwise Base is the fastest driver
 	Cells    []Cell `json:"cells"`              // the best cell first; cells without a figure last
 	Pair     *Pair  `json:"pair,omitempty"`     // comparison of times, if the request names exactly two drivers and both have figures
+
+	Operations []string `json:"operations,omitempty" most:"20"` // kinds of operations whose latencies are known, such as "read"
+	Settings   []string `json:"settings,omitempty"`             // settings in force that are the same with all drivers, as name=value
+	Differing  []string `json:"settings_differ,omitempty"`      // other settings in force: which drivers have which value
 }
 
 // Pair is how two drivers of a table differ.
@@ -84,39 +89,65 @@ type Cell struct {
 	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
 	Kinds []Kind `json:"kinds,omitempty" most:"20"`
 
+	// Harmful has the IDs of the driver's known defects that can lose, damage or falsify data in this
+	// workload. Sound marks the best driver that has no such defect; plain C is never marked.
+	Harmful []string `json:"harmful_defects,omitempty"`
+	Sound   bool     `json:"best_without_harmful_defect,omitempty"`
+
+	Floor bool `json:"floor,omitempty"` // whether this driver is plain C, which is only for comparison
+
 	// The remaining fields are set only if the metric is time, because drivers are ranked by time.
 	Rank     int    `json:"rank,omitempty"`          // rank in the table, from 1; absent if the driver has none
 	First    bool   `json:"first_or_tied,omitempty"` // whether this driver is the fastest, or is tied with the fastest
 	Tied     []int  `json:"tied_with,omitempty"`     // ids of the cases that this case is tied with
 	Unranked string `json:"unranked,omitempty"`      // why the driver has no rank
-	Floor    bool   `json:"floor,omitempty"`         // whether this driver is plain C, which is only for comparison
 
 	// Doubtful names the first driver that is significantly slower than this one, if sqlite3perf's
 	// own overhead could explain that difference.
 	Doubtful string `json:"added_could_explain_lead_before,omitempty"`
 }
 
-// Kind is the 99th percentile of one kind of operations.
+// Kind is the 99th percentile of one kind of operations, in seconds.
 type Kind struct {
-	Name   string  `json:"name"`
-	Median float64 `json:"median"` // in seconds, over the samples
+	Name   string         `json:"name"`
+	N      int            `json:"n"`
+	Median float64        `json:"median"`
+	Low    *float64       `json:"low,omitempty"`
+	High   *float64       `json:"high,omitempty"`
+	Ratio  *stats.Summary `json:"ratio,omitempty"` // as the field Ratio of [Cell]
+	Sound  bool           `json:"best_without_harmful_defect,omitempty"`
 }
 
-func kindsOf(c *stats.Cell) (list []Kind) {
-	values := map[string][]float64{}
-	for _, s := range c.Samples {
-		for _, l := range s.Latency {
-			if values[l.Operation] == nil {
-				list = append(list, Kind{Name: l.Operation})
+// operationsOf lists the kinds of operations whose latencies are known in a table.
+func operationsOf(t *stats.Table) (names []string) {
+	for _, c := range t.Measured() {
+		for _, s := range c.Samples {
+			for _, l := range s.Latency {
+				if len(names) < mostKinds && !slices.Contains(names, l.Operation) {
+					names = append(names, l.Operation)
+				}
 			}
-			values[l.Operation] = append(values[l.Operation], float64(l.P99NS)/1e9)
 		}
 	}
-	if len(list) < 2 {
-		return nil
-	}
-	for i := range list {
-		list[i].Median = stats.Summarize(values[list[i].Name]).Median
+	return names
+}
+
+// kindsOf returns the figures of a cell for each of the kinds of operations names.
+func kindsOf(c, base *stats.Cell, names []string, confidence float64) (list []Kind) {
+	for _, name := range names {
+		m := tailOf(name)
+		sum := summary(c, m, confidence)
+		if sum.N == 0 {
+			continue
+		}
+		k := Kind{Name: name, N: sum.N, Median: sum.Median}
+		if i := sum.Interval; i != nil {
+			k.Low, k.High = &i.Low, &i.High
+		}
+		if base != nil {
+			k.Ratio = ratio(c, base, m, confidence)
+		}
+		list = append(list, k)
 	}
 	return list
 }
@@ -130,9 +161,11 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 	}
 	out := &Cells{Run: a.Run.ID, Metric: m}
 	for _, g := range a.Groups {
+		same, differing := conditions.ProvenSettings(g.Outcomes)
 		for _, t := range g.Tables {
 			if keep.table(g, t) {
-				if t := tableOf(g, t, m, a.Confidence, keep); len(t.Cells) > 0 {
+				if t := tableOf(a, g, t, m, keep); len(t.Cells) > 0 {
+					t.Settings, t.Differing = same, differing
 					out.Tables = append(out.Tables, t)
 				}
 			}
@@ -156,16 +189,19 @@ func (f filter) table(g *stats.Group, t *stats.Table) bool {
 	return matches(f.workloads, g.Workload) && matches(f.phases, t.Phase) && matches(f.variants, g.Variant())
 }
 
-func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep filter) Table {
-	out := Table{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
+func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep filter) Table {
+	out := Table{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase, Operations: operationsOf(t)}
+	harmful, confidence := conditions.HarmfulIn(a, t), a.Confidence
+	var base *stats.Cell
 	if t.Base >= 0 {
+		base = t.Cells[t.Base]
 		out.Base, out.IsFloor = t.Cells[t.Base].Case.Driver, t.IsFloor
 	}
 	for row, c := range t.Cells {
 		if !matches(keep.drivers, c.Case.Driver) {
 			continue
 		}
-		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason}
+		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason, Harmful: harmful.IDs(c.Case.Driver), Floor: c.Floor}
 		if c.Status == result.OK {
 			sum := c.Summary
 			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {
@@ -175,7 +211,7 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				if t.PerOp {
 					out.Unit = "s/op"
 				}
-				cell.Rank, cell.Floor, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Floor, c.Unranked, c.Ratio, c.TooShort()
+				cell.Rank, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Unranked, c.Ratio, c.TooShort()
 				cell.First = c.Rank == 1
 				for _, i := range c.Tied {
 					cell.First = cell.First || c.Rank > 0 && t.Cells[i].Rank == 1
@@ -186,11 +222,11 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 				}
 			} else {
 				sum = summary(c, m, confidence)
-				if t.Base >= 0 && sum.N > 0 {
-					cell.Ratio = ratio(c, t.Cells[t.Base], m, confidence)
+				if base != nil && sum.N > 0 {
+					cell.Ratio = ratio(c, base, m, confidence)
 				}
-				if m.Name == tailLatency {
-					cell.Kinds = kindsOf(c)
+				if m.Name == tailLatency && len(out.Operations) > 1 {
+					cell.Kinds = kindsOf(c, base, out.Operations, confidence)
 				}
 			}
 			cell.N = sum.N
@@ -211,7 +247,34 @@ func tableOf(g *stats.Group, t *stats.Table, m metric, confidence float64, keep 
 	} else {
 		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return byMedian(a, b, m.More) })
 	}
+	out.markSound(m)
 	return out
+}
+
+// markSound marks the best driver that has no harmful defect, and the same for each kind of
+// operations. If neither less nor more of the metric is better, no driver is the best.
+func (t *Table) markSound(m metric) {
+	best, kinds := -1, map[string]*Kind{}
+	for i := range t.Cells {
+		c := &t.Cells[i]
+		if c.Harmful != nil || c.Floor || c.Median == nil || m.Better == "" || m.Name == judgedBy && c.Rank == 0 {
+			continue
+		}
+		if best < 0 || m.Name == judgedBy && c.Rank < t.Cells[best].Rank {
+			best = i
+		}
+		for j := range c.Kinds {
+			if k := &c.Kinds[j]; kinds[k.Name] == nil || k.Median < kinds[k.Name].Median {
+				kinds[k.Name] = k
+			}
+		}
+	}
+	if best >= 0 {
+		t.Cells[best].Sound = true
+	}
+	for _, k := range kinds {
+		k.Sound = true
+	}
 }
 
 func byMedian(a, b Cell, more bool) int {

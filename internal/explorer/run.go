@@ -87,7 +87,8 @@ type Case struct {
 	Phases     []string          `json:"phases"`
 	Status     result.Status     `json:"status"`
 	Reason     *protocol.Reason  `json:"reason,omitempty"`
-	Defects    []string          `json:"defects,omitempty"` // ids of the known defects of these versions, the worst first
+	Defects    []string          `json:"defects,omitempty"`         // ids of the known defects of these versions, the worst first
+	Harmful    []string          `json:"harmful_defects,omitempty"` // those of them that can lose, damage or falsify data in this workload
 	Trials     int               `json:"trials"`
 	BadTrials  int               `json:"bad_trials"`
 	Warnings   []result.Warning  `json:"warnings,omitempty" most:"100"` // warnings about the case and its trials; if there are many, only the first
@@ -174,6 +175,9 @@ func caseOf(a *stats.Analysis, g *stats.Group, o *stats.Outcome) Case {
 	known, _ := conditions.KnownDefects(a, o)
 	for _, d := range known {
 		c.Defects = append(c.Defects, d.ID)
+	}
+	if len(g.Tables) > 0 {
+		c.Harmful = conditions.HarmfulIn(a, g.Tables[0]).IDs(c.Driver)
 	}
 	return c
 }

@@ -68,6 +68,9 @@ const harmMark = "!"
 // harmMeans is the sentence that explains [harmMark] in a table.
 const harmMeans = harmMark + " marks a driver with a known defect that can lose or falsify data in that workload."
 
+// harmOnPicture is the sentence that explains [harmMark] in a picture.
+const harmOnPicture = harmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."
+
 // ownLeads reports for each row of a table whether our own overhead could explain its lead: see
 // [OwnLead].
 func ownLeads(t *stats.Table) []bool {

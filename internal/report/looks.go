@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -34,6 +35,35 @@ func LooksOf(a *stats.Analysis) looks {
 		}
 	}
 	return l
+}
+
+// harmfulAmong returns the defects that are harmful under the conditions of the cells of a table.
+func (l looks) harmfulAmong(cells []*stats.Cell) conditions.Harmful {
+	return l.harmfulIn(&stats.Table{Cells: cells})
+}
+
+// marker marks the names of drivers with harmful defects in a picture.
+type marker struct {
+	harmful conditions.Harmful
+	used    bool // whether a name is marked
+}
+
+// name returns a name that belongs to a driver, with [harmMark] if the driver has a harmful defect.
+func (m *marker) name(name, driver string) string {
+	if m.harmful[driver] == nil {
+		return name
+	}
+	m.used = true
+	return name + harmMark
+}
+
+// explain adds the meaning of the mark to a picture if a name in it is marked.
+func (m *marker) explain(p document.Picture) document.Picture {
+	if m.used {
+		p.Note = strings.TrimSpace(p.Note + " " + harmOnPicture)
+		p.Marks = append(p.Marks, harmOnPicture)
+	}
+	return p
 }
 
 func variant(c *result.Case) string { return fmt.Sprint(c.Workload, c.Parameters, c.Settings) }

@@ -102,7 +102,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	to := baseLabel(a)
 	const sound, harmful, floor = 0, 1, 2
 	kinds := []chart.ItemKind{{Name: "no known defect that can lose data in these workloads", Look: chart.Look{Color: 1, Mark: 1}},
-		{Name: "known defect that can lose data in these workloads", Look: chart.Look{Color: 2, Mark: 5}},
+		{Name: harmMark + " known defect that can lose data in these workloads", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {
@@ -111,7 +111,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 		case t.isFloor:
 			it.Kind = floor
 		case t.harmful != nil:
-			it.Kind = harmful
+			it.Kind, it.Name = harmful, it.Name+harmMark
 			it.Tip = document.Tips(it.Tip, document.SomeOf(t.harmful, 3))
 		}
 		items = append(items, it)
@@ -127,13 +127,13 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 
 func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
 	measured := s.of(t, t.Measured())
-	looks := l.ofCells(measured)
+	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}
 	add := func(kind, title, axis string, of func(stats.Sample) float64) {
 		var rows []chart.Bar
 		any := false
 		for i, c := range measured {
 			sum := stats.Summarize(sampleFigures(c, of))
-			b := chart.Bar{Name: conditions.Name(c.Outcome), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
+			b := chart.Bar{Name: harm.name(conditions.Name(c.Outcome), c.Case.Driver), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
 			b.Value, b.Low, b.High = document.OfSummary(sum)
 			b.Text = document.BytesOf(sum.Median)
 			if sum.Median <= 0 {
@@ -145,7 +145,7 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		p := barsPicture(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n},
+		p := barsPicture(harm.explain(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n}),
 			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
 		p.Headed, p.Aside = false, true
 		list = append(list, p)

@@ -53,7 +53,7 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 		d = append(d, document.Methodology("Studies and claims"))
 	}
 	d = append(d, below(conditions.DriverNotes(a))...)
-	return document.UniqueNames(document.WithSource(d, conditions.PictureSource(a.Run)), map[string]bool{})
+	return document.UniqueNames(document.WithConfidence(document.WithSource(d, conditions.PictureSource(a.Run)), stats.Confidence), map[string]bool{})
 }
 
 // below moves the headings of a document one level down.

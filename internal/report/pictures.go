@@ -122,7 +122,7 @@ func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 // without figures shows the reason instead of a bar. Cases that have no trial, because the run
 // ended before, are left out.
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
-	measured, looks, own, harmful := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), l.harmfulIn(t)
+	measured, looks, own, harm := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), marker{harmful: l.harmfulIn(t)}
 	title := n.String() + ": " + subject(measured)
 	format := document.SecondsOf(perOperationWord(t, measured))
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
@@ -130,7 +130,6 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
 	}
 	var rows []chart.Bar
-	marked := false
 	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
@@ -153,10 +152,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 			b.Name += ownCost
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
-		if harmful[c.Case.Driver] != nil {
-			b.Name += harmMark
-			marked = true
-		}
+		b.Name = harm.name(b.Name, c.Case.Driver)
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
@@ -166,13 +162,12 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + conditions.Label(floor.Case)}}
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
-	if marked {
-		notes = append(notes, harmMark+" marks drivers with a known defect that can lose or falsify data in this workload.")
-	}
+	var marks []string
 	if slices.Contains(own, true) {
-		notes = append(notes, ownCost+" marks a lead that sqlite3perf's own overhead may explain.")
+		marks = []string{ownCost + " marks a lead that sqlite3perf's own overhead may explain."}
+		notes = append(notes, marks...)
 	}
-	return barsPicture(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Kind: document.KindRanking, Of: n}, chart.Bars{Axis: axis, Rows: rows, Lines: lines})
+	return barsPicture(harm.explain(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Marks: marks, Kind: document.KindRanking, Of: n}), chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 
 // OverallBars draws a bar for each driver over all tables, in order of rank. ok is false if the
@@ -188,7 +183,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 	outcomes := conditions.OutcomesByCase(a)
 	rank := func(i int) int { return o.Drivers[i].Rank }
 	cases := document.Map(o.Drivers, func(d stats.OverallDriver) *result.Case { return d.Case })
-	looks, marked := l.of(cases), false
+	looks, harm := l.of(cases), marker{harmful: l.harmful}
 	for i, d := range o.Drivers {
 		if !shown[d.Case.Driver] {
 			continue
@@ -204,10 +199,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 			}
 			b.Tip = document.Counted(int64(d.Ratio.N), "round")
 		}
-		if l.harmful[d.Case.Driver] != nil {
-			b.Name += harmMark
-			marked = true
-		}
+		b.Name = harm.name(b.Name, d.Case.Driver)
 		rows = append(rows, b)
 	}
 	var lines []chart.Mark
@@ -217,11 +209,8 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
 		note += " " + floorMeans(to)
 	}
-	if marked {
-		note += " " + harmMark + " marks drivers with a known defect that can lose or falsify data."
-	}
 	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
-	return barsPicture(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}, chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
+	return barsPicture(harm.explain(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}), chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
 }
 
 const maxHeatRows = 80
@@ -232,12 +221,13 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	h := chart.Heat{Format: document.Times}
 	columns := map[string]int{}
 	shown, _ := s.drivers(a)
+	harm := marker{harmful: conditions.HarmfulDefects(a)}
 	for _, d := range conditions.DriverOrder(a) {
 		if !shown[d.Case.Driver] {
 			continue
 		}
 		columns[d.Case.Driver] = len(h.Columns)
-		h.Columns = append(h.Columns, conditions.Name(d))
+		h.Columns = append(h.Columns, harm.name(conditions.Name(d), d.Case.Driver))
 	}
 	floor := true
 	more := 0
@@ -272,7 +262,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	if more > 0 {
 		note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
 	}
-	return heatPicture(document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note}, h), true
+	return heatPicture(harm.explain(document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note}), h), true
 }
 
 func unmeasured(cells int) []chart.Cell {
@@ -340,9 +330,9 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		var series []chart.Distribution
 		curve := false // whether a distribution has enough points for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
-		looks := l.ofCells(shown)
+		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulAmong(cells)}
 		for i, r := range operations.Of[op] {
-			d := chart.Distribution{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
+			d := chart.Distribution{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
 			for i, percent := range []float64{50, 90, 99, 99.9, 99.99, 100} {
 				// If less than one operation is beyond the percentile, the percentile is just the
@@ -360,11 +350,11 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		if len(operations.Keys) > 1 || op != n.Phase {
 			title += " of " + op
 		}
-		list = append(list, document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " latency " + op), Title: title, Kind: document.KindLatency, Of: n,
+		list = append(list, document.PictureBlock{Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " latency " + op), Title: title, Kind: document.KindLatency, Of: n,
 			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
 			Draw: func(width int, title string) chart.Chart {
 				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
-			}}})
+			}})})
 	}
 	return list
 }
@@ -404,11 +394,11 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 // true, the picture has no tips.
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
-	looks := l.ofCells(measured)
+	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}
 	format := document.SecondsOf(perOperationWord(t, measured))
 	var series []chart.Samples
 	for i, c := range measured {
-		one := chart.Samples{Name: conditions.Name(c.Outcome), Look: looks[i]}
+		one := chart.Samples{Name: harm.name(conditions.Name(c.Outcome), c.Case.Driver), Look: looks[i]}
 		for _, trial := range c.Trials {
 			if v := conditions.SampleValue(trial, t); !math.IsNaN(v) {
 				tip := fmt.Sprintf("round %d", trial.Round)
@@ -421,12 +411,12 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 		series = append(series, one)
 	}
 	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are near the end of the page: \"" + samplesHeading + "\".", Quiet: true}}
-	return document.PictureBlock{Aside: true, Behind: behind, Picture: document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
+	return document.PictureBlock{Aside: true, Behind: behind, Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
 		Draw: func(width int, title string) chart.Chart {
 			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
 				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}}
-		}}}
+		}})}
 }
 
 func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
@@ -449,11 +439,11 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 		return nil
 	}
 	slices.Sort(parts)
-	looks := l.ofCells(s.of(t, t.Measured()))
+	looks, harm := l.ofCells(s.of(t, t.Measured())), marker{harmful: l.harmfulIn(t)}
 	add := func(kind, title string, axis chart.Axis, of func(protocol.ErrorCount) float64, text func(*stats.Cell, float64) string) {
 		var sums []chart.Sum
 		for i, r := range rows {
-			x := chart.Sum{Name: conditions.Name(r.cell.Outcome), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
+			x := chart.Sum{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Values: make([]float64, len(parts)), Link: s.link(r.cell.Case.ID, t.Phase), Tip: errorTip(r.cell)}
 			sum := 0.0
 			for _, e := range r.errors {
 				v := of(e)
@@ -463,10 +453,10 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 			x.Text = text(r.cell, sum)
 			sums = append(sums, x)
 		}
-		list = append(list, document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindErrors, Of: n,
+		list = append(list, document.PictureBlock{Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindErrors, Of: n,
 			Draw: func(width int, title string) chart.Chart {
 				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
-			}}})
+			}})})
 	}
 	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: document.Human},
 		func(e protocol.ErrorCount) float64 { return float64(e.Count) },

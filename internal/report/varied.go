@@ -49,6 +49,7 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 	if len(cells) == 0 {
 		return nil
 	}
+	harm := marker{harmful: l.harmful}
 	for i, factor := range f.Factors {
 		if factor.Follows || !numeric(factor) {
 			continue
@@ -57,9 +58,9 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 		var others conditions.Groups[string, string]     // names of series by the other factors' values
 		for _, c := range cells {
 			other := otherValues(f, c.values, i)
-			line := conditions.Name(c.cell.Outcome)
+			line := harm.name(conditions.Name(c.cell.Outcome), c.cell.Case.Driver)
 			if len(f.Drivers) == 1 {
-				line = ""
+				line, harm.used = "", false
 			}
 			key := strings.TrimSpace(line + " " + other)
 			if series.Of[key] == nil {
@@ -78,6 +79,7 @@ func (s scope) scalingPictures(a *stats.Analysis, f *stats.Factorial, phase stri
 				lines = append(lines, series.Of[key])
 			}
 			if p, ok := s.scalingPicture(f, phase, i, part, names, lines, l); ok {
+				p.Picture = harm.explain(p.Picture)
 				list = append(list, p)
 			}
 		}

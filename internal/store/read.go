@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
 	"errors"
@@ -305,13 +306,14 @@ func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
-// Extent says how much of a run is stored. It changes when a trial or an answer is added, and when
-// the run ends.
+// Extent says how much of a run is stored. It changes when a trial or a warning is added, when an
+// answer is added or replaced, and when the run ends.
 type Extent struct {
-	Trials int64     // greatest number of the stored trials
-	Last   time.Time // when the last trial started; zero if there is none
-	Ended  bool
-	Answer bool // whether the run has an answer
+	Trials   int64     // greatest number of the stored trials
+	Last     time.Time // when the last trial started; zero if there is none
+	Ended    bool
+	Warnings [3]int64             // number, greatest ID and total size of the warnings
+	Records  [2][sha256.Size]byte // hashes of the records of the run and of its answer
 }
 
 // Extent returns how much of a run is stored. If there is no run with that ID, the error is
@@ -319,16 +321,25 @@ type Extent struct {
 func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials any
-		var last sql.NullString
+		var last, run, answer sql.NullString
 		err := c.QueryRowContext(ctx, `SELECT max(trial_id), CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END,
 			(SELECT CASE WHEN json_valid(json) THEN json_extract(json, '$.ended') END IS NOT NULL FROM runs WHERE run_id = ?1),
-			EXISTS (SELECT 1 FROM answers WHERE run_id = ?1)
-			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended, &e.Answer)
+			(SELECT json FROM runs WHERE run_id = ?1)
+			FROM trials WHERE run_id = ?1 HAVING EXISTS (SELECT 1 FROM runs WHERE run_id = ?1)`, id).Scan(&trials, &last, &e.Ended, &run)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, id)
 		}
+		if err == nil {
+			err = c.QueryRowContext(ctx, `SELECT count(*), coalesce(max(warning_id), 0), coalesce(sum(octet_length(json)), 0) FROM warnings WHERE run_id = ?`, id).
+				Scan(&e.Warnings[0], &e.Warnings[1], &e.Warnings[2])
+		}
+		if err == nil && s.hasAnswers() {
+			// An answer that is too large is refused when the run is loaded.
+			err = c.QueryRowContext(ctx, `SELECT max(iif(octet_length(json) > ?2, octet_length(json), json)) FROM answers WHERE run_id = ?1`, id, maxAnswer).Scan(&answer)
+		}
 		e.Trials = number(trials)
 		e.Last, _ = time.Parse(time.RFC3339Nano, last.String) // a malformed time is reported when the run is loaded
+		e.Records = [2][sha256.Size]byte{sha256.Sum256([]byte(run.String)), sha256.Sum256([]byte(answer.String))}
 		return err
 	})
 	return e, err

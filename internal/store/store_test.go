@@ -143,6 +143,44 @@ func TestLatest(t *testing.T) {
 	}
 }
 
+// TestExtentChanges checks that the extent of a run changes with its warnings and its answer, also if
+// an answer replaces another of the same length.
+func TestExtentChanges(t *testing.T) {
+	ctx, s := t.Context(), mustOpen(t, newPath(t))
+	run := smallRun()
+	if err := s.Begin(ctx, run); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[store.Extent]string{}
+	note := func(what string, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		e, err := s.Extent(ctx, run.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again, err := s.Extent(ctx, run.ID); err != nil || again != e {
+			t.Errorf("%s: the extent changes although the run does not: %+v, %+v, %v", what, e, again, err)
+		}
+		if before, ok := seen[e]; ok {
+			t.Errorf("%s: the extent is the same as of %s", what, before)
+		}
+		seen[e] = what
+	}
+	answer := func(value string) error {
+		return s.SetAnswer(ctx, run.ID, &result.Answer{Question: result.QuestionTune, Version: 1, Value: []byte(value)})
+	}
+	note("the new run", nil)
+	note("an answer", answer(`{"a": 1}`))
+	note("another answer", answer(`{"a": 2}`))
+	run.Ended, run.Stopped = run.Started.Add(time.Minute), result.StoppedRounds
+	note("the end", s.Finish(ctx, run))
+	note("a warning", s.AddWarning(ctx, run.ID, result.Warning{Code: "load", Message: "busy"}))
+	note("another warning", s.AddWarning(ctx, run.ID, result.Warning{Code: "load", Message: "busy"}))
+}
+
 func TestOpenAgainKeepsRuns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

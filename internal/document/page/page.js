@@ -68,8 +68,9 @@
 	});
 	for (const box of document.querySelectorAll(".scroll")) boxes.observe(box);
 
-	// picture returns the picture of a figure as a separate file, with its title above it. It copies
-	// the current colors into the picture, because a file has no styles of the page.
+	// picture returns the picture of a figure as a separate file, with its title above it, and its
+	// legend and its source below it. It copies the current colors into the picture, because a file has
+	// no styles of the page.
 	const picture = figure => {
 		const shown = [...figure.querySelectorAll("svg")].find(svg => svg.getClientRects().length);
 		const file = shown.cloneNode(true);
@@ -81,17 +82,19 @@
 			for (const name of ["tabindex", "data-tip", "href"]) to[i].removeAttribute(name);
 		});
 		const {width, height} = shown.viewBox.baseVal;
-		const above = 40, below = figure.dataset.source ? 24 : 0, svg = "http://www.w3.org/2000/svg", style = getComputedStyle(document.documentElement);
-		const ground = document.createElementNS(svg, "rect"), title = document.createElementNS(svg, "text");
-		const source = document.createElementNS(svg, "text"), all = height + above + below;
-		const put = (element, values) => { for (const [name, value] of Object.entries(values)) element.setAttribute(name, value); };
-		put(ground, {x: 0, y: -above, width, height: all, fill: style.backgroundColor});
-		put(title, {x: 8, y: 24 - above, fill: style.color, "font-size": 15, "font-weight": 600});
-		put(source, {x: 8, y: height + 12, fill: style.color, "font-size": 11});
-		title.textContent = figure.dataset.title;
-		source.textContent = figure.dataset.source;
-		file.prepend(ground, title, source);
-		if (source.textContent.length * 5.5 > width - 16) put(source, {textLength: width - 16, lengthAdjust: "spacingAndGlyphs"});
+		const lines = [...(figure.dataset.legend || "").split("\n"), figure.dataset.source].filter(Boolean);
+		const above = 40, below = lines.length && 15 * lines.length + 9, svg = "http://www.w3.org/2000/svg", style = getComputedStyle(document.documentElement);
+		const all = height + above + below;
+		const add = (name, values, text = "") => {
+			const element = document.createElementNS(svg, name);
+			for (const [name, value] of Object.entries(values)) element.setAttribute(name, value);
+			element.textContent = text;
+			return element;
+		};
+		file.prepend(add("rect", {x: 0, y: -above, width, height: all, fill: style.backgroundColor}),
+			add("text", {x: 8, y: 24 - above, fill: style.color, "font-size": 15, "font-weight": 600}, figure.dataset.title),
+			...lines.map((line, i) => add("text", {x: 8, y: height + 12 + 15 * i, fill: style.color, "font-size": 11,
+				...(line.length * 5.5 > width - 16 && {textLength: width - 16, lengthAdjust: "spacingAndGlyphs"})}, line)));
 		file.setAttribute("xmlns", svg);
 		file.setAttribute("font-family", getComputedStyle(shown).fontFamily);
 		file.setAttribute("viewBox", `0 ${-above} ${width} ${all}`);

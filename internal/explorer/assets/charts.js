@@ -51,6 +51,7 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   // The picture with its links is one stop of the Tab key. The arrow keys move within it: see
   // marks.js.
   const saves = [save("svg"), save("png")];
+  saves[1].setAttribute("tabindex", "-1");
   const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) },
     h("div", { "data-keys": "" }, place, h("p", { class: "tools" }, "Save as", saves)),
     c.note && h("figcaption", {}, c.note), behind);

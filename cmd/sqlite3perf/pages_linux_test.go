@@ -58,7 +58,7 @@ func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
 			t.Errorf("%v: the page is %d pixels wide", pageLook(l), wide)
 		}
 		if i > 0 && i < len(looks)-1 {
-			continue // the first look and the last have both widths and both color schemes
+			continue // the first look and the last together have both widths and both color schemes
 		}
 		violations, err := p.Violations()
 		if err != nil {

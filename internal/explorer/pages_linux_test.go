@@ -34,7 +34,7 @@ var looks = []browser.Look{{Width: 1440, Height: 900}, {Width: 1440, Height: 900
 // complete is a JavaScript condition. It is true when a view is complete.
 const complete = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// reader is a person who reads a page of the explorer.
+// reader imitates a person who reads a page of the explorer.
 type reader struct {
 	t *testing.T
 	*browser.Page

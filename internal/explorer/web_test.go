@@ -193,7 +193,7 @@ func TestYesterday(t *testing.T) {
 }
 
 // harmedRun returns a run of native, mattn, modernc and zombiezen. zombiezen is the fastest of the three
-// drivers, but links a SQLite that can lose data; a phase mix has reads and writes.
+// drivers, but links a SQLite that can lose data. The phase mix has reads and writes.
 func harmedRun(number int) *result.Run {
 	r := aRun(number, 1.5)
 	r.Machine.OS, r.Machine.Arch = "linux", "amd64"

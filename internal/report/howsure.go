@@ -33,9 +33,6 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	}
 	if said.FalseDifference > 0 && opts.Study == nil {
 		chance = fmt.Sprintf("The chance of any false difference is at most %s", document.Share(said.FalseDifference))
-		if strings.Contains(measured, "clearly") {
-			chance += ", of a clear one " + document.Share(stats.Doubt)
-		}
 	}
 	listed := ""
 	if opts.Study == nil { // the report of a study has no list of imprecise figures
@@ -60,7 +57,7 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	if of, over, ok := said.fastest(); ok && said.Overall != nil {
 		rounds, _, _ := strings.Cut(first, ":")
 		if c := cellByCell(a, of, over); c.n > 1 {
-			it.Short[1] = rounds + "; " + c.words(" than "+over)
+			it.Short[1] = fmt.Sprintf("%s; %s is %s", rounds, of, c.words(" than "+over))
 		}
 	}
 	return it
@@ -134,17 +131,18 @@ type cells struct {
 	slower int // cells in which it is slower, at least probably
 }
 
-// words says in how many cells the driver is faster: "faster than modernc in 12 of 15 cells, clearly
-// in 1". The parameter than, which may be "", follows the word faster.
+// words says in how many cells the driver is faster: "faster than modernc in 12 of 15 cells (p<0.05, in
+// 1 p<0.01)". The parameter than, which may be "", follows the word faster.
 func (c *cells) words(than string) string {
 	words := fmt.Sprintf("faster%s in %d of %d cells", than, c.faster, c.n)
 	switch {
-	case c.clear == 0 && c.faster > 0:
-		words = "probably " + words
-	case c.clear == c.faster && c.faster > 0:
-		words = "clearly " + words
-	case c.faster > 0:
-		words += fmt.Sprintf(", clearly in %d", c.clear)
+	case c.faster == 0:
+	case c.clear == 0:
+		words += fmt.Sprintf(" (p<%g)", stats.Alpha)
+	case c.clear == c.faster:
+		words += fmt.Sprintf(" (p<%g)", stats.Doubt)
+	default:
+		words += fmt.Sprintf(" (p<%g, in %d p<%g)", stats.Alpha, c.clear, stats.Doubt)
 	}
 	if c.slower > 0 {
 		words += fmt.Sprintf(", slower in %d", c.slower)

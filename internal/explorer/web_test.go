@@ -638,7 +638,7 @@ func TestListCounts(t *testing.T) {
 	}
 }
 
-// TestTrendsStart checks that trends start with a workload and a driver that several runs have
+// TestTrendsStart checks that Trends.Start has a workload and a driver that several runs have
 // measured.
 func TestTrendsStart(t *testing.T) {
 	other := aRun(3, 1)

@@ -299,6 +299,34 @@ func TestComparePick(t *testing.T) {
 	}
 }
 
+// TestIntervals checks that the pages of runs and comparisons write intervals as "(a to b)", and say at
+// which levels they judge.
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	wide := aRun(1, 1)
+	for i := range wide.Trials {
+		wide.Trials[i].Samples[0].WallNS *= int64(1 + 3*(wide.Trials[i].Round%3)) // wide intervals
+	}
+	server := serveRuns(t, wide, aRun(2, 1.3))
+	p := read(t, server.URL+"/runs/1?phase=insert&driver=mattn&driver=modernc")
+	for _, words := range []string{"; 95% intervals", "the time of mattn (1.00x to 1.00x), p ", "(-75% to +75%)"} {
+		if text := strings.Join(p.visible("section.part"), " "); !strings.Contains(text, words) {
+			t.Errorf("the run, without %q: %s", words, text)
+		}
+	}
+	c := read(t, server.URL+"/compare?first=1&second=2")
+	text := strings.Join(c.visible("main"), " ")
+	for _, words := range []string{"(1.29x to 1.31x)", "at most 1%. probably: at most 5%", "Intervals are those of clear differences (99%)."} {
+		if !strings.Contains(text, words) {
+			t.Errorf("the comparison, without %q: %s", words, text)
+		}
+	}
+	if strings.Contains(text, " – ") || strings.Contains(text, "99% interval") {
+		t.Errorf("the comparison: %s", text)
+	}
+	c.readable()
+}
+
 // TestListByDate checks that the list of runs begins with the newest run, and that the word
 // "yesterday" finds the run of that day.
 func TestListByDate(t *testing.T) {

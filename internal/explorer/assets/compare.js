@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, input, caveats } from "./dom.js";
-import { probability, times, moment, count, counted } from "./format.js";
+import { probability, times, interval, moment, count, counted } from "./format.js";
 import { some } from "./runs.js";
 
 // side returns the names of a side's drivers as text.
@@ -63,7 +63,7 @@ export async function compare({ query, signal, go }) {
       ["measured", c.interleaved ? "in the same rounds" : "at different times"],
       ["builds", c.cells.length === 0 || one ? "" : c.same_builds ? "the same on both sides, as the workers proved them" : "not the same, or not proven"],
       ["machines differ", (c.machine_differences || []).join("; ")],
-      ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time${c.mean.interval ? `, interval ${times(c.mean.interval.low)} to ${times(c.mean.interval.high)}` : ""}` : ""],
+      ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time ${interval(c.mean.interval)}` : ""],
       ["only in one", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
     ]),
     c.differences.length > 0 && h("details", { open: c.differences.length < 8 }, h("summary", {}, `In what the sides differ, as their workers proved it: ${some(c.differences.map((d) => d.what), 6)}`),
@@ -77,10 +77,11 @@ export async function compare({ query, signal, go }) {
       { title: "Verdict", cell: (x) => h("span", { class: kind(x) }, words[x.verdict] || said.get(x)) },
       { title: "Cell", className: "text", cell: name },
       { title: "Ratio", right: true, cell: (x) => x.ratio ? times(x.ratio.median) : "–" },
-      { title: "99% interval", right: true, className: "ends", cell: (x) => x.ratio && x.ratio.interval ? `${times(x.ratio.interval.low)} – ${times(x.ratio.interval.high)}` : "" },
+      { title: "Interval", right: true, className: "ends", cell: (x) => x.ratio ? interval(x.ratio.interval) : "" },
       { title: "Ratio and interval", className: "plot", cell: bar },
       { title: "p", right: true, cell: (x) => x.p_adjusted === undefined ? "" : probability(x.p_adjusted) },
       c.cells.some((x) => x.further_rounds) && { title: "More rounds", cell: (x) => x.further_rounds ? `about ${count(x.further_rounds)}` : "" },
     ].filter(Boolean), c.cells),
+    c.cells.some((x) => x.ratio) && h("p", { class: "quiet" }, "slower, faster: the difference is clear, which is a mistake with a probability of at most 1%. probably: at most 5%. Intervals are those of clear differences (99%)."),
   ];
 }

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { h, table, set, facts, choices, select, input, rove, caveats } from "./dom.js";
-import { figure, percent, probability, spread, times, moment, span, count, counted } from "./format.js";
+import { figure, probability, spread, times, interval, moment, span, count, counted } from "./format.js";
 import { asked, some } from "./runs.js";
 import { chart, chosenKinds, kinds, picturesOf } from "./charts.js";
 import { points } from "./plot.js";
@@ -157,9 +157,6 @@ const holds = (t, query) => query.get("of") === t.phase && (!query.has("kind") |
 // better has words that say whether less or more of a metric is better.
 const better = { less: ", less is better", more: ", more is better" };
 
-// intervalOf formats the interval of a ratio.
-const intervalOf = (r) => r.interval ? `${percent(r.interval.confidence)} interval ${times(r.interval.low)} to ${times(r.interval.high)}` : "too few rounds for an interval";
-
 const harmful = (c) => (c.harmful_defects || []).length > 0;
 const harmMark = (c) => harmful(c) && h("span", { class: "warn", title: `known to lose or falsify data: ${c.harmful_defects.join(", ")}` }, "!");
 
@@ -193,13 +190,13 @@ function figures(t, metric, query, open, cases) {
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
     { title: of ? `p99 of ${of}` : metric.title, right: true, cell: (c) => c.median === undefined ? "–" : figure(c.median, t.unit) },
     { title: "Interval", className: "when", cell: (c) => c.median === undefined ? "" : spread(c.median, c.low, c.high) },
-    t.base && t.cells.some((c) => c.ratio) && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? h("span", { title: intervalOf(c.ratio) }, times(c.ratio.median)) : "–" },
+    t.base && t.cells.some((c) => c.ratio) && { title: "× " + t.base, right: true, cell: (c) => c.ratio && c.ratio.n ? h("span", { title: interval(c.ratio.interval) }, times(c.ratio.median)) : "–" },
     ranked && { title: "Tied with", className: "text", cell: (c) => some((c.tied_with || []).map((x) => cases.get(x).driver), 4) },
     { title: "n", right: true, cell: (c) => c.n || "–" },
     ranked && { title: "Remarks", className: "text", cell: (c) => remarks(c) },
   ].filter(Boolean);
   return [h("h2", {}, title, of && `: p99 of ${of}`), t.pair && pair(t.pair),
-    table(`${title}: ${what}${better[metric.better] || ""}`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null, "data-driver": c.driver }), true),
+    table(`${title}: ${what}${better[metric.better] || ""}; 95% intervals`, columns, t.cells, (c) => ({ class: here(c) ? "chosen" : null, "data-driver": c.driver }), true),
     legend(t.cells, best, ranked, marked, sound), inForce(t)];
 }
 
@@ -243,7 +240,7 @@ function defectsOf(defects, cases) {
 // pair says how the times of the two chosen drivers differ.
 function pair(p) {
   return h("p", { class: "pair" }, h("b", {}, `${p.second} takes ${times(p.ratio.median)} the time of ${p.first}`),
-    ", ", intervalOf(p.ratio),
+    " ", interval(p.ratio.interval),
     p.p_adjusted === undefined ? "; not compared" : `, p ${probability(p.p_adjusted)}${p.significant ? "" : ": no clear difference"}`,
     p.added_could_explain && h("span", { class: "warn" }, "; ", p.added_could_explain));
 }

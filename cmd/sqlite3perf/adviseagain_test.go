@@ -109,8 +109,9 @@ func TestAskedAgain(t *testing.T) {
 	}
 }
 
-// TestMeasuredRefs checks that MeasuredRefs returns the released drivers of a run in the versions that
-// the run measured, by their names in the run.
+// TestMeasuredRefs checks that MeasuredRefs returns the drivers of a run in the versions that the
+// run measured, by their names in the run. It must leave out variants with options and unknown
+// drivers.
 func TestMeasuredRefs(t *testing.T) {
 	source, err := build.FindSource("")
 	if err != nil {

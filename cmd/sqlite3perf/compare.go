@@ -140,8 +140,9 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns the command that measures the further rounds that a comparison of a run needs. It
-// returns "" if no further rounds can make a verdict clear, or if the run cannot be extended.
+// further returns the command that measures the further rounds that could make unclear verdicts of
+// a comparison clear. It returns "" if there are no such verdicts, or if the run cannot be
+// extended.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
 	for _, x := range c.Cells {

@@ -237,8 +237,9 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestOnePlaceForTemporaryFiles checks that only [process.NewTemporary] creates files in the system's
-// temporary directory, because only files with its mark are removed later.
+// TestOnePlaceForTemporaryFiles checks that only [process.NewTemporary] creates files in the
+// system's temporary directory, because only files with its mark are removed later. Directories for
+// databases must have the prefix cli.RunDirectory for the same reason.
 func TestOnePlaceForTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 )
 
-// TestHelp checks that every command shows its own help, for all ways to request help.
+// TestHelp checks that every command shows its own help, for all ways to request help. Help for an
+// unknown command must be an error in the command line.
 func TestHelp(t *testing.T) {
 	root := rootCommand(cli.ProcessEnvironment())
 	root.InitDefaultCompletionCmd()

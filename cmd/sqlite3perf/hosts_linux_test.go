@@ -706,7 +706,8 @@ func TestSoakQuestionsOnHosts(t *testing.T) {
 }
 
 // TestSoakOtherPlatform measures on a host that claims to have a 32-bit platform, for which
-// sqlite3perf is built on this machine.
+// sqlite3perf is built on this machine. If the command is killed during that build, the next
+// command must remove what is left.
 func TestSoakOtherPlatform(t *testing.T) {
 	t.Parallel()
 	if runtime.GOARCH != "amd64" {

@@ -26,7 +26,7 @@ import (
 )
 
 // runOptions are the flags of the command run, as the user typed them. Other commands that measure
-// have most of these flags, too.
+// also have most of these flags.
 type runOptions struct {
 	flags      *pflag.FlagSet // flags of the command
 	drivers    []string
@@ -169,9 +169,9 @@ type request struct {
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
 
-	// keepsTime says that a trial of each workload is run first, and that nothing else is measured if
-	// these trials show that --time is not enough. called names the run in the error about that; if it
-	// is "", the error names the numbers of rounds and cases.
+	// keepsTime says that a trial of each workload is run first, and that nothing else is measured
+	// if these trials show that --time is not enough. called is the name of the run in the error
+	// about that. If called is "", the error has the numbers of rounds and cases instead.
 	keepsTime bool
 	called    string
 }

@@ -84,7 +84,8 @@ func TestSoakResumeAfterKills(t *testing.T) {
 	p.nothingLeft()
 }
 
-// countDone returns the number of combinations of case and round for which a run has a valid trial.
+// countDone returns the number of combinations of case and round for which a run has a trial that
+// was OK and was not repeated.
 func countDone(r *result.Run) int {
 	done := map[[2]int]bool{}
 	for _, t := range r.Trials {

@@ -238,8 +238,9 @@ func TestStartIsWrong(t *testing.T) {
 	}
 }
 
-// TestPassedOver checks that releases that cannot be built are passed over, and that the finding lists
-// them in Between if they may have brought the change.
+// TestPassedOver checks that releases that cannot be built are passed over, and that the finding
+// lists them in Between if they may have brought the change. If only one release can be built, the
+// search must fail.
 func TestPassedOver(t *testing.T) {
 	slowFrom := func(from int) func(int) float64 {
 		return func(release int) float64 {
@@ -270,8 +271,8 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// TestUnclear checks that if a step stays unclear, the last release is compared to show what
-// changed.
+// TestUnclear searches with much noise. A large change must still be found. If there is no change,
+// the last release must also be compared, and nothing may be certain.
 func TestUnclear(t *testing.T) {
 	b := newBench(5)
 	b.noise, b.limit = 0.2, 40*time.Second // 20 rounds

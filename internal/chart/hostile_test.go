@@ -126,7 +126,7 @@ func FuzzCharts(f *testing.F) {
 	})
 }
 
-// TestLongText draws strings of 10 MB.
+// TestLongText draws every kind of chart with texts of 10 MB.
 func TestLongText(t *testing.T) {
 	drawAll(t, all(strings.Repeat("long ", 2_000_000), []float64{1, 2, 3}, 0, Auto))
 }

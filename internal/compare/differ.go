@@ -13,7 +13,7 @@ import (
 )
 
 // SidesDiffer returns the section about the versions and settings of both sides as their workers
-// reported them: a table of the differences, and a list of what is the same. It returns nil if there
+// reported them: a table of those that differ, and a list of those that are equal. It returns nil if there
 // is no cell for which workers of both sides reported anything.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	differ, same, proven := sideFacts(cells)

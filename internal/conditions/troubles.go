@@ -139,9 +139,10 @@ const (
 // crashed matches the line that a Go program prints when a signal ends it.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
-// Said returns the most useful part of a program's standard error: the beginning of a panic; a
-// signal with the first function that is not part of Go's runtime; otherwise the last lines. The
-// text is printable. Said returns "" if the reason's message already contains that part.
+// Said returns the most useful part of a program's standard error. Of a panic, that is the
+// beginning. If a signal ended a Go program, it is the signal with the first function that is not
+// part of Go's runtime. Otherwise it is the last lines. The text is printable. Said returns "" if
+// the reason's message already contains that part.
 func Said(r *protocol.Reason) string {
 	var lines []string
 	signal := ""

@@ -157,7 +157,8 @@ func TestFailingOnce(t *testing.T) {
 	}
 }
 
-// TestKeepNoRows checks that a comparison of statements that return no rows can be stored.
+// TestKeepNoRows checks that a comparison of statements that return no rows can be stored. A
+// negative number of rows must be an error.
 func TestKeepNoRows(t *testing.T) {
 	d := &diff.Diffed{Sides: []diff.DiffSide{{Name: "a"}, {Name: "b"}}, Results: []*diff.Result{compare(rows(nil), rows(nil))}}
 	if _, err := d.Keep(); err != nil {

@@ -82,8 +82,8 @@ func TestMore(t *testing.T) {
 	}
 }
 
-// TestSlowerNeverZero checks that an end of an interval is never shown as 0% or 100% unless it is
-// exactly that.
+// TestSlowerNeverZero checks that SlowerRange never shows an end of the interval as 0% or 100%
+// unless it is exactly that.
 func TestSlowerNeverZero(t *testing.T) {
 	for e := -0.5; e > -12; e -= 0.25 {
 		for _, v := range []float64{1 + math.Pow(10, e), 1 - math.Pow(10, e), math.Pow(10, e)} {

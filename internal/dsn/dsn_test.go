@@ -258,8 +258,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestWaits imitates a library that waits for locks. If connections share a cache, waiting cannot
-// be observed. Even then Told.Waits must be true.
+// TestWaits checks that Told.Waits is true for a library that waits for locks, even if the DSN
+// makes connections share a cache. With a shared cache, waiting cannot be observed.
 func TestWaits(t *testing.T) {
 	q := dsn.Ask(parse(t, "file:x.db?cache=shared"), "/tmp/q")
 	var got []protocol.Opened

@@ -184,7 +184,7 @@ func (q *query) zone() *time.Location {
 	return zone
 }
 
-// end returns the first error of reading parameters. An unknown parameter is an error, too.
+// end returns the first error of reading parameters. It also returns an error for an unknown parameter.
 func (q *query) end() error {
 	for name := range q.values {
 		if q.err == nil && !slices.Contains(q.asked, name) {

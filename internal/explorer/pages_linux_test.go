@@ -266,8 +266,8 @@ func TestSettingsPage(t *testing.T) {
 	}
 }
 
-// TestComparePick compares two runs that the reader picks in the list, the newer one first. The one with
-// the smaller number is newer, because the older one was added to the store later.
+// TestComparePick compares two runs that the reader picks in the list, in either order. The older run must
+// be the first side of the comparison, although its number is greater.
 func TestComparePick(t *testing.T) {
 	t.Parallel()
 	server := serveRuns(t, aRun(5, 1), aRun(2, 1))
@@ -327,7 +327,8 @@ func TestIntervals(t *testing.T) {
 	c.readable()
 }
 
-// TestListByDate finds runs by the text of their dates. The newest run comes first.
+// TestListByDate checks that the list of runs begins with the newest run, and that the word
+// "yesterday" finds the run of that day.
 func TestListByDate(t *testing.T) {
 	t.Parallel()
 	old, today := aRun(1, 1), aRun(2, 1)

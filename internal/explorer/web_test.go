@@ -519,7 +519,7 @@ func TestKindsOfP99(t *testing.T) {
 		c.Kinds[1].Name != "put" || c.Kinds[1].Median != 90e-6 || c.Kinds[1].Low == nil || *c.Median != 90e-6 {
 		t.Errorf("%+v\n%+v", table, c)
 	}
-	// The 99th percentile of each kind of operations is a metric, too.
+	// The 99th percentile of each kind of operations is also a metric.
 	var tails []string
 	for _, m := range get[*Run](t, server, "/api/v1/runs/1").Metrics {
 		if strings.HasPrefix(m.Name, tailLatency) {
@@ -638,7 +638,7 @@ func TestListCounts(t *testing.T) {
 	}
 }
 
-// TestTrendsStart checks that trends start with a workload and a driver that several runs have
+// TestTrendsStart checks that Trends.Start has a workload and a driver that several runs have
 // measured.
 func TestTrendsStart(t *testing.T) {
 	other := aRun(3, 1)

@@ -328,9 +328,9 @@ func remark(c *stats.Gated, most float64, cells int) string {
 	return cause(c)
 }
 
-// beside returns the words that follow "measured again" for a cell whose baseline is stored: whether
-// the baseline's driver was measured, too, or under which assumption a regression is confirmed. It
-// returns "" for other cells.
+// beside returns the words that follow "measured again" for a cell whose baseline is stored. They
+// say that the baseline's driver was measured as well, or under which assumption a regression is
+// confirmed. beside returns "" for other cells, and if there is nothing to add.
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:

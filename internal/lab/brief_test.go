@@ -102,7 +102,8 @@ func TestErrsLater(t *testing.T) {
 	t.Error("not found in nine trials")
 }
 
-// TestForgetsChecksum runs a driver that sends no checksum for a phase that must have one.
+// TestForgetsChecksum runs a driver that sends no checksum for a phase that must have one. The
+// trial must fail.
 func TestForgetsChecksum(t *testing.T) {
 	t.Parallel()
 	got, _ := trial(t, "no-checksum", time.Minute)

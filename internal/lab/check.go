@@ -24,7 +24,7 @@ type Fault struct {
 // Seen holds the lab's own observations of a phase. A field that is zero is not known.
 type Seen struct {
 	// Possible is the longest time that the phase can have taken by the worker's clock: the time from the
-	// request to this answer, less the time that the trial waited for its turn and the times that the worker
+	// request to this answer, minus the time that the trial waited for its turn and the times that the worker
 	// reported for earlier phases.
 	Possible time.Duration
 

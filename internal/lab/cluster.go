@@ -8,9 +8,9 @@ import (
 )
 
 // SumClustered combines the results of several trials with the same loads. For each load, it adds
-// up times and failures, merges latencies, and keeps the first error. PeakRSSBytes is the largest of
-// all trials; everything else comes from the last trial. The trials must have been checked; they are
-// not changed.
+// up times and failures, merges latencies, and keeps the first error. PeakRSSBytes is the largest
+// of all trials. Everything else comes from the last trial. The caller must have checked the
+// trials. SumClustered does not change them.
 func SumClustered(trials []*protocol.Clustered) (*protocol.Clustered, error) {
 	last := trials[len(trials)-1]
 	sum := *last

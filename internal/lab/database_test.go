@@ -90,8 +90,8 @@ func TestUserDatabase(t *testing.T) {
 	}
 }
 
-// TestUserDatabaseDecides checks that workers are not asked for settings that the database
-// file determines.
+// TestUserDatabaseDecides checks that WithSettings refuses settings that the database file
+// determines.
 func TestUserDatabaseDecides(t *testing.T) {
 	t.Parallel()
 	w := onDatabase(t, written, "CREATE TABLE t(id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1)")

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestFeatures asks two real libraries without C for their features. Both have FTS5, which
-// users of ncruces must import, and neither has FTS4, which a trial then needs.
+// TestFeatures asks two real libraries without C for their features. It then runs a trial that
+// needs FTS4, which neither has.
 func TestFeatures(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds real workers")

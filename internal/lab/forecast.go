@@ -69,7 +69,7 @@ func (f *Forecast) Of(ctx context.Context, cases []*Case) error {
 	return nil
 }
 
-// tries reports whether a trial of the case is run, because its time is not known from the plan alone.
+// tries reports whether the forecast runs a trial of the case to estimate the time of its trials.
 func (f *Forecast) tries(c *Case) bool {
 	_, events := c.Beginning(triedEvents)
 	return c.Unavailable == nil && f.Try != nil && (f.All || events >= longReplay)

@@ -259,7 +259,8 @@ func TestCeiling(t *testing.T) {
 	}
 }
 
-// TestCeilingAgain checks that an expired ceiling is measured again.
+// TestCeilingAgain checks that a ceiling (see the type ceiling) is measured again after it has
+// expired.
 func TestCeilingAgain(t *testing.T) {
 	t.Parallel()
 	c := httpCase(t, "none", "", nil)

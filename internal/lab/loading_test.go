@@ -150,7 +150,8 @@ func TestLoadedServer(t *testing.T) {
 	}
 }
 
-// TestLoadedChanges checks that a change of the loaded database file is noticed.
+// TestLoadedChanges changes a loaded database file after the first trial. The next trial must fail,
+// and the file must be deleted.
 func TestLoadedChanges(t *testing.T) {
 	t.Parallel()
 	c := casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, loadedOf(loadedSchema, fillTable, readTable)))[0]

@@ -45,8 +45,8 @@ func (e *OneClientError) Error() string {
 	return fmt.Sprintf("workload %s: phase %s replays with one client", e.Workload, e.Phase)
 }
 
-// LockCases returns a case for each way of sharing the database file, driver and combination of varied
-// settings. Cases of the same workload follow each other.
+// LockCases returns a case for each combination of a driver, a way of sharing the database file,
+// and values of the varied settings. Cases of the same workload follow each other.
 func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	var all []*Case
 	for _, w := range m.Workloads {
@@ -101,9 +101,9 @@ func (m *Matrix) LockCases(ways LockWays) ([]*Case, error) {
 	return all, nil
 }
 
-// withToday returns grid with the cases that have the workload's own settings, and sets the field Today of
-// these cases. A case that grid already has is only marked; any other is added at the front. If the user gave
-// several values for a setting, the workload's own value is used. m has only one workload.
+// withToday sets the field Today of the cases in grid that have the workload's own settings, and returns
+// grid. If grid lacks such a case, withToday adds it at the front. If the user gave several values for a
+// setting, the workload's own value is used. m has only one workload.
 func (m *Matrix) withToday(grid []*Case, in inProcesses, c contended, ways LockWays) ([]*Case, error) {
 	one := *m
 	one.Settings = map[string][]string{}

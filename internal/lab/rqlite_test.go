@@ -99,7 +99,8 @@ func TestMeasuredOnce(t *testing.T) {
 	}
 }
 
-// TestRqlite measures a cluster of rqlited, in the version that the driver's module pins.
+// TestRqlite measures a cluster of rqlited, in the version that the driver's module pins. Without
+// rqlited in PATH, the driver must be unavailable.
 func TestRqlite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds a worker and rqlited")

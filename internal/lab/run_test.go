@@ -536,8 +536,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestCancelledAfterTheTrial cancels the run just after a process has ended. The trial's
-// result must be kept.
+// TestCancelledAfterTheTrial cancels the run while the result of a trial is recorded. This result
+// must be kept, and no further trial may run.
 func TestCancelledAfterTheTrial(t *testing.T) {
 	b := newBench(t)
 	b.record = func(tr *result.Trial) error {
@@ -587,7 +587,8 @@ type failing struct{ err error }
 
 func (f failing) Trial(context.Context, *lab.Case, uint64) (*result.Trial, error) { return nil, f.err }
 
-// TestTimeLeft checks the estimates of the remaining time against the bench's clock.
+// TestTimeLeft compares the estimates of the remaining time with the time that the simulated run
+// then takes.
 func TestTimeLeft(t *testing.T) {
 	for _, c := range []struct {
 		name string

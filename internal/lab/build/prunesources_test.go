@@ -102,8 +102,7 @@ func TestSourcesPruned(t *testing.T) {
 		t.Errorf("left behind: %q, %v", left, err)
 	}
 
-	// When the process that used the sources has ended, unpacking the next version removes
-	// them.
+	// When the process that used the sources has ended, the next unpacking removes them.
 	build.LetGo()
 	if err := os.RemoveAll(root); err != nil {
 		t.Fatal(err)

@@ -45,7 +45,7 @@ func TestParseReleases(t *testing.T) {
 	}
 }
 
-// TestReleases lists versions from a module proxy that is a directory.
+// TestReleases checks which versions Releases returns. The module proxy is a directory.
 func TestReleases(t *testing.T) {
 	proxy := t.TempDir()
 	dir := filepath.Join(proxy, "github.com", "mattn", "go-sqlite3", "@v")

@@ -169,7 +169,8 @@ func within(changed, file string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// TestUnpackNowhere checks the error if the cache directory cannot be created.
+// TestUnpackNowhere checks the errors if the cache directory cannot be created, and if its path is
+// relative.
 func TestUnpackNowhere(t *testing.T) {
 	cache := installed(t)
 	parent := filepath.Dir(filepath.Dir(cache))

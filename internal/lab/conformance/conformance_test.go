@@ -215,7 +215,8 @@ func TestLimitsAreHeld(t *testing.T) {
 	}
 }
 
-// TestUnusable checks that a worker that cannot run any trial is reported once.
+// TestUnusable checks that Run makes no check and returns ErrUnusable if the worker cannot run any
+// trial. If the context is canceled, Run must return [context.Canceled].
 func TestUnusable(t *testing.T) {
 	err := conformance.Run(t.Context(), as(t, "opens nothing"), every, func(name string, _ error) {
 		t.Errorf("check %s was made", name)

@@ -279,8 +279,7 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// TestServerHangs checks that a server that hangs delays each connection by no more than the
-// timeout.
+// TestServerHangs checks that each request fails at its timeout if the server never answers.
 func TestServerHangs(t *testing.T) {
 	release := make(chan struct{})
 	addr := serve(t, func(http.ResponseWriter, *http.Request) { <-release })

@@ -32,7 +32,7 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 }
 
 // phased returns a plan with one mix. The plan's schema is the text "PHASES", which marks the place
-// in the driver's log at which the result of story begins.
+// in the driver's log at which the result of the function story begins.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"

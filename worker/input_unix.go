@@ -9,7 +9,8 @@ import (
 
 // input returns the standard input. If it is a pipe, reading does not block a thread. The goroutine
 // that waits for the lab's orders would otherwise begin a long system call just when the engine, at
-// an order, stops the world to count allocations. In Go 1.26 the world then sometimes never stops.
+// an order, stops all goroutines to count allocations. In Go 1.26 the engine then sometimes waits
+// forever.
 func input() *os.File {
 	info, err := os.Stdin.Stat()
 	fd := os.Stdin.Fd()

@@ -272,8 +272,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// during begins a transaction, which runs no statement, and meanwhile runs a statement on the
-	// connection other.
+	// during runs a statement on the connection other while t.db has an open transaction that has
+	// run no statement.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {

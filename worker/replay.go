@@ -43,7 +43,7 @@ type replayClient struct {
 	read    int64
 	count   func(driver.Row) error
 	result  driver.Result // the result of the current event; nil if it need not be compared with the recording
-	said    map[int]said  // by code, the first error that is not of a lock and was not recorded
+	said    map[int]said  // by code, the first error that is not a lock error and is not in the recording
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took
 	state   *clientState // nil if the replay's PatienceMS is 0

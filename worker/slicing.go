@@ -10,8 +10,8 @@ import (
 // trials have had their turns. The zero value does not divide the phase.
 //
 // The first operations of a slice, its lead, take longer than the others, because they find cold
-// caches: the other trials have used the processor. slicing times the leads, and so knows how much
-// longer they take. The first slice does not count: a phase that is not divided begins like it.
+// caches: the other trials have used the processor. slicing measures how much longer. It does not
+// count the lead of the first slice, because a phase that is not divided begins in the same way.
 type slicing struct {
 	trial *trial
 	watch *Stopwatch
@@ -26,7 +26,7 @@ type slicing struct {
 	slices           int64 // number of slices whose lead has ended
 }
 
-// leastSlices is the number of slices from which [slicing.cold] is known.
+// leastSlices is the minimum number of slices for an estimate by [slicing.cold].
 const leastSlices = 5
 
 // slicing returns how phase p is divided into slices: as the lab has requested, or not at all.
@@ -70,8 +70,9 @@ func (s *slicing) sliceEnds(n int64) {
 	}
 }
 
-// cold returns how much longer the leads took than as many of the operations that followed them, in
-// nanoseconds. It returns 0 if that is not known, and at most a quarter of their time.
+// cold returns, in nanoseconds, how much longer the leads took than the same number of operations
+// after the leads. It returns 0 if fewer than leastSlices leads have ended or the leads did not take
+// longer, and at most a quarter of the time of all counted slices.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0
@@ -80,8 +81,8 @@ func (s *slicing) cold() int64 {
 	return min(max(0, cold), (s.leads+s.rests)/4)
 }
 
-// round makes the size of a slice a multiple of n, the number of operations after which the phase
-// can pause.
+// round rounds the size of a slice to a multiple of n, because the phase can pause only after every
+// n operations.
 func (s *slicing) round(n int64) {
 	begun := s.left < s.size
 	s.size = max(1, (s.size+n/2)/n) * n

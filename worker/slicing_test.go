@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCold checks how much longer the leads of slices are said to have taken than other operations.
+// TestCold checks the result of [slicing.cold].
 func TestCold(t *testing.T) {
 	for _, tc := range []struct {
 		s    slicing
@@ -65,7 +65,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// TestFirstLead checks that the first slice does not count, because every phase begins like it.
+// TestFirstLead checks that the times of the first slice are not counted.
 func TestFirstLead(t *testing.T) {
 	s := slicing{size: 3, lead: 1}
 	for range 2 {

@@ -67,7 +67,7 @@ func (s *Stopwatch) Start() {
 	s.start()
 }
 
-// start is Start without what stops the world.
+// start does what Start does, except for the steps that stop all goroutines.
 func (s *Stopwatch) start() {
 	s.user0, s.system0 = cpuTimes(s.children)
 	s.counted0 = s.counter.read()
@@ -83,7 +83,7 @@ func (s *Stopwatch) Stop() {
 	s.profile.stop()
 }
 
-// stop is Stop without what stops the world.
+// stop does what Stop does, except for the steps that stop all goroutines.
 func (s *Stopwatch) stop() {
 	s.wall += now() - s.wall0
 	s.counted.add(s.counter.read())
@@ -93,9 +93,10 @@ func (s *Stopwatch) stop() {
 	s.system += system - s.system0
 }
 
-// Pause stops the stopwatch, calls wait, and starts the stopwatch again. To count allocations stops
-// the world, which costs too much after each of many short slices. So only the first call of Pause
-// counts what wait allocates; later calls subtract the same.
+// Pause stops the stopwatch, calls wait, and starts the stopwatch again. What wait allocates does
+// not count. Measuring allocations stops all goroutines, which would cost too much after each of
+// many short slices. So, unless the phase is profiled, only the first call of Pause measures what
+// wait allocates, and later calls subtract the same amount.
 func (s *Stopwatch) Pause(wait func() error) error {
 	if s.paused && s.profile == nil {
 		s.stop()

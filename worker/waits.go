@@ -52,7 +52,7 @@ func (t *trial) waited() (callers int64, total time.Duration, known bool) {
 	return callers, total, true
 }
 
-// locks reports whether the client holds the mutex around any operation or statement.
+// locks reports whether the client needs the mutex for any operation or statement.
 func (c *mixClient) locks() bool {
 	for i := range c.ops {
 		if c.ops[i].mutex {

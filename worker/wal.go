@@ -19,7 +19,8 @@ type walWatch struct {
 // walPoll is the time between two attempts to read the header of the log, until it exists.
 const walPoll = 5 * time.Millisecond
 
-// watchWAL watches the log of a database until [walWatch.restarts] is called.
+// watchWAL waits in the background until the log of a database has a header, and notes the header's
+// first salt. [walWatch.restarts] ends the waiting, and compares that salt with the current one.
 func watchWAL(database string) *walWatch {
 	w := &walWatch{path: database + "-wal", stop: make(chan struct{}), done: make(chan struct{})}
 	go func() {

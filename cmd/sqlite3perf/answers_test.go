@@ -136,8 +136,8 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
-// TestBadAnswer checks that an answer that contradicts itself is an error, and that the message
-// says what can still be printed of the run.
+// TestBadAnswer checks that show fails for a run with an invalid answer, says what is wrong with
+// the answer, and names --figures if the run has samples.
 func TestBadAnswer(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	st, err := store.Open(t.Context(), path)

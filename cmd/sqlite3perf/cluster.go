@@ -358,8 +358,9 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// asked returns the estimated time of a trial: two durations for each load or, if leaders are
-// killed or cut off, the duration of each harm with the time that the cluster may take to recover.
+// asked returns the estimated time of a trial. Without harms, that is twice the duration of all
+// loads. If leaders are killed or cut off, it is, for each of these harms, the duration plus twice
+// the patience.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

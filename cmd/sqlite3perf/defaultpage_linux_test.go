@@ -181,7 +181,8 @@ func onPaper(t *testing.T, p *browser.Page) {
 	}
 }
 
-// tabbed goes through a page with the Tab key, and through its first picture with the arrow keys.
+// tabbed checks that the Tab key stops at each visible picture once, and at most 60 times on the
+// page. It also checks that the arrow keys, Home and End move within the first picture.
 func tabbed(t *testing.T, p *browser.Page) {
 	t.Helper()
 	const most = 60

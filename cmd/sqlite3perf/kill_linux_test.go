@@ -164,7 +164,7 @@ func (p *place) workerPIDs() (pids []int) {
 	return pids
 }
 
-// TestKillsLeaveNothing kills the lab, the worker or both at random moments. No measured trial
+// TestKillsLeaveNothing kills the command, its worker or both at random moments. No measured trial
 // may be lost, and nothing may be left after the next run.
 func TestKillsLeaveNothing(t *testing.T) {
 	t.Parallel()
@@ -172,7 +172,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 	p.ownTemp()
 	again := []string{"run", "--drivers", "./good", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--dir", "databases", "--worker-cache", "workers"}
 	left := map[string]int{}   // number of kills that left something for the next run to remove
-	killed := map[string]int{} // number of workers that were killed, or that were running when the lab was killed
+	killed := map[string]int{} // number of workers that were killed, or that were running when the command was killed
 	for k := range times(t, 6) {
 		kind := []string{"lab", "worker", "both"}[k%3]
 		s := p.start("run", "--drivers", "./good,./leaves", "--workloads", "./tiny.yaml", "--rounds", "8", "--dir", "databases", "--worker-cache", "workers")
@@ -184,7 +184,7 @@ func TestKillsLeaveNothing(t *testing.T) {
 			pids = p.workerPIDs() // usually one worker is running
 		}
 		if kind == "both" {
-			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // stops the lab, so that it starts no other worker
+			_ = syscall.Kill(s.cmd.Process.Pid, syscall.SIGSTOP) // stops the command, so that it starts no other worker
 			pids = p.workerPIDs()
 		}
 		if kind != "worker" {
@@ -455,8 +455,9 @@ func TestInterruptedWhileClosing(t *testing.T) {
 	}
 }
 
-// TestSoakStoppedAndContinued stops the lab and continues it later. The lab must not blame a
-// worker for that time. It must repeat the trial, and print a message about that.
+// TestSoakStoppedAndContinued stops the command (SIGSTOP) for longer than a trial may take, and
+// continues it. The trial must not fail because of the time limit. The command must repeat the
+// trial and print a message about that.
 func TestSoakStoppedAndContinued(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

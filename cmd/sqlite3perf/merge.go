@@ -311,8 +311,8 @@ func (r *mergeReport) print(env *cli.Environment, format string) error {
 	return err
 }
 
-// follows reports whether next is the nth run after first in both the source and the destination,
-// and both had the same result.
+// follows reports whether next is the nth run after first in the source and in the destination, and
+// whether both runs were added or both were there already.
 func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }

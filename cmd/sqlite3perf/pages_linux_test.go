@@ -58,7 +58,7 @@ func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
 			t.Errorf("%v: the page is %d pixels wide", pageLook(l), wide)
 		}
 		if i > 0 && i < len(looks)-1 {
-			continue // the first look and the last have both widths and both color schemes
+			continue // the first look and the last together have both widths and both color schemes
 		}
 		violations, err := p.Violations()
 		if err != nil {
@@ -466,7 +466,7 @@ func TestSoakExplorerPages(t *testing.T) {
 	want(t, two, "document.querySelector('tbody').innerText", "tiny")
 	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
 	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
-	want(t, two, "document.querySelector('.facts').innerText", "run 1: ", ", SQLite 3.")
+	want(t, two, "document.querySelector('.facts').innerText", "run 1 of 20", ", SQLite 3.")
 	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
 	want(t, two, "[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
 	checkPage(t, two, s.url, "data:", "blob:")

@@ -28,7 +28,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// proofs is the workload for the proofs. Its phases take some milliseconds.
+// proofs is the workload that the tests TestProve… measure. Its phases take some milliseconds.
 const proofs = `name: proofs
 about: Rows in and out, for the proofs of verdicts.
 settings: {journal_mode: wal, synchronous: off}
@@ -194,7 +194,7 @@ func TestProveGate(t *testing.T) {
 }
 
 // TestProvePower compares a driver with one that spends 5 % more time per operation and, with a
-// smaller margin, with one that spends 2 % more. At least 95 of 100 comparisons must find it slower
+// smaller margin, with one that spends 2 % more. At least 95 % of the comparisons must find that slower
 // within the default time.
 func TestProvePower(t *testing.T) {
 	if !proving() {
@@ -280,11 +280,11 @@ func TestProveBisect(t *testing.T) {
 	}
 }
 
-// TestProveFidelity compares the time that a library takes in sqlite3perf with the time that it takes
-// in a handwritten program that uses nothing else (the packages drivers/NAME/byhand). The lab
-// interleaves the trials of both, and verifies both. The addresses of functions, which the linker
-// chooses, change times by some percent. So both are built with several layouts, and the mean of their
-// ratios counts.
+// TestProveFidelity compares the time that a library takes in its worker with the time that it
+// takes in a handwritten program, which calls the library directly (the packages
+// drivers/NAME/byhand). A comparison interleaves and verifies the trials of both. The addresses of
+// functions, which the linker chooses, change times by some percent. So both are built with several
+// layouts, and the mean of their ratios counts.
 func TestProveFidelity(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")

@@ -49,9 +49,10 @@ func application() (err error) {
 	return serveUsers(db, *rows)
 }
 
-// serveJobs runs clients each of which begins a transaction, and then writes in it a row that refers
-// to a row that another transaction has written in the meantime. That works because the transactions
-// are deferred.
+// serveJobs runs clients at the same time. Each client repeatedly begins a deferred transaction.
+// Another transaction then inserts and commits a row, and the first transaction inserts a row that
+// refers to that row. This works because a deferred transaction reads nothing before its first
+// statement.
 func serveJobs(db *sql.DB, clients int) error {
 	_, err := db.Exec(`CREATE TABLE jobs (id INTEGER PRIMARY KEY); CREATE TABLE events (job INTEGER NOT NULL REFERENCES jobs)`)
 	if err != nil {

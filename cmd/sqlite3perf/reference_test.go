@@ -200,8 +200,8 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 // groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
 func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
 
-// writeParagraph writes a paragraph of a help text. Indented lines in it are a table or
-// commands.
+// writeParagraph writes a paragraph of a help text as Markdown. It writes indented lines, which are
+// a table or commands, as a code block.
 func writeParagraph(b *strings.Builder, text string) {
 	var code bool
 	var plain []string

@@ -23,7 +23,7 @@ import (
 const recordingHeader = `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}` + "\n"
 
 // replayOn replays a recording with the driver d in a real worker. phase is the replay phase of a
-// workload, as YAML, and files has the recording. It returns the sample and the lab's doubts about it.
+// workload, as YAML, and files has the recording. It returns the sample and the warnings about it.
 func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Settings, files map[string]string) (*protocol.Sample, []string) {
 	t.Helper()
 	fsys := fstest.MapFS{}
@@ -43,7 +43,7 @@ func replayOn(t *testing.T, d driver.Driver, phase string, settings driver.Setti
 	if err != nil {
 		t.Fatal(err)
 	}
-	stays, end := io.Pipe() // the input stays open, because a running lab keeps it open
+	stays, end := io.Pipe() // the input stays open, because a worker stops when its input ends
 	defer end.Close()
 	var out bytes.Buffer
 	if err := worker.Serve(context.Background(), d, io.MultiReader(bytes.NewReader(append(line, '\n')), stays), &out); err != nil {

@@ -72,9 +72,9 @@ func timeOf(run *result.Run) time.Duration {
 	return max(0, took)
 }
 
-// toExtend returns the command that measures a run for a further time, or "" if there is none. Only a
-// run that ended because its time was over can be extended, because only the intervals of such a run
-// allow for further decisions about whether to go on.
+// toExtend returns the command that measures a run for a further time. It returns "" if further is
+// not above 0 or if the run cannot go on. Only a run that ended because its time was over can be
+// extended, because only its intervals allow for repeated decisions about whether to go on.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
 	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
 		return ""
@@ -373,8 +373,9 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	return nil
 }
 
-// furtherRounds returns the command that measures a run until all its figures are certain enough, or
-// "" if there is none.
+// furtherRounds returns the command that measures a run until none of its figures is imprecise. It
+// returns "" if none is imprecise, if further rounds would not help, if the run is a comparison, or
+// if it cannot be extended.
 func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
 	run := a.Run
 	rounds := report.FurtherRounds(a)

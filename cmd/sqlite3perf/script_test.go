@@ -319,8 +319,9 @@ func files(ts *testscript.TestScript) map[string]string {
 	return list
 }
 
-// load reads a report in JSON. It checks that all trials that are OK are proven, and that the
-// checksums of their answers agree.
+// load parses a report in JSON. It returns an error if a trial that is OK lacks the settings that
+// its connections reported, or has wrong ones, or if answers to the same question have different
+// checksums.
 func load(data []byte) (*report.JSON, error) {
 	j := &report.JSON{}
 	if err := json.Unmarshal(data, j); err != nil {
@@ -361,8 +362,9 @@ func load(data []byte) (*report.JSON, error) {
 	return j, nil
 }
 
-// cells is the command cells of scripts. It writes the cells of the JSON report that was printed last
-// to a file, one per line, as in: cells got.txt
+// cells is the command cells of scripts. It writes the cells of the JSON report that was printed
+// last to a file. Each line has a cell's workload, phase, driver and status. For example: cells
+// got.txt
 func cells(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: cells file")

@@ -437,7 +437,7 @@ func (p *place) asleep(s *session) {
 }
 
 // TestKilled kills the command, so that it cannot clean up. The finished trials must be in the
-// store, and the worker must notice by itself that the lab has gone.
+// store, and the worker must notice by itself that the command has gone.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
@@ -499,7 +499,7 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--seed", "1") // with this seed, good comes first
 	p.asleep(s)
-	// The database of the one appears a moment before the other is stopped.
+	// The database of the worker sleeps appears a moment before the worker good is stopped.
 	for end := time.Now().Add(patience); p.stopped() == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no worker is stopped")
@@ -510,7 +510,7 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p.alone()
 }
 
-// TestWorkerThatNobodyReads runs a worker whose output nobody reads, as after the lab was killed. The
+// TestWorkerThatNobodyReads runs a worker whose output nobody reads, as after the command was killed. The
 // signal for writing to a closed pipe must not end the worker, because then its database would be
 // left.
 func TestWorkerThatNobodyReads(t *testing.T) {
@@ -640,7 +640,8 @@ func TestInterruptedBuild(t *testing.T) {
 	}
 }
 
-// TestInterruptedSays checks that a command which ends at once after Ctrl-C still prints the message.
+// TestInterruptedSays checks that release waits until the message about Ctrl-C has been printed,
+// even if the command ends at once.
 func TestInterruptedSays(t *testing.T) {
 	t.Parallel()
 	interrupts := make(chan os.Signal, 1)

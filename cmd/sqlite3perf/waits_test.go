@@ -13,7 +13,7 @@ import (
 )
 
 // queue is a workload with four clients. Their operations take much longer than the time after which
-// Go's scheduler preempts a goroutine, so the clients meet even on one CPU.
+// Go's scheduler preempts a goroutine, so clients wait for each other even on one CPU.
 const queue = `
 name: queue
 settings: {journal_mode: wal, txlock: immediate, busy_timeout: 5s, synchronous: normal}

@@ -131,8 +131,8 @@ func TestCopyProgram(t *testing.T) {
 	}
 }
 
-// replayedEverywhere checks that each driver replays the recording on the page, unless the
-// driver reports that it cannot.
+// replayedEverywhere checks that each driver in can replays the recording that the walkthrough
+// made, and that python and sqinn give the reasons why they cannot.
 func replayedEverywhere(t *testing.T, shop string, env []string) {
 	t.Helper()
 	const can = "mattn modernc ncruces glebarez zombiezen crawshaw bvinc eatonphil tailscale native"

@@ -161,7 +161,7 @@ func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit f
 			_ = os.WriteFile("asleep", nil, 0o644) // if writing fails, the test notices that the file is missing
 			time.Sleep(time.Hour)
 		case "slow":
-			time.Sleep(25 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
 		case "wrong":
 			spoil := visit
 			visit = func(row driver.Row) error {

@@ -273,9 +273,9 @@ func (o *fromOptions) valid(w *imitate.Workload) (*plan.Plan, error) {
 
 const toldEvery = 10 * time.Second
 
-// teller returns a function that shows the current step on standard error: on a terminal in one line
-// that each step replaces and the step "" empties, elsewhere as lines from time to time if the work takes
-// long. With --quiet, the function does nothing.
+// teller returns a function that shows the current step on standard error. On a terminal each step replaces
+// the line of the previous step, and the step "" empties the line. Elsewhere the function prints a line at
+// most every [toldEvery]. With --quiet, it does nothing.
 func (o *fromOptions) teller(env *cli.Environment) func(string) {
 	if o.quiet {
 		return func(string) {}

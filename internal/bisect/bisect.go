@@ -121,9 +121,9 @@ type Search struct {
 const mostUnclear = 3
 
 // Run looks for the change by repeatedly halving the range of releases. If every step is clear, the
-// halving compares at most ⌈log₂ n⌉ of n releases with the first one. It compares the last release
-// only if it gets there, because any release can show that something changed. After that, Run compares
-// the two releases around the change with each other. If there is an error, Run returns it with the
+// halving compares at most ⌈log₂ n⌉ of n releases with the first one. It does not begin with the
+// last release, because an earlier one may already have the change. At the end, Run compares the
+// two releases around the change with each other. If there is an error, Run returns it with the
 // findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}

@@ -132,7 +132,7 @@ func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
 
-// OfSides is the title of the methodology's section about comparisons and gates.
+// OfSides is the title of the section of docs/methodology.md about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
 // RatioNote returns the sentence that explains the ratios of a table. over and under describe the two

@@ -138,7 +138,7 @@ type JSONSideCell struct {
 	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
 }
 
-// JSONInRun compares two drivers by the test of their run.
+// JSONInRun has the ratio of two drivers and its p-value as the report of their run has them.
 type JSONInRun struct {
 	Ratio     stats.Summary `json:"ratio"` // ratio of second to first
 	PAdjusted float64       `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`

@@ -13,7 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Answer says what the comparison found, with one sentence for each verdict.
+// Answer says what the comparison found. Cells of the same [kind] share a sentence. Other sentences are
+// about sides without figures, answers that differ, failed operations and risks.
 func Answer(c *stats.Comparison) string {
 	if len(c.Cells) == 0 {
 		return fmt.Sprintf("Nothing to compare: %s and %s have no cell in common.", c.First, c.Second)

@@ -30,8 +30,8 @@ const (
 	LoseAccess   Loss = "access"          // all other connections lose access to the database
 )
 
-// Losses has words for each loss, the worst first. The last entry, [LoseAccess], also means that no
-// data is lost in a crash or power failure.
+// Losses has words for each loss, the worst first. The last entry is for [LoseAccess] and for
+// settings without risks. Neither loses data in a crash or power failure.
 var Losses = []struct {
 	Loss Loss
 	word string // word in a table

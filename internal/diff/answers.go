@@ -308,8 +308,9 @@ func texts(v, w protocol.Value) (Cause, int) {
 	return None, 0
 }
 
-// format returns the cause of a difference between two texts of the same time, and the only side (1
-// or 2) that included the reading of the monotonic clock, or 0.
+// format returns the cause of a difference between two texts of the same time. If only one text
+// includes the reading of the monotonic clock, format also returns the side (1 or 2) of that text,
+// and otherwise 0.
 func format(s, t string) (Cause, int) {
 	first, second := strings.Contains(s, monotonic), strings.Contains(t, monotonic)
 	switch {

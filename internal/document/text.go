@@ -260,9 +260,8 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides the columns of a grid, of which keep has the indexes, into parts that fit the
-// width. Each part begins with the columns that name the rows, or with the first of these if not
-// all fit.
+// parts divides the columns with the indexes keep into parts that fit the width of the output. Each
+// part begins with the columns that name the rows, or with the first of these if not all fit.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // browsers name time zones that this machine may not know
 
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -169,6 +170,18 @@ func (q *query) day(name string, end bool) time.Time {
 		t = t.AddDate(0, 0, 1).Add(-time.Nanosecond)
 	}
 	return t
+}
+
+// zone returns the time zone that the parameter zone names, such as Europe/Berlin, or UTC if the
+// parameter is missing.
+func (q *query) zone() *time.Location {
+	name := q.text("zone")
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "Local" {
+		q.fail("zone: %q: want the name of a time zone, such as Europe/Berlin", clip(name))
+		return time.UTC
+	}
+	return zone
 }
 
 // end returns the first error of reading parameters. An unknown parameter is an error, too.

@@ -132,7 +132,8 @@ func operationsOf(t *stats.Table) (names []string) {
 	return names
 }
 
-// kindsOf returns the figures of a cell for each of the kinds of operations names.
+// kindsOf returns the 99th percentiles of a cell for the kinds of operations in names. It leaves
+// out kinds without samples.
 func kindsOf(c, base *stats.Cell, names []string, confidence float64) (list []Kind) {
 	for _, name := range names {
 		m := tailOf(name)
@@ -251,8 +252,9 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 	return out
 }
 
-// markSound marks the best driver that has no harmful defect, and the same for each kind of
-// operations. If neither less nor more of the metric is better, no driver is the best.
+// markSound marks the best driver without a harmful defect in the table and, for each kind of
+// operations, the best such driver for that kind. If neither less nor more of the metric is better,
+// no driver is the best.
 func (t *Table) markSound(m metric) {
 	best, kinds := -1, map[string]*Kind{}
 	for i := range t.Cells {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -28,7 +29,8 @@ type Comparison struct {
 	SecondCaveats     []conditions.Caveat      `json:"second_caveats" clip:"1000" most:"100"`
 	FirstBeware       []Beware                 `json:"first_beware" clip:"1000" most:"100"` // FirstCaveats as pages show them
 	SecondBeware      []Beware                 `json:"second_beware" clip:"1000" most:"100"`
-	Words             []string                 `json:"words"` // the verdict on each cell as people read it, such as "probably slower"
+	Started           []time.Time              `json:"started"` // when the runs of the sides began
+	Words             []string                 `json:"words"`   // the verdict on each cell as people read it, such as "probably slower"
 }
 
 // usualMargin is the default of a request's margin: the fraction by which the times of two sides
@@ -74,6 +76,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 		return nil, err
 	}
 	out.Words = document.Map(c.Cells, wordsOf)
+	out.Started = []time.Time{a.Run.Started, b.Run.Started}
 	switch {
 	case c.Interleaved || len(c.Cells) == 0:
 	case out.SameBuilds:

@@ -112,7 +112,7 @@ var orders = map[string]func(a, b *store.Entry) int{
 func took(e *store.Entry) time.Duration { return max(0, e.Ended.Sub(e.Started)) }
 
 func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
-	words := strings.Fields(strings.ToLower(q.text("q")))
+	words, zone := strings.Fields(strings.ToLower(q.text("q"))), q.zone()
 	drivers, workloads := q.list("driver"), q.list("workload")
 	state := q.word("state", append([]string{""}, states...)...)
 	since, until := q.day("since", false), q.day("until", true)
@@ -131,7 +131,7 @@ func (s *Server) listRuns(r *http.Request, q *query) (*List, error) {
 	for i := range entries {
 		e := &entries[i]
 		if has(e.Drivers, drivers) && has(e.Workloads, workloads) && inState(e, state) &&
-			(since.IsZero() || !e.Started.Before(since)) && (until.IsZero() || !e.Started.After(until)) && mentions(e, words) {
+			(since.IsZero() || !e.Started.Before(since)) && (until.IsZero() || !e.Started.After(until)) && mentions(e, words, zone) {
 			found = append(found, e)
 		}
 	}
@@ -161,13 +161,13 @@ func has(list, wanted []string) bool {
 	})
 }
 
-// mentions reports whether each of the words occurs in a run's drivers, workloads, command, host, scale,
-// version, settings, parameters or bad statuses. The words must be in lower case.
-func mentions(e *store.Entry, words []string) bool {
+// mentions reports whether each of the words occurs in a run's date and time, drivers, workloads, command,
+// host, scale, version, settings, parameters or bad statuses. The words must be in lower case.
+func mentions(e *store.Entry, words []string, zone *time.Location) bool {
 	if len(words) == 0 {
 		return true
 	}
-	text := strings.Join(slices.Concat(e.Drivers, e.Workloads, e.Command, []string{e.Host, e.Scale, e.Version}), " ")
+	text := strings.Join(slices.Concat(e.Drivers, e.Workloads, e.Command, []string{e.Host, e.Scale, e.Version}, dateWords(e.Started.In(zone), time.Now().In(zone))), " ")
 	if a := e.Asked; a != nil {
 		for name, values := range a.Settings {
 			text += " " + name + "=" + strings.Join(values, " "+name+"=")
@@ -183,6 +183,18 @@ func mentions(e *store.Entry, words []string) bool {
 	}
 	text = strings.ToLower(text)
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, w) })
+}
+
+// dateWords returns the words by which a run that began at t can be found.
+func dateWords(t, now time.Time) []string {
+	words := []string{t.Format("2006-01-02 15:04"), t.Format("2 January 2006"), t.Format("Jan 2"), t.Weekday().String()}
+	switch day := t.Format(time.DateOnly); day {
+	case now.Format(time.DateOnly):
+		words = append(words, "today")
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		words = append(words, "yesterday")
+	}
+	return words
 }
 
 func distinct(entries []store.Entry, of func(*store.Entry) []string) []string {

@@ -182,6 +182,88 @@ func TestDefects(t *testing.T) {
 	}
 }
 
+// TestYesterday checks the words by which the runs of the last two days can be found.
+func TestYesterday(t *testing.T) {
+	now := time.Date(2026, 11, 27, 0, 30, 0, 0, time.UTC)
+	for hours, want := range map[int]string{0: "today", 1: "yesterday", 24: "yesterday", 25: "2026-11-25 23:30"} {
+		if words := dateWords(now.Add(-time.Duration(hours)*time.Hour), now); !slices.Contains(words, want) || strings.HasPrefix(want, "20") && len(words) > 4 {
+			t.Errorf("%d hours ago: %q without %q", hours, words, want)
+		}
+	}
+}
+
+// harmedRun returns a run of native, mattn, modernc and zombiezen. zombiezen is the fastest of the three
+// drivers, but links a SQLite that can lose data. The phase mix has reads and writes.
+func harmedRun(number int) *result.Run {
+	r := aRun(number, 1.5)
+	r.Machine.OS, r.Machine.Arch = "linux", "amd64"
+	r.Cases = append(r.Cases, result.Case{ID: 4, Workload: "simple", WorkloadSHA256: "abc", Scale: "quick", Driver: "zombiezen",
+		Settings: driver.Settings{"journal_mode": "wal"}, Phases: []string{"insert", "mix"}})
+	for i, trials := 0, r.Trials; i < len(trials); i += 3 { // the trials of native
+		x := trials[i]
+		proof := *x.Proof
+		proof.SQLiteVersion, x.Proof = "3.51.2", &proof
+		x.Case, x.Order, x.Samples = 4, len(r.Trials)+1, slices.Clone(x.Samples)
+		for k := range x.Samples {
+			x.Samples[k].WallNS += x.Samples[k].WallNS / 2
+			x.Samples[k].PeakRSSBytes /= 2
+		}
+		r.Trials = append(r.Trials, x)
+	}
+	for i := range r.Trials {
+		n, mix := int64(r.Trials[i].Case), &r.Trials[i].Samples[1]
+		mix.Latency = []latency.Summary{{Operation: "read", Count: 1000, P50NS: 2000, P99NS: 40_000 - 5000*n}, {Operation: "write", Count: 1000, P50NS: 20_000, P99NS: 90_000 + 1000*n}}
+	}
+	return r
+}
+
+// TestHarm checks that each table marks the drivers whose known defects can lose data, and the best
+// driver without such a defect.
+func TestHarm(t *testing.T) {
+	server := serveRuns(t, harmedRun(1))
+	for query, want := range map[string]string{
+		"phase=insert":                                "native- zombiezen!wal-reset mattn+ modernc-",
+		"phase=insert&metric=rate":                    "native- zombiezen!wal-reset mattn+ modernc-",
+		"phase=insert&metric=memory":                  "zombiezen!wal-reset native- mattn+ modernc-",
+		"phase=insert&metric=cpu":                     "zombiezen!wal-reset native- mattn- modernc-",
+		"phase=insert&driver=modernc":                 "modernc+",
+		"phase=mix&metric=p99":                        "native- mattn+ modernc- zombiezen!wal-reset",
+		"phase=mix&metric=p99:read":                   "zombiezen!wal-reset modernc+ mattn- native-",
+		"phase=mix&metric=p99:write&driver=zombiezen": "zombiezen!wal-reset",
+		"phase=insert&driver=zombiezen&driver=native": "native- zombiezen!wal-reset",
+	} {
+		path := "/api/v1/runs/1/cells?" + query
+		var words []string
+		for _, c := range get[*Cells](t, server, path).Tables[0].Cells {
+			mark := "-"
+			if c.Sound {
+				mark = "+"
+			}
+			if c.Harmful != nil {
+				mark = strings.TrimSuffix(mark, "-") + "!" + strings.Join(c.Harmful, ",")
+			}
+			words = append(words, c.Driver+mark)
+		}
+		if got := strings.Join(words, " "); got != want {
+			t.Errorf("%s: %s, want %s", query, got, want)
+		}
+	}
+	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix&metric=p99").Tables[0]
+	for _, c := range table.Cells {
+		if read := c.Kinds[0]; read.Name != "read" || read.Sound != (c.Driver == "modernc") || read.N != 10 || read.Ratio == nil {
+			t.Errorf("%s: %+v", c.Driver, read)
+		}
+	}
+	if fmt.Sprint(table.Operations) != "[read write]" || fmt.Sprint(table.Settings) != "[journal_mode=wal]" || table.Differing != nil {
+		t.Errorf("%+v", table)
+	}
+	for _, c := range get[*Run](t, server, "/api/v1/runs/1").Cases {
+		if harm := fmt.Sprint(c.Harmful); (harm == "[wal-reset]") != (c.Driver == "zombiezen") {
+			t.Errorf("%s: %s", c.Driver, harm)
+		}
+	}
+}
+
 func ids(l *List) string {
 	var list []string
 	for _, r := range l.Runs {
@@ -220,10 +302,16 @@ func TestList(t *testing.T) {
 		"?until=2026-11-02T12:00:00Z":        "1",
 		"?q=elsewhere":                       "3",
 		"?q=NCRUCES+journal_mode=wal":        "2",
-		"?size=1&page=2":                     "3",
-		"?size=3&page=9":                     "1",
-		"?sort=trials&order=asc":             "4 1 2 3",
-		"?sort=workload&order=asc":           "3 1 2 4",
+		"?q=2026-11-03":                      "2",
+		"?q=11-03+12:00":                     "2",
+		"?q=3+november+tuesday+ncruces":      "2",
+		"?q=2026-11":                         "4 3 2 1",
+		"?q=yesterday":                       "",
+		"?q=2026-11-04+02:00&zone=Pacific/Kiritimati": "2",
+		"?size=1&page=2":           "3",
+		"?size=3&page=9":           "1",
+		"?sort=trials&order=asc":   "4 1 2 3",
+		"?sort=workload&order=asc": "3 1 2 4",
 	} {
 		l := get[*List](t, server, "/api/v1/runs"+query)
 		if got := ids(l); got != want {
@@ -276,6 +364,20 @@ func TestStoreChanges(t *testing.T) {
 	}
 	if run := get[*Run](t, server, "/api/v1/runs/1"); run.Stopped != result.StoppedRounds {
 		t.Errorf("stopped %q", run.Stopped)
+	}
+	for _, question := range []string{result.QuestionTune, result.QuestionAdvise} {
+		if err := st.SetAnswer(t.Context(), 1, &result.Answer{Question: question, Version: 1, Value: []byte("{}")}); err != nil {
+			t.Fatal(err)
+		}
+		if run := get[*Run](t, server, "/api/v1/runs/1"); run.Question != question {
+			t.Errorf("the answer of %q, want that of %s", run.Question, question)
+		}
+	}
+	if err := st.AddWarning(t.Context(), 1, result.Warning{Code: "load", Message: "busy"}); err != nil {
+		t.Fatal(err)
+	}
+	if run := get[*Run](t, server, "/api/v1/runs/1"); len(run.Warnings) != 1 {
+		t.Errorf("warnings: %+v", run.Warnings)
 	}
 
 	// Another file replaces the store.
@@ -589,10 +691,14 @@ func TestCompareBeware(t *testing.T) {
 func TestCompare(t *testing.T) {
 	server := serveRuns(t, aRun(1, 1), aRun(2, 2))
 	c := get[struct {
-		Answer string
-		Cells  []struct{ Verdict, Variant, Phase string }
-		Words  []string
+		Answer  string
+		Started []time.Time
+		Cells   []struct{ Verdict, Variant, Phase string }
+		Words   []string
 	}](t, server, "/api/v1/compare?first=1&second=2&margin=0.1")
+	if !slices.Equal(c.Started, []time.Time{began.AddDate(0, 0, 1), began.AddDate(0, 0, 2)}) {
+		t.Errorf("the runs began at %v", c.Started)
+	}
 	if len(c.Words) != len(c.Cells) || c.Words[0] != "slower" || c.Words[2] == "unclear" {
 		t.Errorf("verdicts in words: %q", c.Words)
 	}
@@ -658,6 +764,7 @@ func TestHostileRequests(t *testing.T) {
 		{"GET", "/api/v1/runs?page=0", nil, 400, "want a whole number from 1"},
 		{"GET", "/api/v1/runs?size=100000", nil, 400, "to 200"},
 		{"GET", "/api/v1/runs?since=yesterday", nil, 400, "want a date"},
+		{"GET", "/api/v1/runs?zone=Mars/Olympus", nil, 400, "want the name of a time zone"},
 		{"GET", "/api/v1/runs?%zz", nil, 400, "cannot be read"},
 		{"GET", "/api/v1/runs?" + strings.Repeat("driver=x&", 60), nil, 400, "at most 50"},
 		{"GET", "/api/v1/runs?q=" + strings.Repeat("x", maxQuery), nil, 414, "too long"},

@@ -7,8 +7,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Limits for the time that the engine and a driver's adapter add to the library's own time. The added time is
-// too much if it exceeds both the ratio mostAddedRatio and mostAddedNS, in ns per row or operation.
+// Limits for the time that sqlite3perf's code in a worker (package worker and the driver's adapter) adds to
+// the library's own time. The added time is too much if it exceeds both the ratio mostAddedRatio and
+// mostAddedNS, in ns per row or operation.
 const (
 	mostAddedRatio = 1.03
 	mostAddedNS    = 100

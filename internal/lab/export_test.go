@@ -60,5 +60,5 @@ func SetStuckLimit(d time.Duration) (restore func()) {
 	return func() { stuckLimit = before }
 }
 
-// SliceTimes is sliceTimes.
+// SliceTimes makes sliceTimes available to package lab_test.
 var SliceTimes = sliceTimes

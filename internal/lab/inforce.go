@@ -214,7 +214,7 @@ const (
 	fromLibrary  = "library"  // value when the database was opened, because nobody set it
 )
 
-// nothing is the word that messages show for a setting without a value.
+// The constant nothing is the word that messages show for a setting without a value.
 const nothing = "nothing"
 
 func (c change) String() string {
@@ -259,8 +259,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// which describes in messages which of n connections have unexpected settings. bad has the numbers of these
-// connections.
+// The function which says, for messages, which of n connections have unexpected settings. bad has the
+// numbers of these connections.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:

@@ -622,9 +622,9 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestPlan checks the plan announced before the first round, which says the least number of
-// trials and not yet how long they take, and that the plan announced after the second round
-// comes true to a tenth, although trials take different times, and the first ones longer.
+// TestPlan checks the two plans that are announced. The plan before the first round must give the
+// least number of trials, but not yet their time. The plan after the second round must be right to
+// a tenth, although trials take different times and those of the first round take longer.
 func TestPlan(t *testing.T) {
 	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
 	for _, c := range []struct {

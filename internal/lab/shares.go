@@ -128,8 +128,8 @@ func (s *session) mixes(a *protocol.Response) bool {
 }
 
 // until waits until event, a channel of a further process, is closed. It returns an error if the process or
-// the trial ends first. If the trial's time is up, it fails the trial; the message says with missing what did
-// not happen.
+// the trial ends first. If the trial's time is up, until fails the trial with a message in which missing
+// says what did not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -143,8 +143,9 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await closes the channel said to report the worker's answer to the first process's session. After that it
-// waits until another channel, then, is closed, and sends the worker the order.
+// await closes the channel in said, which tells the first process's session what the worker answered. Then
+// it waits until the channel in then is closed, and sends the worker the order. It returns an error if said
+// is closed already, or if the context ends first.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:

@@ -203,7 +203,7 @@ func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 }
 
 // compile compiles a statement. It returns the number of columns of its rows, or -1 if that is not
-// known. An error of the kind that the function [foreign] finds is not returned.
+// known. If the function foreign reports true for an error, compile returns -1 and no error.
 func (c *sqlCheck) compile(statement string, parameters int) (columns int, err error) {
 	columns, err = explain(c.ctx, c.db, statement, parameters)
 	if foreign(err) {

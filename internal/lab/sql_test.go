@@ -241,8 +241,8 @@ func init() {
 	sqlite.MustRegisterScalarFunction("stuck", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { select {} })
 }
 
-// TestCheckSQLIsBounded checks that what follows SQL that needs much memory is left to the
-// drivers, and that SQL that never ends in a function leads to an error.
+// TestCheckSQLIsBounded checks that SQL that exceeds the limits, and mistakes after such SQL, are
+// left to the drivers. SQL with a function that never returns must lead to an error.
 func TestCheckSQLIsBounded(t *testing.T) {
 	checked := func(schema string) error {
 		w, err := workload.Parse("mine.yaml", fmt.Appendf(nil, "name: mine\nschema: |\n  %s;\n  not SQL\nphases: [{name: p, script: ANALYZE}]\n", schema), nil)

@@ -228,9 +228,10 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost returns the choice with the highest median, the choices that are not significantly worse, and
-// the ratio of the first choice's figures to those of the choice with the index today. today is the index
-// of the workload's own settings, or -1. gain is nil if today is -1 or is the first choice.
+// foremost returns, as first, the choice with the highest median; as equal, the other choices that are
+// not significantly worse; and as gain, the ratio of the figures of first to those of the workload's own
+// settings, whose index is today. gain is nil if today is -1 or is the index of first. All results are
+// nil if there are no figures.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures

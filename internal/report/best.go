@@ -47,9 +47,10 @@ func bestSettings(a *stats.Analysis) string {
 	return strings.Join(sentences, " ")
 }
 
-// fewest considers the pairs whose rounds all agree which of the two is faster, but that have too
-// few rounds. enough is the number of rounds after which all of these pairs would differ
-// significantly. now is the number of rounds so far. Both are 0 if there are no such pairs.
+// fewest considers the pairs in which the same driver is faster in all rounds, but that have too few
+// rounds for a significant difference. enough is the number of rounds after which all of these pairs
+// would differ significantly. now is the number of rounds so far. Both are 0 if there are no such
+// pairs.
 func fewest(pairs []stats.Pair) (enough, now int) {
 	for _, p := range pairs {
 		if n, few := p.TooFew(); few {

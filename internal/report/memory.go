@@ -101,8 +101,8 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	}
 	to := baseLabel(a)
 	const sound, harmful, floor = 0, 1, 2
-	kinds := []chart.ItemKind{{Name: "no known defect that can lose data in these workloads", Look: chart.Look{Color: 1, Mark: 1}},
-		{Name: harmMark + " known defect that can lose data in these workloads", Look: chart.Look{Color: 2, Mark: 5}},
+	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
+		{Name: harmMark + " known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {

@@ -38,6 +38,15 @@ func TestMemoryOverview(t *testing.T) {
 	if kinds["mattn"] == kinds["tailscale"] || kinds["tailscale"] != kinds["zombiezen"] || kinds["native"] == kinds["mattn"] {
 		t.Errorf("%v", kinds)
 	}
+	for _, width := range []int{chart.Page, chart.Phone} {
+		var file strings.Builder
+		if err := chart.WriteSVG(&file, p.File(width)); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(file.String(), "! known defect that can lose data<") || strings.Contains(file.String(), "…") {
+			t.Errorf("%d pixels: a text is cut, or the mark is not explained", width)
+		}
+	}
 	if !strings.Contains(p.Source, "run ") || !strings.Contains(p.Source, "2026-") || !strings.Contains(p.Source, a.Run.Machine.CPU) {
 		t.Errorf("the source of a picture is %q", p.Source)
 	}

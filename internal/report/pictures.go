@@ -130,6 +130,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
 	}
 	var rows []chart.Bar
+	var marks []string
 	rank := func(i int) int { return t.Cells[i].Rank }
 	for i, c := range t.Cells {
 		if c.Status == stats.NotMeasured && len(c.Trials) == 0 || !s.only(c.Case, t.Phase) {
@@ -150,6 +151,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		b.Tip = document.Tips(document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		if own[i] {
 			b.Name += ownCost
+			marks = []string{ownCost + " marks a lead that sqlite3perf's own overhead may explain."}
 			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
 		b.Name = harm.name(b.Name, c.Case.Driver)
@@ -162,11 +164,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + conditions.Label(floor.Case)}}
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
-	var marks []string
-	if slices.Contains(own, true) {
-		marks = []string{ownCost + " marks a lead that sqlite3perf's own overhead may explain."}
-		notes = append(notes, marks...)
-	}
+	notes = append(notes, marks...)
 	return barsPicture(harm.explain(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Marks: marks, Kind: document.KindRanking, Of: n}), chart.Bars{Axis: axis, Rows: rows, Lines: lines})
 }
 

@@ -3,7 +3,8 @@ package result
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
 // Profiles has the measurements of a run that only shows in which functions a phase spends its
-// time. Such a run has no trials, because times under a profiler are not samples.
+// time. In such a run, [Run].Trials is empty: its processes ran under a profiler, so their times must
+// not count as measurements of the phase.
 type Profiles struct {
 	Phase  string `json:"phase"`
 	NoPerf string `json:"no_perf,omitempty"` // why perf was not used, or what perf does not see; "" if perf sees everything

@@ -139,7 +139,7 @@ type Compared struct {
 	tests int     // number of comparisons, over all Pairs, for which P is corrected
 }
 
-// InRun compares two drivers in a table of their run, by the run's own test and correction.
+// InRun compares two drivers of the same run, with the test and the correction of that run.
 type InRun struct {
 	Test
 	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has

@@ -132,7 +132,7 @@ func (l *resolver) decided(settings *yaml.Node) {
 	l.errorf(at, "setting %v", err)
 }
 
-// unsteady matches calls whose value differs between runs.
+// unsteady matches calls of SQL functions that return random values.
 var unsteady = regexp.MustCompile(`(?i)\brandom(blob)?\s*\(`)
 
 // queried reads a data set whose rows come from a query on the database.

@@ -430,7 +430,7 @@ func TestSQLFileThatIsALink(t *testing.T) {
 	}
 }
 
-// TestUnset checks which settings Unset returns, because a workload leaves them to the drivers.
+// TestUnset checks that Unset returns the settings that a workload leaves to the drivers.
 func TestUnset(t *testing.T) {
 	for _, name := range workload.Builtins() {
 		w := load(t, name)

@@ -253,7 +253,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first p.Executions of the n executions of a statement, and reports their answers.
+// call runs the first of the n executions of a statement, at most p.Executions, and reports their
+// answers.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -367,8 +368,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 	return tx.Rollback(ctx)
 }
 
-// insert runs the first p.Executions INSERTs of a data set, and reports their answers. It inserts
-// the remaining rows with the function load.
+// insert runs the first INSERTs of a data set, at most p.Executions, and reports their answers. It
+// inserts the remaining rows with the method load.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {

@@ -140,9 +140,9 @@ type Generator struct {
 	// Every is the number of rows in which a serial grows by Step; 0 and 1 both mean one row.
 	Every int64 `json:"every,omitempty"`
 
-	// Bounds, if set, replace Low and High. Each interval between two neighboring bounds is
-	// equally likely to contain the value, or its length. An int with Weights takes only the
-	// values in Bounds.
+	// Bounds, if set, replace Low and High. The value, or its length, is equally likely to be in
+	// each interval between two neighboring bounds. An int with Weights takes only the values in
+	// Bounds.
 	Bounds     []int64   `json:"bounds,omitempty" jsonschema:"signed,minItems=1"`
 	RealBounds []float64 `json:"real_bounds,omitempty" jsonschema:"minItems=2"`
 	Weights    []int64   `json:"weights,omitempty" jsonschema:"minItems=1"` // choice, int: relative probability of each value; nil: all are equal

@@ -55,8 +55,8 @@ type Ask struct {
 	Arguments []Value `json:"arguments,omitempty"`
 }
 
-// Answered is the result of Answers. The answers themselves are sent as the progress of the
-// job.
+// Answered is the result of Answers. It only counts the answers: the worker has sent each of them in
+// a [Progress].
 type Answered struct {
 	Answers int64 `json:"answers"`
 
@@ -64,9 +64,9 @@ type Answered struct {
 	// kind.
 	Skipped []string `json:"skipped,omitempty"`
 
-	// Times is set if the plan replays times. It has the texts that the library stores for the two
-	// results of the function [Times]. TimesAsText says that the library cannot bind a time.Time,
-	// so that recorded times were bound as texts.
+	// Times is set if a statement of a replay has recorded times as arguments. It has the texts
+	// that the library stores for the two results of the function [Times]. TimesAsText says that
+	// the library cannot bind a time.Time, so that recorded times were bound as texts.
 	Times       []string `json:"times,omitempty"`
 	TimesAsText bool     `json:"times_as_text,omitempty"`
 }

@@ -258,8 +258,8 @@ type Page struct {
 	KeysetNS []int64 `json:"keyset_ns" jsonschema:"nullable"`
 }
 
-// MinRepetitions is the lowest number of repetitions from which a 95 % interval can be
-// computed.
+// MinRepetitions is the minimum of Repetitions in [Paginate]. With fewer repetitions, no 95 %
+// confidence interval of the times can be computed.
 const MinRepetitions = 6
 
 func (p *Paginate) check() error {

@@ -60,9 +60,9 @@ type Request struct {
 	Plan     *plan.Plan      `json:"plan,omitempty"`
 
 	// Load, if not 0, asks for a database that trials begin with. The worker runs only the
-	// schema and the first Load phases, which are untimed. After that, one file has the whole
-	// database. Loaded, if not 0, says that the database is a copy of such a file: it has the
-	// schema, and the rows of the first Loaded phases.
+	// schema and the first Load phases, which are untimed. It leaves the database in a single file.
+	// Loaded, if not 0, says that the database is a copy of such a file: it has the schema, and
+	// the rows of the first Loaded phases.
 	Load   int `json:"load,omitempty"`
 	Loaded int `json:"loaded,omitempty"`
 
@@ -85,18 +85,18 @@ type Request struct {
 	// Alternate.
 	Alternate bool `json:"alternate,omitempty"`
 
-	// Slices asks the worker to measure phases in slices. It has, by name of the phase, the number
-	// of operations in a slice; for an insert that is the number of rows. After each slice but the
+	// Slices asks the worker to measure phases in slices. The key is the name of a phase. The value
+	// is the number of operations in a slice, or of rows for an insert. After each slice but the
 	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
 	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
 	// between two transactions or statements. A worker may ignore Slices. It ignores Slices for a
 	// phase that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
-	// Repeats asks the worker to execute a query several times that the plan executes only once. It
-	// has, by name of the phase, the number of executions. Between two executions the worker waits
-	// as between two slices. The sample has the means of all executions, rounded down. A worker may
-	// ignore Repeats.
+	// Repeats asks the worker to execute queries several times that the plan executes only once.
+	// The key is the name of a phase, and the value is the number of executions. Between two
+	// executions the worker waits as between two slices. The sample has the means of all
+	// executions, rounded down. A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must

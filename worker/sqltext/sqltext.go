@@ -1,5 +1,5 @@
-// Package sqltext splits SQL into tokens like SQLite's own tokenizer. Only tokens distinguish a
-// statement from a string literal that contains its words. Package record has a smaller tokenizer,
+// Package sqltext splits SQL into tokens like SQLite's own tokenizer. A search for words in the SQL
+// would also find them in string literals and comments. Package record has a smaller tokenizer,
 // because it must not require another module. Both tokenizers are tested with testdata/tokens.json.
 package sqltext
 

@@ -2,13 +2,18 @@
 // points at it, and links to the samples behind it.
 
 import { get } from "./api.js";
-import { h, table } from "./dom.js";
+import { h, table, rove } from "./dom.js";
 import { count } from "./format.js";
 
 const none = "none"; // value of the parameter "picture" that means no pictures
 
-// usual reports whether a kind of pictures is shown unless the reader chooses others.
-const usual = (kind, metric) => Boolean(kind.usual) || kind.name === "tradeoff" && metric === "memory";
+// usual reports whether a kind of pictures is shown unless the reader chooses others. Pictures of
+// times are usual only for times.
+const usual = (kind, metric) => {
+  if (metric === "memory") return kind.name === "tradeoff";
+  if (metric.startsWith("p99")) return kind.name === "latency";
+  return Boolean(kind.usual) && (metric === "time" || metric === "rate" || kind.name !== "summary" && kind.name !== "ratios");
+};
 
 // chosenKinds returns the kinds of pictures in the parameters of an address; without them, the usual
 // kinds of a metric.
@@ -17,8 +22,8 @@ export const chosenKinds = (list, query, metric) => query.has("picture") ? query
 // kinds makes a group of check boxes, one for each kind of picture that the run has.
 export function kinds(list, chosen) {
   if (list.kinds.length === 0) return null;
-  return h("fieldset", {}, h("legend", {}, "Pictures"), h("div", { class: "choices" },
-    list.kinds.map((k) => h("label", {}, h("input", { type: "checkbox", name: "picture", value: k.name, "data-key": "picture-" + k.name, checked: chosen.includes(k.name) }), k.title))));
+  return h("fieldset", {}, h("legend", {}, "Pictures"), rove(h("div", { class: "choices" },
+    list.kinds.map((k) => h("label", {}, h("input", { type: "checkbox", name: "picture", value: k.name, "data-key": "picture-" + k.name, checked: chosen.includes(k.name) }), k.title)))));
 }
 
 // picturesOf returns the parameters of an address for the kinds of pictures chosen in a form. It
@@ -46,6 +51,7 @@ export function chart(c, { address, filters, fresh, n, signal, follow }) {
   // The picture with its links is one stop of the Tab key. The arrow keys move within it: see
   // marks.js.
   const saves = [save("svg"), save("png")];
+  saves[1].setAttribute("tabindex", "-1");
   const figure = h("figure", { class: "picture", "data-name": c.name, "data-kind": c.kind, click: (e) => leave(e, follow) },
     h("div", { "data-keys": "" }, place, h("p", { class: "tools" }, "Save as", saves)),
     c.note && h("figcaption", {}, c.note), behind);

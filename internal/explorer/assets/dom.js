@@ -14,13 +14,47 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
+// rove makes the links, buttons and check boxes of an element one stop of the Tab key. The arrow keys
+// move between them; in a table, up and down move to the same place of another row.
+export function rove(e) {
+  const stops = (within) => [...within.querySelectorAll("a[href], button, input[type=checkbox]")];
+  const choose = (one) => stops(e).forEach((x) => x.setAttribute("tabindex", x === one ? "0" : "-1"));
+  const steps = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+  if (stops(e).length > 0) choose(stops(e)[0]);
+  e.addEventListener("focusin", ({ target }) => { if (stops(e).includes(target)) choose(target); });
+  e.addEventListener("keydown", (event) => {
+    const all = stops(e), step = steps[event.key], at = all.indexOf(event.target);
+    if (!step || at < 0 || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    let next = all[at + step];
+    let row = event.target.closest("tr");
+    if (row && /Up|Down/.test(event.key)) {
+      const place = stops(row).indexOf(event.target);
+      do row = step > 0 ? row.nextElementSibling : row.previousElementSibling; while (row && stops(row).length === 0);
+      next = row && stops(row)[Math.min(place, stops(row).length - 1)];
+    }
+    if (next) next.focus();
+  });
+  return e;
+}
+
+// Only boxes that scroll and have no stop of the Tab key in them can be focused with the keyboard.
+const boxes = new ResizeObserver((entries) => {
+  for (const { target } of entries) {
+    if (target.scrollWidth > target.clientWidth && !target.querySelector("[tabindex='0'], a[href]:not([tabindex]), button:not([tabindex])")) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+
 // table makes a table from columns ({title, name, right, className, cell}) and rows. If cards is set,
 // a phone shows the cells of a row below each other, each with the name of its column.
 export function table(caption, columns, rows, row, cards) {
-  return h("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, h("table", { class: cards ? "cards" : null },
+  const box = h("div", { class: "scroll", role: "group", "aria-label": caption }, h("table", { class: cards ? "cards" : null },
     h("caption", {}, h("span", {}, caption)),
     h("thead", {}, h("tr", {}, columns.map((c) => c.title === "" ? h("td") : h("th", { scope: "col", class: c.right ? "n" : c.className === "library" ? "library" : null, "aria-sort": c.sorted }, c.title)))),
-    h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r))))))));
+    rove(h("tbody", {}, rows.map((r) => h("tr", row ? row(r) : {}, columns.map((c) => h("td", { "data-name": cards ? c.name ?? c.title : null, class: [c.right && "n", c.className].filter(Boolean).join(" ") || null }, c.cell(r)))))))));
+  boxes.observe(box);
+  return box;
 }
 
 // folded makes a details element whose content is built only when the reader opens it, because
@@ -54,8 +88,8 @@ export function caveats(list, most = 4) {
 // choices makes a group of check boxes, one for each value. An empty list chosen means all values.
 export function choices(name, legend, values, chosen) {
   if (values.length < 2) return null;
-  return h("fieldset", {}, h("legend", {}, legend), h("div", { class: "choices" },
-    values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, checked: chosen.includes(v) }), v || "(none)"))));
+  return h("fieldset", {}, h("legend", {}, legend), rove(h("div", { class: "choices" },
+    values.map((v) => h("label", {}, h("input", { type: "checkbox", name, value: v, "data-key": `${name}-${v}`, checked: chosen.includes(v) }), v || "(none)")))));
 }
 
 // select makes a labeled list of options, from which the user chooses one.

@@ -39,16 +39,20 @@ export function percent(v) {
   return p.toFixed(p < 9.95 ? 1 : 0) + "%";
 }
 
-// spread formats the distance of an interval's ends from the median.
+// spread formats the distance of an interval's ends from the median: one figure, or both ends of a wide
+// interval.
 export function spread(median, low, high) {
   if (low === undefined || low === null) return "n too small";
   if (!median) return "";
   const up = high / median - 1, down = 1 - low / median, most = Math.max(up, down);
   const signed = (v) => (v < 0 ? "" : "+") + (100 * v).toFixed(0) + "%";
-  return most > 0.5 ? `[${signed(-down)}, ${signed(up)}]` : "±" + percent(most);
+  return most > 0.5 ? `(${signed(-down)} to ${signed(up)})` : "±" + percent(most);
 }
 
 export const times = (v) => (v < 0.0995 ? String(Number(v.toPrecision(2))) : v.toFixed(v < 9.995 ? 2 : v < 99.95 ? 1 : 0)) + "x";
+
+// interval formats the interval of a ratio.
+export const interval = (i) => i ? `(${times(i.low)} to ${times(i.high)})` : "(too few rounds)";
 
 // probability formats a p-value. A value below a level of significance is never rounded up to that
 // level.

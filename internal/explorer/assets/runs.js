@@ -11,18 +11,33 @@ export const asked = (a) => a ? [
   ...Object.entries(a.parameters || {}).map(([k, v]) => `${k}=${v.join(",")}`),
 ].join(" ") : "";
 
+const began = new Map(); // when runs began, by number
+
+// older returns the numbers of runs, the run that began first before the others.
+const older = (ids) => [...ids].sort((a, b) => new Date(began.get(a) || 0) - new Date(began.get(b) || 0) || a - b);
+
+// instant returns a day and a time of the reader's time zone as a moment that the server understands.
+function instant(day, time) {
+  const t = new Date(`${day}T${time}`);
+  return Number.isNaN(t.getTime()) ? day : t.toISOString();
+}
+
 export async function runs({ query, signal, go }) {
   const sort = query.get("sort") || "started", order = query.get("order") || "desc";
   const chosen = query.getAll("pick").slice(0, 2);
-  const ask = new URLSearchParams([...query].filter(([k]) => k !== "pick"));
+  const ask = new URLSearchParams([...query].filter(([k, v]) => k !== "pick" && v));
+  for (const [name, time] of [["since", "00:00:00"], ["until", "23:59:59.999"]]) if (ask.has(name)) ask.set(name, instant(ask.get(name), time));
+  if (ask.has("q")) ask.set("zone", Intl.DateTimeFormat().resolvedOptions().timeZone);
   const [list, now] = await Promise.all([get("runs?" + ask, signal), get("current", signal)]);
+  for (const r of list.runs) began.set(String(r.id), r.started);
+  await Promise.all(chosen.filter((id) => !began.has(id)).map((id) => get("runs/" + encodeURIComponent(id), signal).then((r) => began.set(id, r.started), () => {})));
   const running = now.runs.map((r) => r.run);
   const change = (changes) => go([...[...query].filter(([k]) => !(k in changes) && k !== "page"), ...Object.entries(changes)]);
   const one = (name) => query.get(name) || "";
   const any = (values) => [["", "any"], ...values.map((v) => [v, v])];
 
   const form = h("form", { class: "filters pairs", role: "search", submit: (e) => { e.preventDefault(); apply(); }, change: () => apply() },
-    input("q", "Search", one("q"), { type: "search", placeholder: "driver, setting, host …", "data-key": "q", maxlength: 200 }),
+    input("q", "Search", one("q"), { type: "search", placeholder: "date, driver, setting …", "data-key": "q", maxlength: 200 }),
     select("driver", "Driver", any(list.drivers), one("driver")),
     select("workload", "Workload", any(list.workloads), one("workload")),
     select("state", "State", any(list.states), one("state")),
@@ -57,6 +72,7 @@ export async function runs({ query, signal, go }) {
     { title: "Scale", cell: (r) => r.scale },
     { title: "Machine", className: "text", cell: (r) => r.host },
   ];
+  const [base, other] = older(chosen);
   const caption = list.matching === list.total ? counted(list.total, "run") : `${count(list.matching)} of ${counted(list.total, "run")}`;
   const page = (n, text) => h("button", { type: "button", disabled: n < 1 || n > list.pages, click: () => go([...[...query].filter(([k]) => k !== "page"), ["page", n]]) }, text);
   return [
@@ -64,8 +80,8 @@ export async function runs({ query, signal, go }) {
     running.length > 0 && h("p", { class: "panel" }, h("a", { href: "/measure" }, `Run ${running.join(", ")} is being measured`)),
     form,
     h("p", { class: "pages" },
-      h("a", { href: chosen.length === 2 ? `/compare?first=${Math.min(...chosen)}&second=${Math.max(...chosen)}` : "/compare" },
-        chosen.length === 2 ? `Compare run ${Math.min(...chosen)} with run ${Math.max(...chosen)}` : "Choose two runs to compare them")),
+      other ? h("a", { href: `/compare?first=${base}&second=${other}` }, `Compare run ${other} (${moment(began.get(other))}) with the older run ${base} (${moment(began.get(base))})`) :
+        h("a", { href: "/compare" }, base ? `Choose another run to compare it with run ${base}` : "Choose two runs to compare them")),
     list.total === 0 ? h("p", {}, "There are no runs in this store yet. ", h("code", {}, "sqlite3perf run"), " measures one, and so does ", h("a", { href: "/measure" }, "this page"), ".") :
       table(caption, columns, list.runs, (r) => ({ class: chosen.includes(String(r.id)) ? "chosen" : null }), true),
     list.pages > 1 && h("nav", { class: "pages", "aria-label": "Pages of the list" }, page(list.page - 1, "← Back"), `page ${list.page} of ${list.pages}`, page(list.page + 1, "More →")),

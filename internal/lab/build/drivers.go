@@ -71,7 +71,7 @@ type Known struct {
 	Manifest
 	Dir       string            // directory of the driver's module
 	Version   string            // version that its go.mod requires; "" if the driver is not built
-	AddedCost *driver.AddedCost // time that the engine and the adapter add; nil: not measured
+	AddedCost *driver.AddedCost // time that sqlite3perf's code in the worker adds; nil: not measured
 }
 
 // Drivers returns the drivers of the source tree, sorted by name.

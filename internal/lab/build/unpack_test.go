@@ -25,8 +25,8 @@ func installed(t *testing.T) (cache string) {
 	return filepath.Join(home, "cache", "sqlite3perf", "sources")
 }
 
-// only checks that the cache contains the directory of the sources and their lock file, and
-// nothing else. Temporary directories must have been removed.
+// The function only fails the test unless the cache contains exactly the directory dir of the
+// sources and their lock file. So it also finds temporary directories that were not removed.
 func only(t *testing.T, cache, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(cache)

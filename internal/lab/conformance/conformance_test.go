@@ -146,7 +146,8 @@ func updateAnswers(t *testing.T) {
 	t.Fatal("answers.json is written: run the tests again without -update")
 }
 
-// TestVectors checks that the file in docs/ has the values that the generators make.
+// TestVectors checks that docs/generated-values.json is what WriteVectors writes. With -update it
+// writes the file.
 func TestVectors(t *testing.T) {
 	const file = "../../../docs/generated-values.json"
 	var b bytes.Buffer
@@ -194,8 +195,8 @@ func TestVectorsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeld checks that a limit that a driver declares without need is reported, and a limit that it
-// should declare, too.
+// TestLimitsAreHeld checks that two mistakes are reported: a limit that the driver should declare but does
+// not, and a limit that it declares although its worker does not have it.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }

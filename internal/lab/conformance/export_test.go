@@ -11,7 +11,7 @@ import (
 // answers. For the Go engine these answers are the content of answers.json.
 func Answers(ctx context.Context, s *Subject) (map[string]answer, error) {
 	all := map[string]answer{}
-	for _, text := range []string{pieces, queries, mixed, during, rated, booking, guarded, scripted} {
+	for _, text := range []string{pieces, queries, mixed, during, yaml("rated"), yaml("booking"), yaml("guarded"), yaml("scripted")} {
 		own := *s
 		c, t, err := own.trial(ctx, text, driver.Settings{})
 		if err != nil {

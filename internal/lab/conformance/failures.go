@@ -16,14 +16,7 @@ import (
 
 // failureChecks returns the checks in which a worker must fail a trial and give the reason.
 func failureChecks() []Check {
-	const table = `
-name: failing
-schema: CREATE TABLE t (id INTEGER PRIMARY KEY, word TEXT)
-rows:
-  t: {count: 5, columns: {id: serial, word: {text: 3}}}
-phases:
-  - {name: load, untimed: true, insert: t}
-`
+	table := yaml("failing")
 	return []Check{
 		{Name: "failures/too few rows", test: gives(protocol.CodeRows, "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 6}}\n")},
 		{Name: "failures/too many rows", test: gives(protocol.CodeRows, "query", table+"  - {name: query, query: SELECT id FROM t, columns: [int], expect: {rows: 4}}\n")},

@@ -90,13 +90,6 @@ var generators = []generator{
 	{name: "coalesce", column: "{coalesce: [nothing, word]}", typ: "text", same: "word"},
 }
 
-// parents is the number of rows of the data set parents. For each of them, the data set t has as many rows as
-// nested says, so that the generator ref has rows to refer to.
-const (
-	parents = 71
-	nested  = 3
-)
-
 // key returns the name of the generator's column.
 func (g generator) key() string {
 	return "v_" + noLetter.ReplaceAllString(g.name, "_")
@@ -115,30 +108,8 @@ func workloadOf(list ...generator) string {
 		returned = append(returned, g.returned())
 		fmt.Fprintf(&columns, "      %s: %s\n", g.key(), g.column)
 	}
-	return fmt.Sprintf(`
-name: generator
-schema: CREATE TABLE t (id INTEGER PRIMARY KEY, %[1]s)
-rows:
-  parents: {count: %[4]d, columns: {id: serial, word: {text: [0, 9], nulls: 10%%}}}
-  vocabulary: {count: 50, columns: {word: {text: [1, 7]}}}
-  t:
-    per: parents
-    count: %[5]d
-    columns:
-      id: serial
-      word: {choice: [red, "grün", ""], hidden: true}
-      raw: {blob: [0, 30], hidden: true}
-      digits: {hex: 6, hidden: true}
-      number: {int: [-99, 99], hidden: true}
-      moment: {int: [-99_999_999_999_999, 0, 9_999_999_999_999, 999_999_999_999_999], hidden: true}
-      quoted: {choice: ["a\"b\\c", "\u0001\n", "grün"], nulls: 10%%, hidden: true}
-      yes: {int: [0, 1], type: bool, hidden: true}
-      maybe: {int: [0, 9], nulls: 30%%, hidden: true}
-      nothing: {const: null, hidden: true}
-%[3]sphases:
-  - {name: insert, insert: t}
-  - {name: query, query: "SELECT %[1]s FROM t ORDER BY id", columns: [%[2]s], expect: {returns: {t: [%[6]s]}}}
-`, strings.Join(names, ", "), strings.Join(types, ", "), &columns, parents, nested, strings.Join(returned, ", "))
+	return strings.NewReplacer("NAMES", strings.Join(names, ", "), "TYPES", strings.Join(types, ", "), "RETURNED", strings.Join(returned, ", "), "COLUMNS\n", columns.String()).
+		Replace(yaml("generator"))
 }
 
 func generatorChecks() []Check {

@@ -115,7 +115,8 @@ func readBack(name, value string) func(answer) []answer {
 	}
 }
 
-// not returns a function that removes a setting before the database is opened.
+// not(name) returns a function that removes the setting name, so that the database is opened
+// without it.
 func not(name string) func(driver.Settings) error {
 	return func(s driver.Settings) error { delete(s, name); return nil }
 }
@@ -251,8 +252,9 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs a correct worker and passes its answers on, changed by the lie. Answers to describe requests and
-// to the trial before the first check are not changed.
+// told runs a correct worker and copies its answers to standard output, changed by the lie with this name.
+// If the lie has a function open, the worker opens databases with changed settings. The lie does not change
+// the answers to describe requests and to the trial before the first check.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {

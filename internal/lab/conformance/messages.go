@@ -157,7 +157,7 @@ func followsSchema(ctx context.Context, s *Subject) error {
 		func(r *protocol.Request) { r.Load = 1 },
 		func(r *protocol.Request) { r.Loaded = 1 },
 	} {
-		line, err := s.request(everything, change, func(r *protocol.Request) {
+		line, err := s.request(yaml("everything"), change, func(r *protocol.Request) {
 			r.Plan.Phases[0].Insert.Verify = []plan.Stored{{Table: "t"}}
 			if r.Load+r.Loaded > 0 {
 				r.Path += "-loaded"
@@ -246,22 +246,13 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 	return nil
 }
 
-// endless is a workload whose phase never ends by itself.
-const endless = `
-name: endless
-schema: CREATE TABLE t (i INTEGER)
-phases:
-  - name: endless
-    script: WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO t SELECT i FROM n
-`
-
 // gone is how long a worker may take to exit after its standard input was closed.
 const gone = 10 * time.Second
 
 // labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
 // then exits and removes its files.
 func labGone(ctx context.Context, s *Subject) error {
-	w, err := workload.Parse("endless.yaml", []byte(endless), nil)
+	w, err := workload.Parse("endless.yaml", []byte(yaml("endless")), nil)
 	if err != nil {
 		return err
 	}

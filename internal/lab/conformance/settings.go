@@ -40,7 +40,7 @@ func settingChecks() []Check {
 	add(driver.Settings{"pool_size": "3", "pool_idle": "1"}, "pool_idle=1", "pool_idle=1")
 	add(driver.Settings{"pool_size": "2", "pool_readers": "3", "journal_mode": "wal"}, "pool_readers=3", "pool_readers=3")
 	add(driver.Settings{"write_mutex": "on"}, "write_mutex=on", "write_mutex=on")
-	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", Needs: "transactions=reads", test: verified(shared)})
+	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", Needs: "transactions=reads", test: verified(yaml("shared"))})
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
 	}, "page_size and auto_vacuum of a WAL database", "")
@@ -51,49 +51,6 @@ func settingChecks() []Check {
 		Check{Name: "settings/changed by a phase", Needs: "journal_mode", test: tellsChange("relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
 	)
 }
-
-// shared is a workload with a mix in two processes. Each operation inserts a row with a key that no other
-// operation has.
-const shared = `
-name: shared
-settings: {journal_mode: wal, synchronous: normal, busy_timeout: 60s, txlock: immediate, processes: 2}
-schema: |
-  CREATE TABLE t (id INTEGER PRIMARY KEY, n INTEGER NOT NULL);
-  CREATE TABLE done (key INTEGER PRIMARY KEY);
-rows:
-  t: {count: 10, columns: {id: serial, n: 0}}
-  left: {count: 1, columns: {count: 100, min: 1, max: 100}}
-phases:
-  - {name: load, untimed: true, insert: t}
-  - name: mix
-    mix:
-      - name: change
-        transaction: true
-        parameters: {id: {pick: t.id}, key: serial}
-        statements:
-          - {sql: SELECT n FROM t WHERE id = :id, columns: [int], expect: {rows: 1}}
-          - UPDATE t SET n = n + 1 WHERE id = :id
-          - INSERT INTO done VALUES (:key)
-    clients: 3
-    count: 100
-  - {name: left, query: "SELECT count(*), min(key), max(key) FROM done WHERE (SELECT sum(n) FROM t) = 100", columns: [int, int, int], expect: {returns: left}}
-`
-
-// changing is a workload whose SQL changes settings, as declared.
-const changing = `
-name: changing
-settings: {journal_mode: delete, synchronous: full}
-schema: |
-  PRAGMA journal_mode = WAL;
-  CREATE TABLE t (id INTEGER PRIMARY KEY);
-changes settings: {journal_mode: wal}
-rows:
-  t: {count: 10, columns: {id: serial}}
-phases:
-  - {name: load, untimed: true, insert: t}
-  - {name: relax, untimed: true, script: PRAGMA synchronous = OFF, changes settings: {synchronous: off}}
-  - {name: query, query: SELECT id FROM t ORDER BY id, columns: [int], expect: {rows: 10, returns: t}}
-`
 
 // tellsChange checks that the worker reports a setting that SQL has changed without a declaration, so that the
 // lab refuses the trial. The change is in the named phase of the workload text, or in the schema if phase is

@@ -129,14 +129,7 @@ func (e *trialError) Error() string {
 
 // smoke runs a minimal trial. If this trial fails, no other check can be made.
 func smoke(ctx context.Context, s *Subject) error {
-	_, _, err := s.trial(ctx, `
-name: smoke
-schema: CREATE TABLE smoke (id INTEGER PRIMARY KEY)
-rows:
-  smoke: {count: 1, columns: {id: serial}}
-phases:
-  - {name: insert, insert: smoke}
-`, nil)
+	_, _, err := s.trial(ctx, yaml("smoke"), nil)
 	return err
 }
 
@@ -198,25 +191,25 @@ func verified(text string) func(context.Context, *Subject) error {
 func trialChecks() []Check {
 	var list []Check
 	for _, p := range policies {
-		list = append(list, Check{Name: "insert/" + p, test: verified(strings.Replace(oneOfEach, "POLICY", p, 1))})
+		list = append(list, Check{Name: "insert/" + p, test: verified(inserting(p))})
 	}
 	return append(list,
 		Check{Name: "loading/in pieces", test: verified(pieces)},
 		Check{Name: "trials/two that take turns", test: alternate},
 		Check{Name: "query/each way", test: verified(queries)},
-		Check{Name: "insert/in slices", test: sliced(strings.Replace(oneOfEach, "POLICY", policies[0], 1))},
+		Check{Name: "insert/in slices", test: sliced(inserting(policies[0]))},
 		Check{Name: "query/in slices", test: sliced(queries)},
 		Check{Name: "mix/in slices", Needs: "transactions=reads", test: sliced(mixed)},
 		Check{Name: "mix/operations and their order", Key: "transactions=reads", test: verified(mixed)},
 		Check{Name: "mix/own connections", Needs: "transactions=reads", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},
-		Check{Name: "mix/fixed rate", test: verified(rated)},
+		Check{Name: "mix/fixed rate", test: verified(yaml("rated"))},
 		Check{Name: "mix/duration", Needs: "transactions=reads", test: verified(during)},
 		Check{Name: "mix/mutex and retry", Needs: "transactions=reads", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    mutex: true\n    retry: {attempts: 3, backoff: 1ms}", 1))},
-		Check{Name: "mix/errors that are results, operations that end early", Needs: "transactions=reads", test: verified(booking)},
-		Check{Name: "mix/a mutex around an operation", Needs: "transactions=reads", test: verified(guarded)},
+		Check{Name: "mix/errors that are results, operations that end early", Needs: "transactions=reads", test: verified(yaml("booking"))},
+		Check{Name: "mix/a mutex around an operation", Needs: "transactions=reads", test: verified(yaml("guarded"))},
 		Check{Name: "mix/failures and retries under a lock", Needs: "busy_timeout", test: tellsLocks},
-		Check{Name: "script/each statement", test: verified(scripted)},
-		Check{Name: "http/answers and load", Key: "http", test: verified(served)},
+		Check{Name: "script/each statement", test: verified(yaml("scripted"))},
+		Check{Name: "http/answers and load", Key: "http", test: verified(yaml("served"))},
 	)
 }
 
@@ -227,7 +220,7 @@ const lockedFor = time.Second
 // many operations failed, and how often it retried operations.
 func tellsLocks(ctx context.Context, s *Subject) error {
 	held := make(chan error, 1)
-	h, err := s.askTrial(ctx, locked, func(a *protocol.Response) bool {
+	h, err := s.askTrial(ctx, yaml("locked"), func(a *protocol.Response) bool {
 		if a.Type == protocol.TypePhase && a.Phase == "mix" {
 			go func() { held <- s.lock(ctx) }()
 		}

@@ -175,9 +175,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// with starts an executable, which was built for the platform meant, on the other machine. It first copies the
-// executable there if needed. It returns nil if the machine has another platform, or cannot run the
-// executable.
+// with starts an executable on the other machine. The parameter meant is the platform for which the
+// executable was built. If needed, with first copies the executable to the machine. It returns nil if the
+// machine has another platform, or cannot run the executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {
@@ -256,7 +256,7 @@ func (o *Options) copy(ctx context.Context, name, executable, hash string) error
 	return nil
 }
 
-// moving reads the file being copied, and resets the timer stuck before each read.
+// moving reads the file being copied. Before each read it resets the timer in the field stuck.
 type moving struct {
 	io.Reader
 	stuck *time.Timer

@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// nothing starts the server that does nothing, in a separate process, and returns its
-// address.
+// The function nothing starts a server that answers every request without doing any work, in a
+// separate process. It returns the server's address.
 func nothing(b *testing.B) string {
 	b.Helper()
 	exe, err := os.Executable()

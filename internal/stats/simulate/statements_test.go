@@ -146,8 +146,8 @@ var verdicts = slices.Concat([]verdict{
 // on the side "15 % ± a third" in failures.go.
 var sixMore = failures{name: "21 % ± a third", share: 0.21, spread: 1. / 3}
 
-// comparedVerdicts returns simulations of further statements of the commands compare and gate, and
-// of their intervals.
+// comparedVerdicts returns simulations of more verdicts of the commands compare and gate, and of the
+// intervals that they print.
 func comparedVerdicts() []verdict {
 	const looks = "two equal sides, four cells, looked at up to 64 rounds"
 	equal := func(r *rand.Rand) *stats.Comparison {

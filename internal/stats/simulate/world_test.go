@@ -137,8 +137,8 @@ func (w world) share(m method, tables int, is func(apart [][2]int) bool) float64
 	return shareOf(tables, uint64(w.drivers<<8+w.rounds), func(r *rand.Rand) bool { return is(m(w.table(r))) })
 }
 
-// shareOf returns the share of n simulations for which the function named is returns true. It uses
-// all cores. The parameter stream selects the random numbers; each simulation has its own.
+// shareOf runs n simulations on all cores, and returns the share of them for which is(r) is true. Each
+// simulation gets its own random numbers, which depend only on seed, stream and the simulation's index.
 func shareOf(n int, stream uint64, is func(r *rand.Rand) bool) float64 {
 	var wg sync.WaitGroup
 	yes := make([]bool, n)

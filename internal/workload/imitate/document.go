@@ -249,8 +249,8 @@ func (w *documentWriter) within(m *member, n int64) func() {
 	return func() { w.present = before }
 }
 
-// nulls returns how many of 1000 documents lack a member's value. In the database, n of the st.rows
-// objects that can have the member have the value.
+// nulls returns how many of 1000 documents lack a member's value. In the database, st.rows objects
+// can have the member, and n of them have a value for it.
 func (w *documentWriter) nulls(st *columnStats, n int64) int64 {
 	return int64(math.Round(1000 * (1 - w.present*float64(n)/float64(st.rows))))
 }

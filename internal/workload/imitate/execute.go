@@ -36,8 +36,8 @@ func (q *Query) sampled() [][]any {
 	return list
 }
 
-// values returns parameters of a query from the rows of the data set whose name is the parameter
-// reads.
+// values returns parameters for executions of a query, one list for each of the first rows of a data
+// set, at most probes lists. The parameter named reads is the data set's name.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	var columns []string
 	for _, a := range q.args {

@@ -350,8 +350,9 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	return nil
 }
 
-// origins lists the origins of indexes by priority. If generated rows cannot satisfy all unique
-// indexes, they satisfy one whose origin comes first.
+// origins lists the origins of indexes, as PRAGMA index_list names them, by priority: PRIMARY KEY,
+// UNIQUE, CREATE INDEX. If generated rows cannot satisfy all unique indexes, they satisfy one whose
+// origin comes first.
 var origins = []string{"pk", "u", "c"}
 
 // compose sets t.composite, the unique index of several columns that generated rows satisfy, and

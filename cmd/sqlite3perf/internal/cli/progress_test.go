@@ -159,8 +159,9 @@ func TestProgressFitsTheTerminal(t *testing.T) {
 	}
 }
 
-// TestProgressOfRace checks the message before a race. It must say that slower cases are left
-// out, and not that cases may be settled.
+// TestProgressOfRace checks the messages before a run that leaves out slower cases on the way, and
+// before a run whose cases may all be settled (precise enough) early. The first must not mention
+// settling.
 func TestProgressOfRace(t *testing.T) {
 	var out bytes.Buffer
 	p := NewProgress(&Environment{Stderr: &out, Now: time.Now}, false)

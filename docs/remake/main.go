@@ -104,7 +104,7 @@ func cells(report string) string {
 	return afterRatio.ReplaceAllString(without("verdict "+list, "measured "), "$1")
 }
 
-var afterRatio = regexp.MustCompile(`(?m)^(.*(?: ratio|x \[[^\]\n]*\])) .*$`)
+var afterRatio = regexp.MustCompile(`(?m)^(.*(?: ratio|x \([^)\n]*\))) .*$`)
 
 // paragraphs returns the paragraphs of a report that begin with one of the given texts.
 func paragraphs(report string, beginnings ...string) string {

@@ -82,12 +82,12 @@ func TestPublished(t *testing.T) {
 
 // TestParts checks which part of a report a document shows for each word before "of:".
 func TestParts(t *testing.T) {
-	const report = "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x [1, 3]  0.1  9\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nnoise         much\nwarning       a\n              b\n\n" +
+	const report = "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x (1 to 3)  0.1  9\nover all      b\nhow sure      very\n              much\nsides         a and b\nmeasured      now\nnoise         much\nwarning       a\n              b\n\n" +
 		"Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n\n== c ==\n\nDrivers\nmattn\n"
 	for kind, want := range map[string]string{
 		"output":   report,
-		"answer":   "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x [1, 3]  0.1  9\nover all      b\nsides         a and b\nmeasured      now\n",
-		"cells":    "verdict  cell  ratio\nslower   x     2x [1, 3]\nover all      b\nsides         a and b\n",
+		"answer":   "b is slower\nthan a.\nverdict  cell  ratio         p  n\nslower   x     2x (1 to 3)  0.1  9\nover all      b\nsides         a and b\nmeasured      now\n",
+		"cells":    "verdict  cell  ratio\nslower   x     2x (1 to 3)\nover all      b\nsides         a and b\n",
 		"summary":  report[:strings.Index(report, "\n== ")],
 		"claims":   "Claims\nholds  1. a\n       b\n\n#  verdict  here\n1  holds    2x\n",
 		"verdicts": "Claims\nholds  1. a\n       b\n",

@@ -206,7 +206,7 @@ func harmedRun(number int) *result.Run {
 		x.Case, x.Order, x.Samples = 4, len(r.Trials)+1, slices.Clone(x.Samples)
 		for k := range x.Samples {
 			x.Samples[k].WallNS += x.Samples[k].WallNS / 2
-			x.Samples[k].Costs.PeakRSSBytes /= 2
+			x.Samples[k].PeakRSSBytes /= 2
 		}
 		r.Trials = append(r.Trials, x)
 	}

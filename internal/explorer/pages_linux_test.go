@@ -346,8 +346,8 @@ func TestListByDate(t *testing.T) {
 	p.readable()
 }
 
-// TestReadable checks every page of the explorer with runs as large as default runs.
-func TestReadable(t *testing.T) {
+// TestSoakReadable checks every page of the explorer with runs as large as default runs.
+func TestSoakReadable(t *testing.T) {
 	t.Parallel()
 	var runs []*result.Run
 	for i := range 60 {

@@ -139,38 +139,6 @@ type Compared struct {
 	tests int     // number of comparisons, over all Pairs, for which P is corrected
 }
 
-// InRun compares two drivers of the same run, with the test and the correction of that run.
-type InRun struct {
-	Test
-	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has
-}
-
-// Likely returns 1 if the second side is probably slower than the first, -1 if it is probably faster,
-// and 0 otherwise. A difference is probable if its p-value is below [Alpha]: that of the run, which
-// also decides its ranks, or else the p-value that is corrected for all cells. A clear difference,
-// which is slower or faster by the verdict, is also probable.
-func (x *Compared) Likely() int {
-	switch ratio, p := x.Shown(); {
-	case !x.Measured() || !(p < Alpha):
-	case x.InRun != nil:
-		return x.InRun.Sign()
-	case ratio.Median > 1:
-		return 1
-	case ratio.Median < 1:
-		return -1
-	}
-	return 0
-}
-
-// Shown returns the ratio and the p-value that people see. They are those of the run if the report of
-// the run has them too, so that both say the same.
-func (x *Compared) Shown() (ratio Summary, p float64) {
-	if x.InRun != nil {
-		return x.InRun.Ratio, x.InRun.Adjusted
-	}
-	return x.Ratio, x.Adjusted
-}
-
 // Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
 // true for all of their cells.
 func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
@@ -289,26 +257,6 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 		c.MeanInRun = mean(averaged, func(int) float64 { return a.Confidence })
 	}
 	return c
-}
-
-// findInRun sets InRun of each cell whose sides have a rank in the same table of the run.
-func (c *Comparison) findInRun(a *Analysis) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			at := func(of *Cell) int {
-				return slices.IndexFunc(t.Cells, func(x *Cell) bool { return x.Case == of.Case })
-			}
-			for _, x := range c.Cells {
-				if x.Phase != t.Phase || x.Verdict != "" {
-					continue
-				}
-				first, second := at(x.First), at(x.Second)
-				if test, ok := t.Against(second, first); ok {
-					x.InRun = &InRun{test, t.Ratio(Pair{First: second, Second: first})}
-				}
-			}
-		}
-	}
 }
 
 // CompareRuns compares the cells that two runs have in common, by time. The parameter names has

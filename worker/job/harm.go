@@ -34,6 +34,7 @@ type harming struct {
 type window struct {
 	begin     time.Time
 	silent    time.Duration // the longest time without an acknowledged write
+	harmed    time.Time     // when the kill or the cut was complete: only later writes show that the cluster has recovered
 	recovered chan time.Duration
 }
 
@@ -127,7 +128,7 @@ func (h *harming) acknowledge(id int64, begin time.Time) {
 	w := &h.window
 	w.silent = max(w.silent, now.Sub(later(h.lastAt, w.begin)))
 	h.lastAt = now
-	if w.recovered != nil && begin.After(w.begin) {
+	if w.recovered != nil && begin.After(w.harmed) {
 		w.recovered <- now.Sub(w.begin)
 		w.recovered = nil
 	}
@@ -183,7 +184,7 @@ func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error)
 	out := &protocol.Harm{Kind: kind, Member: h.members[leader].ID}
 	recovered := make(chan time.Duration, 1)
 	h.mu.Lock()
-	h.window = window{begin: time.Now(), recovered: recovered}
+	h.window = window{begin: time.Now()}
 	h.mu.Unlock()
 	do, undo := h.nodes.Kill, func() error { return h.restart(ctx, leader) }
 	if kind == protocol.HarmCut {
@@ -192,6 +193,9 @@ func (h *harming) harm(ctx context.Context, kind string) (*protocol.Harm, error)
 	if err := do(leader); err != nil {
 		return nil, err
 	}
+	h.mu.Lock()
+	h.window.harmed, h.window.recovered = time.Now(), recovered
+	h.mu.Unlock()
 	if len(h.members) == 1 { // no other member can take over
 		if err := undo(); err != nil {
 			return nil, err

@@ -110,7 +110,12 @@ func (f *fakeCluster) harm(what string, member int, down bool) {
 	}
 }
 
-func (f *fakeCluster) Kill(member int) error { f.harm("kill", member, true); return nil }
+// Kill takes a moment, in which the member still acknowledges writes.
+func (f *fakeCluster) Kill(member int) error {
+	time.Sleep(5 * time.Millisecond)
+	f.harm("kill", member, true)
+	return nil
+}
 func (f *fakeCluster) Restart(_ context.Context, member int) error {
 	f.harm("restart", member, false)
 	return nil

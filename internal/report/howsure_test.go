@@ -90,7 +90,7 @@ func TestHowSureEverywhere(t *testing.T) {
 		for format, out := range map[string]string{
 			"screen":   screen(t, run, document.Options{Width: 2000, Lines: 1000}),
 			"table":    write(t, "table", run, "native", document.Options{Width: 2000}),
-			"markdown": strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, ""),
+			"markdown": html.UnescapeString(strings.ReplaceAll(write(t, "markdown", run, "native", document.Options{}), `\`, "")),
 			"html":     html.UnescapeString(write(t, "html", run, "native", document.Options{})),
 		} {
 			for _, sentence := range strings.Split(want, ". ") { // between the sentences, some formats say where the imprecise figures are listed

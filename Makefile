@@ -22,14 +22,13 @@ sources: ## internal/sources/sources.txtar, the sources of worker/ and drivers/ 
 
 # $(call each,MODULES,COMMAND) runs the command in every module, even if it fails
 # in one, and names in the end those in which it failed.
-# $(call each,MODULES,COMMAND,OTHERS,COMMAND) runs a command in the others, $$1, at the
-# same time, in two at a time: tests mostly wait for locks and for processes.
+# $(call each,MODULES,COMMAND,OTHERS,COMMAND) then runs a command in the others, $$1, in
+# three at a time: they mostly wait for locks.
 define each
-$(if $(3),list=$$(mktemp); exec 3>&1; printf '%s\n' $(3) | xargs -P 2 -n 1 sh -c 'out=$$(cd $$1 && { $(4); } 2>&1); code=$$?; \
-	printf "== %s\n%s\n" $$1 "$$out" >&3; [ $$code = 0 ] || printf " %s" $$1' sh >$$list & ) \
 failed=; for m in $(1); do \
 	echo "== $$m"; (cd $$m && $(2)) || failed="$$failed $$m"; done; \
-$(if $(3),wait; failed="$$failed$$(cat $$list)"; rm $$list;) \
+$(if $(3),exec 3>&1; failed="$$failed$$(printf '%s\n' $(3) | xargs -P 3 -n 1 sh -c 'out=$$(cd $$1 && { $(4); } 2>&1); code=$$?; \
+	printf "== %s\n%s\n" $$1 "$$out" >&3; [ $$code = 0 ] || printf " %s" $$1' sh)";) \
 if [ -n "$$failed" ]; then echo "$@ failed in:$$failed" >&2; exit 1; fi
 endef
 

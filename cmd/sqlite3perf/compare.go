@@ -63,7 +63,7 @@ type compareOptions struct{ runOptions }
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
-	o.addMarginFlag(f, "2%", "differences up to this `share` of the time count as none; a smaller share takes longer")
+	o.addMarginFlag(f, document.Share(stats.UsualMargin), "differences up to this `share` of the time count as none; a smaller share takes longer")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)

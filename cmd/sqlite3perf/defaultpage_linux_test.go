@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -86,55 +87,50 @@ func likeDefault(t *testing.T, path string) {
 // paper.
 func TestDefaultPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	likeDefault(t, filepath.Join(place.dir, "results.db"))
 	if out, err := place.command("report", "1", "--store", "results.db", "-o", "r.html").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "r.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	for _, l := range looks {
-		if err := p.Look(l); err != nil {
-			t.Fatal(err)
-		}
-		firstScreen(t, p, pageLook(l))
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	for _, l := range browsertest.Looks {
+		p.Look(l)
+		firstScreen(t, p, l)
 	}
 	outlined(t, p)
-	tall, err := browser.Eval[int](p, "document.documentElement.scrollHeight")
-	if err != nil || tall >= 35_000 { // the last look is a phone
-		t.Errorf("the page is %d pixels high on a phone, %v", tall, err)
+	tall := browsertest.Eval[int](p, "document.documentElement.scrollHeight")
+	if tall >= 35_000 { // the last look is a phone
+		t.Errorf("the page is %d pixels high on a phone", tall)
 	}
 	onPaper(t, p)
 	prints(t, p)
 	tabbed(t, p)
-	want(t, p, `document.querySelector("#picture-memory").textContent`, "known defect that can lose data", "lower left", "modernc")
-	want(t, p, `document.querySelector("#picture-read-write-mix").textContent`, "latency")
+	p.Want(`document.querySelector("#picture-memory").textContent`, "known defect that can lose data", "lower left", "modernc")
+	p.Want(`document.querySelector("#picture-read-write-mix").textContent`, "latency")
 
 	dir := t.TempDir()
 	if err := p.Downloads(dir); err != nil {
 		t.Fatal(err)
 	}
-	act(t, p, p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
+	p.Until(p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
 	downloaded(t, dir, "summary.svg", func(data []byte) error {
 		return savedSVG(data, "Time over 15 cells", "run 1", "2026-11-20", "AMD EPYC", "Error bars show 95% confidence intervals.")
 	})
-	act(t, p, p.Click("#picture-simple-insert .wide svg a[href]"), `document.activeElement.id.startsWith("case-")`)
-	want(t, p, `document.activeElement.innerText`, "synchronous")
+	p.Until(p.Click("#picture-simple-insert .wide svg a[href]"), `document.activeElement.id.startsWith("case-")`)
+	p.Want(`document.activeElement.innerText`, "synchronous")
 }
 
 // firstScreen fails unless the headline and the first picture are on the first screen. On a phone, the
 // upper half of the picture is enough.
-func firstScreen(t *testing.T, p *browser.Page, l pageLook) {
+func firstScreen(t *testing.T, p browsertest.Reader, l browser.Look) {
 	t.Helper()
 	type place struct{ Heading, Top, Bottom int }
-	at, err := browser.Eval[place](p, `(() => {
+	at := browsertest.Eval[place](p, `(() => {
 		const r = [...document.querySelectorAll("svg")].find(e => e.getClientRects().length).getBoundingClientRect();
 		return {Heading: Math.round(document.querySelector("h1").getBoundingClientRect().bottom + scrollY), Top: Math.round(r.top + scrollY), Bottom: Math.round(r.bottom + scrollY)};
 	})()`)
-	if err != nil {
-		t.Fatal(err)
-	}
 	end := at.Bottom
 	if l.Width < 500 {
 		end = (at.Top + at.Bottom) / 2
@@ -145,12 +141,9 @@ func firstScreen(t *testing.T, p *browser.Page, l pageLook) {
 }
 
 // outlined fails if a page has no or several headings of level 1, or if a level is skipped.
-func outlined(t *testing.T, p *browser.Page) {
+func outlined(t *testing.T, p browsertest.Reader) {
 	t.Helper()
-	levels, err := browser.Eval[string](p, `[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(e => e.tagName[1]).join("")`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	levels := browsertest.Eval[string](p, `[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(e => e.tagName[1]).join("")`)
 	if strings.Count(levels, "1") != 1 || levels[0] != '1' {
 		t.Errorf("headings of level 1: %s", levels)
 	}
@@ -163,41 +156,34 @@ func outlined(t *testing.T, p *browser.Page) {
 
 // onPaper fails if a printed page has titles without their content, hidden tables or lists, or
 // buttons.
-func onPaper(t *testing.T, p *browser.Page) {
+func onPaper(t *testing.T, p browsertest.Reader) {
 	t.Helper()
-	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
-		t.Fatal(err)
+	p.Look(browser.Look{Width: 720, Height: 900, Print: true})
+	lost := browsertest.Eval[[]string](p, `[...document.querySelectorAll("main summary")].filter(e => e.checkVisibility() && !e.nextElementSibling?.checkVisibility()).map(e => e.innerText)`)
+	if len(lost) > 0 {
+		t.Errorf("titles without content on paper: %q", lost)
 	}
-	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main summary")].filter(e => e.checkVisibility() && !e.nextElementSibling?.checkVisibility()).map(e => e.innerText)`)
-	if err != nil || len(lost) > 0 {
-		t.Errorf("titles without content on paper: %q, %v", lost, err)
+	hidden := browsertest.Eval[[]string](p, `[...document.querySelectorAll("main details:not(.nest, .nest *) :is(dl, table):not(.figures figure *)")].filter(e => !e.checkVisibility()).map(e => e.innerText.slice(0, 100))`)
+	if len(hidden) > 0 {
+		t.Errorf("hidden on paper: %q", hidden)
 	}
-	hidden, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main details:not(.nest, .nest *) :is(dl, table):not(.figures figure *)")].filter(e => !e.checkVisibility()).map(e => e.innerText.slice(0, 100))`)
-	if err != nil || len(hidden) > 0 {
-		t.Errorf("hidden on paper: %q, %v", hidden, err)
-	}
-	if controls, err := browser.Eval[int](p, `[...document.querySelectorAll("button")].filter(e => e.checkVisibility()).length`); err != nil || controls > 0 {
-		t.Errorf("%d buttons on paper, %v", controls, err)
+	if controls := browsertest.Eval[int](p, `[...document.querySelectorAll("button")].filter(e => e.checkVisibility()).length`); controls > 0 {
+		t.Errorf("%d buttons on paper", controls)
 	}
 }
 
 // tabbed checks that the Tab key stops at each visible picture once, and at most 60 times on the
 // page. It also checks that the arrow keys, Home and End move within the first picture.
-func tabbed(t *testing.T, p *browser.Page) {
+func tabbed(t *testing.T, p browsertest.Reader) {
 	t.Helper()
 	const most = 60
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
+	p.Look(browsertest.Looks[0])
 	stops, pictures := 0, 0
 	for ; stops <= most; stops++ {
 		if err := p.Press("\t"); err != nil {
 			t.Fatal(err)
 		}
-		at, err := browser.Eval[string](p, `document.activeElement === document.body ? "" : document.activeElement.closest("[data-keys] svg") ? "picture" : "other"`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		at := browsertest.Eval[string](p, `document.activeElement === document.body ? "" : document.activeElement.closest("[data-keys] svg") ? "picture" : "other"`)
 		if at == "" {
 			break
 		}
@@ -205,17 +191,14 @@ func tabbed(t *testing.T, p *browser.Page) {
 			pictures++
 		}
 	}
-	shown, err := browser.Eval[int](p, `[...document.querySelectorAll("svg")].filter(e => e.checkVisibility()).length`)
-	if err != nil || stops > most || pictures != shown {
-		t.Errorf("%d tab stops, %d of them in %d pictures, %v", stops, pictures, shown, err)
+	shown := browsertest.Eval[int](p, `[...document.querySelectorAll("svg")].filter(e => e.checkVisibility()).length`)
+	if stops > most || pictures != shown {
+		t.Errorf("%d tab stops, %d of them in %d pictures", stops, pictures, shown)
 	}
 	const label = `(document.activeElement.getAttribute("aria-label") ?? "")`
-	act(t, p, nil, `(document.querySelector("#picture-summary .wide [tabindex='0']").focus(), true)`)
-	first, err := browser.Eval[string](p, label)
-	if err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, p.Press(kb.ArrowRight), fmt.Sprintf("%s !== %q && document.querySelector('.tip:not([hidden])')", label, first))
-	act(t, p, p.Press(kb.End), label+`.startsWith("Save as PNG")`)
-	act(t, p, p.Press(kb.Home), fmt.Sprintf("%s === %q", label, first))
+	p.Until(nil, `(document.querySelector("#picture-summary .wide [tabindex='0']").focus(), true)`)
+	first := browsertest.Eval[string](p, label)
+	p.Until(p.Press(kb.ArrowRight), fmt.Sprintf("%s !== %q && document.querySelector('.tip:not([hidden])')", label, first))
+	p.Until(p.Press(kb.End), label+`.startsWith("Save as PNG")`)
+	p.Until(p.Press(kb.Home), fmt.Sprintf("%s === %q", label, first))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -63,18 +64,16 @@ func changing(t *testing.T, path string) {
 // run in which the driver became slower.
 func TestSoakTrendsPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	changing(t, filepath.Join(place.dir, "results.db"))
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url+"trends?workload=simple&driver=modernc&driver=mattn")
-	act(t, p, nil, loaded+` && document.querySelector(".uplot canvas")`)
-	checkPage(t, p, s.url, "data:", "blob:")
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
-	want(t, p, `document.querySelector("section ul").innerText`, "modernc changes with run 26 of 2026-10-26", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
-	want(t, p, `String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
-	want(t, p, `document.querySelector("main").innerText`, "50 runs", "1 more were measured in only one run")
+	p := browsertest.Open(t, s.url+"trends?workload=simple&driver=modernc&driver=mattn", loaded)
+	p.Until(nil, loaded+` && document.querySelector(".uplot canvas")`)
+	p.Check()
+	p.Look(browsertest.Looks[0])
+	p.Want(`document.querySelector("section ul").innerText`, "modernc changes with run 26 of 2026-10-26", "1.50x of what it was before", "modernc v1.1.0, before v1.0.0")
+	p.Want(`String(document.querySelectorAll("section ul li").length)`, "1") // mattn does not change
+	p.Want(`document.querySelector("main").innerText`, "50 runs", "1 more were measured in only one run")
 
 	// The page marks a change by a vertical line in the color of the series, just before the first
 	// point after the change.
@@ -89,107 +88,92 @@ func TestSoakTrendsPage(t *testing.T) {
 		}
 		return "nothing at " + x + " " + y;
 	})()`
-	want(t, p, marked, "marked")
+	p.Want(marked, "marked")
 
-	act(t, p, p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // in the middle of the 49 runs
-	want(t, p, `document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
+	p.Until(p.Hover(".u-over"), `document.querySelector(".u-legend").innerText.includes("2026-10-25")`) // in the middle of the 49 runs
+	p.Want(`document.querySelector(".u-legend").innerText`, "modernc", "mattn", "1.01 ms")
 
 	// The figures of a large store take long, so the page computes them only when the user opens
 	// them.
 	const figures = `document.querySelector("section details").textContent`
-	if text, err := browser.Eval[string](p, figures); err != nil || strings.Contains(text, "1.00 ms") {
-		t.Errorf("%v: not opened yet, it says %s", err, text)
+	if text := browsertest.Eval[string](p, figures); strings.Contains(text, "1.00 ms") {
+		t.Errorf("not opened yet, it says %s", text)
 	}
-	act(t, p, p.Click("section details summary"), figures+`.includes("1.00 ms")`)
-	want(t, p, figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")
+	p.Until(p.Click("section details summary"), figures+`.includes("1.00 ms")`)
+	p.Want(figures, "time of modernc", "v1.1.0, before v1.0.0", "a new level begins")
 
-	act(t, p, p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 26"`)
-	again := openPage(t, b, s.url+"trends")
-	act(t, again, nil, loaded)
+	p.Until(p.Click("section li a"), loaded+` && document.querySelector("h1").innerText === "Run 26"`)
+	again := browsertest.Open(t, s.url+"trends", loaded)
 	choose(t, again, "metric", "rate")
-	act(t, again, nil, loaded+` && location.search.includes("metric=rate") && document.querySelector(".uplot canvas")`)
-	sameView(t, b, again)
+	again.Until(nil, loaded+` && location.search.includes("metric=rate") && document.querySelector(".uplot canvas")`)
+	sameView(t, again)
 }
 
 // choose chooses an option of a select element, as a user does.
-func choose(t *testing.T, p *browser.Page, name, value string) {
+func choose(t *testing.T, p browsertest.Reader, name, value string) {
 	t.Helper()
-	if _, err := browser.Eval[bool](p, fmt.Sprintf(`(() => {
+	browsertest.Eval[bool](p, fmt.Sprintf(`(() => {
 		const e = document.querySelector("[name=%s]");
 		e.value = %q;
 		return e.value === %[2]q && e.dispatchEvent(new Event("change", {bubbles: true}));
-	})()`, name, value)); err != nil {
-		t.Fatal(err)
-	}
+	})()`, name, value))
 }
 
 // sameView fails unless the page's address shows the same view when it is opened again.
-func sameView(t *testing.T, b *browser.Browser, p *browser.Page) {
+func sameView(t *testing.T, p browsertest.Reader) {
 	t.Helper()
-	address, err := browser.Eval[string](p, "location.href")
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown, err := browser.Eval[string](p, shownText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := openPage(t, b, address)
-	act(t, again, nil, loaded)
-	if text, err := browser.Eval[string](again, shownText); err != nil || text != shown {
-		t.Errorf("%s shows another view, %v:\n%s\n\nfirst it was\n%s", address, err, text, shown)
+	address := browsertest.Eval[string](p, "location.href")
+	shown := browsertest.Eval[string](p, shownText)
+	again := browsertest.Open(t, address, loaded)
+	if text := browsertest.Eval[string](again, shownText); text != shown {
+		t.Errorf("%s shows another view:\n%s\n\nfirst it was\n%s", address, text, shown)
 	}
 }
 
 // TestListPage searches and filters the list of runs. The address must keep search and filters.
 func TestListPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	changing(t, filepath.Join(place.dir, "results.db"))
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url)
+	p := browsertest.Open(t, s.url, loaded)
 	const rows = `String(document.querySelectorAll("tbody tr").length)`
-	act(t, p, nil, loaded)
-	want(t, p, rows, "50")
-	act(t, p, p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
-	want(t, p, `document.querySelector("main").innerText`, "0 of 50 runs") // no run was given this setting
-	act(t, p, p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
+	p.Want(rows, "50")
+	p.Until(p.Type("[name=q]", "journal_mode lab\r"), loaded+` && location.search.includes("q=journal_mode+lab")`)
+	p.Want(`document.querySelector("main").innerText`, "0 of 50 runs") // no run was given this setting
+	p.Until(p.Click(`form button[type=button]`), loaded+` && location.search === ""`)
 	choose(t, p, "driver", "modernc")
-	act(t, p, nil, loaded+` && location.search.includes("driver=modernc")`)
+	p.Until(nil, loaded+` && location.search.includes("driver=modernc")`)
 	choose(t, p, "state", "complete")
-	act(t, p, nil, loaded+` && location.search.includes("state=complete")`)
-	if _, err := browser.Eval[bool](p, `(() => {
+	p.Until(nil, loaded+` && location.search.includes("state=complete")`)
+	browsertest.Eval[bool](p, `(() => {
 		const e = document.querySelector("[name=until]");
 		e.value = "2026-10-05";
 		return e.dispatchEvent(new Event("change", {bubbles: true}));
-	})()`); err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, nil, loaded+` && location.search.includes("until=2026-10-05")`)
-	want(t, p, `document.querySelector("caption").innerText`, "5 of 50 runs")
-	act(t, p, p.Click("[data-key=sort-started]"), loaded+` && location.search.includes("order=asc")`)
-	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "1")
-	sameView(t, b, p)
+	})()`)
+	p.Until(nil, loaded+` && location.search.includes("until=2026-10-05")`)
+	p.Want(`document.querySelector("caption").innerText`, "5 of 50 runs")
+	p.Until(p.Click("[data-key=sort-started]"), loaded+` && location.search.includes("order=asc")`)
+	p.Want(`document.querySelector("tbody td:nth-child(2)").innerText`, "1")
+	sameView(t, p)
 	for _, part := range []string{"driver=modernc", "state=complete", "until=2026-10-05"} {
-		want(t, p, "location.search", part)
+		p.Want("location.search", part)
 	}
-	if _, err := browser.Eval[bool](p, "(history.back(), true)"); err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, nil, loaded+` && !location.search.includes("order=asc")`)
-	want(t, p, `document.querySelector("tbody td:nth-child(2)").innerText`, "5")
+	browsertest.Eval[bool](p, "(history.back(), true)")
+	p.Until(nil, loaded+` && !location.search.includes("order=asc")`)
+	p.Want(`document.querySelector("tbody td:nth-child(2)").innerText`, "5")
 }
 
 // point moves the mouse to an element. It does so repeatedly until a JavaScript expression, the
 // parameter then, is true. While a page's layout is not finished, the element may move away from
 // the mouse.
-func point(t *testing.T, p *browser.Page, selector, then string) {
+func point(t *testing.T, p browsertest.Reader, selector, then string) {
 	t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {
 		if err := p.Hover(selector); err != nil {
-			t.Fatalf("%v\nthe page: %s", err, pageText(p))
+			t.Fatal(err)
 		}
-		if ok, err := browser.Eval[bool](p, "!!("+then+")"); err == nil && ok {
+		if browsertest.Eval[bool](p, "!!("+then+")") {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -213,61 +197,59 @@ func TestSoakRunPictures(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url+"runs/1")
-	act(t, p, nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
+	p := browsertest.OpenIn(t, b, s.url+"runs/1", loaded)
+	p.Until(nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
-	want(t, p, tip, "./", "tiny", "(") // the interval
+	p.Want(tip, "./", "tiny", " to ") // the interval
 
 	// The user can choose each kind of picture that the run has.
-	names, err := browser.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)
-	if err != nil || !strings.Contains(strings.Join(names, " "), "ratios ranking latency samples memory") {
-		t.Fatalf("kinds %q, %v", names, err)
+	names := browsertest.Eval[[]string](p, `[...document.querySelectorAll("[name=picture]")].map(e => e.value)`)
+	if !strings.Contains(strings.Join(names, " "), "ratios ranking latency samples memory") {
+		t.Fatalf("kinds %q", names)
 	}
 	for _, kind := range []string{"latency", "samples", "memory"} {
-		act(t, p, p.Click(fmt.Sprintf("[name=picture][value=%s]", kind)), fmt.Sprintf(`%s && location.search.includes("picture=%s") && document.querySelector("figure[data-kind=%[2]s] svg")`, loaded, kind))
+		p.Until(p.Click(fmt.Sprintf("[name=picture][value=%s]", kind)), fmt.Sprintf(`%s && location.search.includes("picture=%s") && document.querySelector("figure[data-kind=%[2]s] svg")`, loaded, kind))
 	}
-	act(t, p, p.Click("[name=picture][value=ratios]"), loaded+` && !document.querySelector("figure[data-kind=ratios]")`)
+	p.Until(p.Click("[name=picture][value=ratios]"), loaded+` && !document.querySelector("figure[data-kind=ratios]")`)
 	point(t, p, `figure[data-kind=latency] svg a[data-tip]:last-of-type`, "("+tip+`).includes("sample")`)
-	act(t, p, p.Press(kb.Escape), "("+tip+`) === ""`)
-	checkPage(t, p, s.url, "data:", "blob:")
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, nil, loaded+` && document.querySelector("figure[data-kind=latency] svg").clientWidth > 600`)
-	sameView(t, b, p)
+	p.Until(p.Press(kb.Escape), "("+tip+`) === ""`)
+	p.Check()
+	p.Look(browsertest.Looks[0])
+	p.Until(nil, loaded+` && document.querySelector("figure[data-kind=latency] svg").clientWidth > 600`)
+	sameView(t, p)
 
 	// The pictures show what the user chose.
-	act(t, p, p.Click(`[name=driver][value="./good"]`), loaded+` && location.search.includes("driver=")`)
+	p.Until(p.Click(`[name=driver][value="./good"]`), loaded+` && location.search.includes("driver=")`)
 	const pictured = `[...document.querySelectorAll("figure[data-kind=memory] svg, figure[data-kind=samples] svg")].map(e => e.textContent).join(" ")`
-	act(t, p, nil, pictured+`.includes("./good")`)
-	if text, err := browser.Eval[string](p, pictured); err != nil || strings.Contains(text, "./better") {
-		t.Errorf("./better was not chosen: %v\n%s", err, text)
+	p.Until(nil, pictured+`.includes("./good")`)
+	if text := browsertest.Eval[string](p, pictured); strings.Contains(text, "./better") {
+		t.Errorf("./better was not chosen:\n%s", text)
 	}
 
 	dir := t.TempDir()
 	if err := p.Downloads(dir); err != nil {
 		t.Fatal(err)
 	}
-	act(t, p, p.Click(`figure[data-name=tiny-mix-order] a[download$=".svg"]`), "true")
+	p.Until(p.Click(`figure[data-name=tiny-mix-order] a[download$=".svg"]`), "true")
 	downloaded(t, dir, "tiny-mix-order.svg", func(data []byte) error {
 		if !strings.HasPrefix(string(data), "<svg") || !strings.Contains(string(data), "./good") || strings.Contains(string(data), "./better") {
 			return fmt.Errorf("it is %.500q", data)
 		}
 		return nil
 	})
-	act(t, p, p.Click(`figure[data-name=tiny-mix-order] a[download$=".png"]`), "true")
+	p.Until(p.Click(`figure[data-name=tiny-mix-order] a[download$=".png"]`), "true")
 	downloaded(t, dir, "tiny-mix-order.png", savedPNG)
 
-	act(t, p, p.Click(`figure[data-kind=memory] svg a`), loaded+` && document.querySelector("section.panel .uplot canvas")`)
-	want(t, p, "location.search", "case=", "of=", "picture=memory")
-	want(t, p, "document.querySelector('section.panel').innerText", "Read back", "synchronous", "6 samples")
+	p.Until(p.Click(`figure[data-kind=memory] svg a`), loaded+` && document.querySelector("section.panel .uplot canvas")`)
+	p.Want("location.search", "case=", "of=", "picture=memory")
+	p.Want("document.querySelector('section.panel').innerText", "Read back", "synchronous", "6 samples")
 
 	choose(t, p, "metric", "memory")
-	act(t, p, nil, loaded+` && location.search.includes("metric=memory")`)
-	act(t, p, p.Click(`[name=driver][value="./good"]`), loaded+` && !location.search.includes("driver=")`)
-	want(t, p, `document.querySelector("main section table thead").innerText`, "× ./")
-	want(t, p, `document.querySelector("main section table caption").innerText`, "less is better")
+	p.Until(nil, loaded+` && location.search.includes("metric=memory")`)
+	p.Until(p.Click(`[name=driver][value="./good"]`), loaded+` && !location.search.includes("driver=")`)
+	p.Want(`document.querySelector("main section table thead").innerText`, "× ./")
+	p.Want(`document.querySelector("main section table caption").innerText`, "less is better")
 }
 
 // TestSoakMeasureNeedsToken opens the page for measuring without the token that starts runs. The page
@@ -275,27 +257,23 @@ func TestSoakRunPictures(t *testing.T) {
 // token for pages that are opened by links without it.
 func TestSoakMeasureNeedsToken(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	s := place.serve("--store", "results.db", "--drivers", "./good", "--workloads", "./tiny.yaml")
-	p := openPage(t, b, s.url+"measure")
-	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("main").innerText`, "open the address that the server printed")
-	checkPage(t, p, s.url, "data:", "blob:")
+	p := browsertest.Open(t, s.url+"measure", loaded)
+	p.Want(`document.querySelector("main").innerText`, "open the address that the server printed")
+	p.Check()
 
-	p = openPage(t, b, s.url+"#token="+s.token)
-	act(t, p, nil, loaded)
-	want(t, p, "location.href + ' it is'", s.url+" it is") // the address without the token can be shown to others
-	act(t, p, p.Click(`nav a[href="/measure"]`), loaded+` && location.pathname === "/measure" && document.querySelector("[name=set]")`)
+	p = browsertest.Open(t, s.url+"#token="+s.token, loaded)
+	p.Want("location.href + ' it is'", s.url+" it is") // the address without the token can be shown to others
+	p.Until(p.Click(`nav a[href="/measure"]`), loaded+` && location.pathname === "/measure" && document.querySelector("[name=set]")`)
 	const options = `[...document.querySelectorAll("datalist")].map(l => l.id + ": " + [...l.options].map(o => o.value).join(" ")).join("\n")`
-	want(t, p, options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
-	act(t, p, p.Type("[name=set]", "synchronous=off"), `document.querySelectorAll("[name=set]").length === 2`)
-	if _, err := browser.Eval[bool](p, `document.querySelector("[name=set]").dispatchEvent(new Event("change", {bubbles: true}))`); err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, nil, `location.search.includes("set=synchronous%3Doff")`)
-	act(t, p, p.Type("[name=rounds]", "6"), "true")
-	act(t, p, p.Click("button[type=submit]"), `document.body.innerText.includes("All was measured.")`)
-	want(t, p, "document.body.innerText", "Run 1")
+	p.Want(options, "known-scale: quick full", "journal_mode=wal", "synchronous=off", "known-rounds: 6", "known-param: ", "n=20")
+	p.Until(p.Type("[name=set]", "synchronous=off"), `document.querySelectorAll("[name=set]").length === 2`)
+	browsertest.Eval[bool](p, `document.querySelector("[name=set]").dispatchEvent(new Event("change", {bubbles: true}))`)
+	p.Until(nil, `location.search.includes("set=synchronous%3Doff")`)
+	p.Until(p.Type("[name=rounds]", "6"), "true")
+	p.Until(p.Click("button[type=submit]"), `document.body.innerText.includes("All was measured.")`)
+	p.Want("document.body.innerText", "Run 1")
 	run := place.head(s, 1)
 	if fmt.Sprint(run.Asked.Settings) != "map[synchronous:[off]]" || run.Trials != 6 {
 		t.Errorf("%+v", run)
@@ -305,7 +283,7 @@ func TestSoakMeasureNeedsToken(t *testing.T) {
 // TestRunDefects opens the page of a run in which one driver links a SQLite with known defects.
 func TestRunDefects(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 6,
 		Stopped: result.StoppedRounds, Machine: result.Machine{Hostname: "lab", OS: "linux", Arch: "amd64", CPU: "test", Cores: 2},
@@ -330,26 +308,23 @@ func TestRunDefects(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url+"runs/1")
-	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("main > section:last-of-type tbody tr").innerText`, "zombiezen!")
-	if text, err := browser.Eval[string](p, `document.querySelector("main > section:last-of-type tbody tr:nth-child(2)").innerText`); err != nil || !strings.Contains(text, "modernc") || !strings.Contains(text, "best without !") {
+	p := browsertest.Open(t, s.url+"runs/1", loaded)
+	p.Want(`document.querySelector("main > section:last-of-type tbody tr").innerText`, "zombiezen!")
+	if text := browsertest.Eval[string](p, `document.querySelector("main > section:last-of-type tbody tr:nth-child(2)").innerText`); !strings.Contains(text, "modernc") || !strings.Contains(text, "best without !") {
 		t.Errorf("%v: %q has no known defect", err, text)
 	}
-	want(t, p, `document.querySelector("details.known").innerText`, "1 known defect can lose or falsify data in what is shown", "wal-reset", "committed pages can be lost", "journal_mode=wal; several connections", "zombiezen")
-	checkPage(t, p, s.url, "data:", "blob:")
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
-	act(t, p, p.Click("[data-key=cell-1-insert]"), loaded+` && document.querySelector("section.panel .uplot canvas")`)
-	want(t, p, `document.querySelector("section.panel").innerText`, "known defects", "can lose or falsify data here: wal-reset", "wal-reset, CVE-2026-11822")
+	p.Want(`document.querySelector("details.known").innerText`, "1 known defect can lose or falsify data in what is shown", "wal-reset", "committed pages can be lost", "journal_mode=wal; several connections", "zombiezen")
+	p.Check()
+	p.Look(browsertest.Looks[0])
+	p.Until(p.Click("[data-key=cell-1-insert]"), loaded+` && document.querySelector("section.panel .uplot canvas")`)
+	p.Want(`document.querySelector("section.panel").innerText`, "known defects", "can lose or falsify data here: wal-reset", "wal-reset, CVE-2026-11822")
 }
 
 // TestRunWords checks the words on the page of a run in which one driver is tied with the first, one
 // leads by no more than the overhead of sqlite3perf, and two are refused for the same reason.
 func TestRunWords(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	start := time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Scale: "quick", Rounds: 8, Precision: 0.0001,
 		Stopped: result.StoppedTime, Machine: result.Machine{Hostname: "lab", OS: "linux", CPU: "test", Cores: 2},
@@ -379,58 +354,50 @@ func TestRunWords(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url)
-	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("tbody .state").innerText`, "time over; 2 refused of 6 cases; warnings: noise")
-	if err := p.Look(looks[2]); err != nil {
-		t.Fatal(err)
-	}
+	p := browsertest.Open(t, s.url, loaded)
+	p.Want(`document.querySelector("tbody .state").innerText`, "time over; 2 refused of 6 cases; warnings: noise")
+	p.Look(browsertest.Looks[2])
 	// On a phone, nothing extends beyond the right edge of the screen.
 	const inside = `String([...document.querySelectorAll("table.cards td")].every(e => e.getBoundingClientRect().right <= innerWidth) && document.querySelectorAll("table.cards").length)`
-	want(t, p, inside, "1")
+	p.Want(inside, "1")
 
-	p = openPage(t, b, s.url+"runs/1?driver=modernc&driver=ncruces")
-	act(t, p, nil, loaded)
-	checkPage(t, p, s.url, "data:", "blob:")
-	want(t, p, inside, "1")
-	want(t, p, `document.querySelector(".answer").innerText`, "Of all drivers and phases of the run, whatever is chosen below: Take mattn or crawshaw: they are equally fast")
-	want(t, p, `document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc (1.50x to 1.50x)", "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc v1.2.3, and ncruces v1.2.3 has at most 99% more overhead")
-	want(t, p, `document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "may explain its lead before ncruces")
-	want(t, p, `document.querySelector(".facts").innerText`, "without cgo", "modernc")
+	p = browsertest.Open(t, s.url+"runs/1?driver=modernc&driver=ncruces", loaded)
+	p.Check()
+	p.Want(inside, "1")
+	p.Want(`document.querySelector(".answer").innerText`, "Of all drivers and phases of the run, whatever is chosen below: Take mattn or crawshaw: they are equally fast")
+	p.Want(`document.querySelector(".pair").innerText`, "ncruces takes 1.50x the time of modernc (1.50x to 1.50x)", "sqlite3perf's own overhead may explain the difference: it is at least 50% of the time of modernc v1.2.3, and ncruces v1.2.3 has at most 99% more overhead")
+	p.Want(`document.querySelector("tbody tr").innerText`, "modernc*", "transpiled, database/sql", "v1.2.3, SQLite 3.53.4", "may explain its lead before ncruces")
+	p.Want(`document.querySelector(".facts").innerText`, "without cgo", "modernc")
 
 	// Times are shown with a time zone.
 	const zoned = `String(/20\d\d-\d\d-\d\d \d\d:\d\d (UTC|[A-Z]{3,5}|GMT[-+]\d[\d:]*)(,|\s)/.test(document.querySelector("main").innerText))`
-	want(t, p, zoned, "true")
-	p = openPage(t, b, s.url)
-	act(t, p, nil, loaded)
-	want(t, p, zoned, "true")
+	p.Want(zoned, "true")
+	p = browsertest.Open(t, s.url, loaded)
+	p.Want(zoned, "true")
 
-	p = openPage(t, b, s.url+"runs/1")
-	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("a[href='/runs/1/report#imprecise-figures']").innerText`, "3 imprecise figures, the widest first")
-	want(t, p, `document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
-	want(t, p, `String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
-	want(t, p, `String(document.querySelectorAll("tbody .track.best").length)`, "2")
+	p = browsertest.Open(t, s.url+"runs/1", loaded)
+	p.Want(`document.querySelector("a[href='/runs/1/report#imprecise-figures']").innerText`, "3 imprecise figures, the widest first")
+	p.Want(`document.querySelector("main").innerText`, "glebarez on simple; zombiezen on simple: refused: wanted full, got off", "first, or tied with it", "slower than the first")
+	p.Want(`String(document.querySelector("main").innerText.split("wanted full, got off").length - 1)`, "2") // one in the warnings, and one with the cells
+	p.Want(`String(document.querySelectorAll("tbody .track.best").length)`, "2")
 }
 
 // TestAnswerPages opens the page of a run that has an answer instead of samples, and the page with
 // this answer.
 func TestAnswerPages(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	path := filepath.Join(place.dir, "results.db")
 	env, _, messages := bufferedEnvironment()
 	if id := (&clusterOptions{store: path}).keep(t.Context(), env, someClusters(), time.Now(), false); id != 1 {
 		t.Fatalf("run %d: %s", id, messages)
 	}
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url)
-	act(t, p, nil, loaded)
-	want(t, p, `document.querySelector("main").innerText`, "answer of cluster")
-	p = openPage(t, b, s.url+"runs/1")
-	act(t, p, nil, loaded)
-	checkPage(t, p, s.url, "data:", "blob:")
-	want(t, p, `document.querySelector("main").innerText`, "This run has the answer of cluster instead of samples.", "made for sqlite3perf cluster: the answer")
-	p = openPage(t, b, s.url+"runs/1/answer")
-	want(t, p, `document.querySelector("main").innerText`, "What it costs", "not leader")
+	p := browsertest.Open(t, s.url, loaded)
+	p.Want(`document.querySelector("main").innerText`, "answer of cluster")
+	p = browsertest.Open(t, s.url+"runs/1", loaded)
+	p.Check()
+	p.Want(`document.querySelector("main").innerText`, "This run has the answer of cluster instead of samples.", "made for sqlite3perf cluster: the answer")
+	p = browsertest.Open(t, s.url+"runs/1/answer", "true")
+	p.Want(`document.querySelector("main").innerText`, "What it costs", "not leader")
 }

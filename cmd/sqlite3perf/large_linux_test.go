@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 )
 
 // pair is a workload of two very short phases.
@@ -82,7 +82,7 @@ func BenchmarkLargeStore(b *testing.B) {
 // server has started, the time until the view and its pictures are shown, the time until nothing
 // more is loaded, and the number of bytes loaded.
 func BenchmarkLargeStorePages(b *testing.B) {
-	p, chromium := largeStore(b), startBrowser(b)
+	p := largeStore(b)
 	for _, view := range []struct{ name, address, whole string }{
 		{"runs", "", "true"},
 		{"run", "runs/500", "true"},
@@ -99,10 +99,7 @@ func BenchmarkLargeStorePages(b *testing.B) {
 				began := time.Now()
 				s := p.serve("--store", "large.db")
 				start += time.Since(began)
-				page := openPage(b, chromium, s.url+view.address)
-				if err := page.Wait(loaded); err != nil {
-					b.Fatal(err)
-				}
+				page := browsertest.Open(b, s.url+view.address, loaded)
 				type times struct{ Shown, Whole, Bytes float64 } // in milliseconds
 				const told = `(() => {
 					const came = performance.getEntriesByType("resource"), shown = performance.getEntriesByName("shown");
@@ -111,17 +108,9 @@ func BenchmarkLargeStorePages(b *testing.B) {
 					return {Shown: Math.max(shown[0].startTime, last(came.filter(e => e.name.includes("/charts/")).concat({responseEnd: 0}))),
 						Whole: Math.max(shown.at(-1).startTime, last(came)), Bytes: all.reduce((n, e) => n + e.transferSize, 0)};
 				})()`
-				first, err := browser.Eval[times](page, told)
-				if err != nil {
-					b.Fatal(err)
-				}
-				if err := page.Wait(loaded + " && " + view.whole); err != nil {
-					b.Fatal(err)
-				}
-				all, err := browser.Eval[times](page, told)
-				if err != nil {
-					b.Fatal(err)
-				}
+				first := browsertest.Eval[times](page, told)
+				page.Until(nil, loaded+" && "+view.whole)
+				all := browsertest.Eval[times](page, told)
 				shown += time.Duration(first.Shown * 1e6)
 				whole += time.Duration(all.Whole * 1e6)
 				bytes += all.Bytes

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/csv"
 	"encoding/xml"
 	"errors"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,187 +17,95 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// looks has the screen sizes and color schemes in which every page must be readable.
-var looks = []browser.Look{
-	{Width: 1440, Height: 900},
-	{Width: 1440, Height: 900, Dark: true},
-	{Width: 390, Height: 844},
-	{Width: 390, Height: 844, Dark: true},
-}
-
-func (l pageLook) String() string {
-	scheme := "light"
-	if l.Dark {
-		scheme = "dark"
-	}
-	return fmt.Sprintf("%d %s", l.Width, scheme)
-}
-
-type pageLook browser.Look
-
-// checkPage checks an open page: it must fit the width of the window in all looks, break no rule of
-// accessibility in the first look and in the last, and log no errors. The page may load only
-// addresses with the given prefixes.
-func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
-	t.Helper()
-	for i, l := range looks {
-		if err := p.Look(l); err != nil {
-			t.Fatal(err)
-		}
-		wide, err := browser.Eval[int](p, "document.documentElement.scrollWidth")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if wide > l.Width {
-			t.Errorf("%v: the page is %d pixels wide", pageLook(l), wide)
-		}
-		if i > 0 && i < len(looks)-1 {
-			continue // the first look and the last together have both widths and both color schemes
-		}
-		violations, err := p.Violations()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, v := range violations {
-			t.Errorf("%v: %s: %s\n%s", pageLook(l), v.ID, v.Help, strings.Join(v.Nodes, "\n"))
-		}
-	}
-	for _, e := range p.Errors() {
-		t.Errorf("console: %s", e)
-	}
-requests:
-	for _, r := range p.Requests() {
-		for _, a := range allowed {
-			if strings.HasPrefix(r, a) {
-				continue requests
-			}
-		}
-		t.Errorf("the page asked for %s", r)
-	}
-}
-
-// chromium is the browser that all tests share. Each test opens its own pages in it.
-var chromium = sync.OnceValues(func() (*browser.Browser, error) {
-	b, err := browser.Start(context.Background())
-	if err == nil {
-		afterTests = append(afterTests, b.Close)
-	}
-	return b, err
-})
-
-func startBrowser(t testing.TB) *browser.Browser {
-	t.Helper()
-	b, err := chromium()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func openPage(t testing.TB, b *browser.Browser, url string) *browser.Page {
-	t.Helper()
-	p, err := b.Open(url, looks[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	return p
-}
-
 // TestReportPage writes the page of a real run in which a driver was refused, and opens it.
 func TestReportPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--html", "r.html")
 	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "r.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Look(browsertest.Looks[0])
 
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
-	act(t, p, p.Hover(`figure svg [data-tip][aria-label*="interval"]`), tip)
-	want(t, p, tip, "test (./", "interval")
+	p.Until(p.Hover(`figure svg [data-tip][aria-label*="interval"]`), tip)
+	p.Want(tip, "test (./", "interval")
 	dir := t.TempDir()
 	if err := p.Downloads(dir); err != nil {
 		t.Fatal(err)
 	}
-	act(t, p, p.Click(`#picture-tiny-insert button[aria-label^="Save as SVG"]`), "true")
+	p.Until(p.Click(`#picture-tiny-insert button[aria-label^="Save as SVG"]`), "true")
 	downloaded(t, dir, "tiny-insert.svg", func(data []byte) error { return savedSVG(data, "time for 20 rows", "test (./better)") })
-	act(t, p, p.Click(`#picture-tiny-insert button[aria-label^="Save as PNG"]`), "true")
+	p.Until(p.Click(`#picture-tiny-insert button[aria-label^="Save as PNG"]`), "true")
 	downloaded(t, dir, "tiny-insert.png", savedPNG)
 	copiesTables(t, p)
 	prints(t, p)
-	act(t, p, p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
-	want(t, p, `document.querySelector(":target").innerText`, "synchronous")
+	p.Until(p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
+	p.Want(`document.querySelector(":target").innerText`, "synchronous")
 }
 
 // TestSoakComparisonPage compares two drivers, and reads the page like somebody who wants to
 // know how they differ.
 func TestSoakComparisonPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	compare := place.command("compare", "./good", "./better", "--workloads", "./tiny.yaml", "--rounds", "10", "-o", "c.html")
 	if out, err := compare.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "c.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
-	want(t, p, `document.querySelector("h1").innerText`, "./better", "./good")
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Look(browsertest.Looks[0])
+	p.Want(`document.querySelector("h1").innerText`, "./better", "./good")
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
-	act(t, p, p.Hover(`#picture-ratios .wide svg [data-tip]`), tip)
-	want(t, p, tip, "tiny", "interval", "n 10")
-	want(t, p, `document.querySelector("#what-differs-between-the-sides").parentElement.innerText`, "driver", "./good", "./better", "the same", "synchronous")
-	want(t, p, `document.querySelector("a[href*='methodology.md#comparisons']").innerText`, "methodology")
+	p.Until(p.Hover(`#picture-ratios .wide svg [data-tip]`), tip)
+	p.Want(tip, "tiny", "interval", "n 10")
+	p.Want(`document.querySelector("#what-differs-between-the-sides").parentElement.innerText`, "driver", "./good", "./better", "the same", "synchronous")
+	p.Want(`document.querySelector("a[href*='methodology.md#comparisons']").innerText`, "methodology")
 	readableOnPhone(t, p)
 }
 
 // readableOnPhone checks that the picture of all cells shortens no text on a phone, and that the
 // table of differences fits the screen.
-func readableOnPhone(t *testing.T, p *browser.Page) {
+func readableOnPhone(t *testing.T, p browsertest.Reader) {
 	t.Helper()
-	if err := p.Look(looks[2]); err != nil {
-		t.Fatal(err)
+	p.Look(browsertest.Looks[2])
+	shortened := browsertest.Eval[[]string](p, `[...document.querySelectorAll("#picture-ratios .narrow text")].map(e => e.textContent).filter(s => s.endsWith("…"))`)
+	if len(shortened) > 0 {
+		t.Errorf("shortened: %q", shortened)
 	}
-	shortened, err := browser.Eval[[]string](p, `[...document.querySelectorAll("#picture-ratios .narrow text")].map(e => e.textContent).filter(s => s.endsWith("…"))`)
-	if err != nil || len(shortened) > 0 {
-		t.Errorf("shortened: %q, %v", shortened, err)
-	}
-	want(t, p, `String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
+	p.Want(`String([...document.querySelectorAll("#what-differs-between-the-sides ~ .scroll")].every(e => e.scrollWidth <= e.clientWidth))`, "true")
 }
 
 // TestSoakAdvicePage reads the page of a recommendation like a colleague who has only that page.
 func TestSoakAdvicePage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	advise := place.command("advise", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "6", "--diff=false", "-o", "a.html")
 	if out, err := advise.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "a.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	want(t, p, `document.querySelector("h1").innerText`, "./better")
-	want(t, p, `document.querySelector("#what-was-measured").parentElement.innerText`, "candidate", "./good", "peak memory")
-	want(t, p, `document.querySelector("#where-the-figures-are-from").parentElement.innerText`, "measured", "machine", "Not looked at")
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Want(`document.querySelector("h1").innerText`, "./better")
+	p.Want(`document.querySelector("#what-was-measured").parentElement.innerText`, "candidate", "./good", "peak memory")
+	p.Want(`document.querySelector("#where-the-figures-are-from").parentElement.innerText`, "measured", "machine", "Not looked at")
 }
 
 // TestSoakGatePage opens the page of a gate in which a driver is too slow.
 func TestSoakGatePage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	// The workload has no mix, because the slow driver delays each operation, so a mix would take
 	// too long.
 	place.write("short.yaml", `name: short
@@ -216,18 +122,18 @@ phases:
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "g.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	want(t, p, `document.querySelector("h1").innerText`, "Failed: ./slow against ./good", "measured twice")
-	want(t, p, `document.querySelector("#picture-ratios").textContent`, "regression", "allowed: up to 5% more")
-	want(t, p, `document.querySelector("#picture-order-1").dataset.title`, "short ")
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Want(`document.querySelector("h1").innerText`, "Failed: ./slow against ./good", "measured twice")
+	p.Want(`document.querySelector("#picture-ratios").textContent`, "regression", "allowed: up to 5% more")
+	p.Want(`document.querySelector("#picture-order-1").dataset.title`, "short ")
 	readableOnPhone(t, p)
 }
 
 // TestSoakBisectionPage bisects two releases of a real driver, and checks the page of the result.
 func TestSoakBisectionPage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
@@ -237,25 +143,25 @@ func TestSoakBisectionPage(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "b.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	want(t, p, `document.querySelector("h1").innerText`, "mattn")
-	want(t, p, `document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Want(`document.querySelector("h1").innerText`, "mattn")
+	p.Want(`document.querySelector("#picture-ratios").textContent`, "v1.14.53 against v1.14.52")
 }
 
 // TestSoakProfilePage profiles two drivers of the tests, and opens the page.
 func TestSoakProfilePage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	run := place.command("profile", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--phase", "mix", "--time", "1ms", "-o", "out")
 	if out, err := run.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "out", "profile.html")
-	p := openPage(t, b, address)
-	checkPage(t, p, address, "data:", "blob:")
-	want(t, p, `document.querySelector("h1").innerText`, "./good")
-	want(t, p, `document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
+	p := browsertest.Open(t, address, "true")
+	p.Check()
+	p.Want(`document.querySelector("h1").innerText`, "./good")
+	p.Want(`document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
 // downloaded waits until a file has been saved in dir, and check accepts its content. The file exists
@@ -314,16 +220,16 @@ func savedPNG(data []byte) error {
 }
 
 // copiesTables copies a table as CSV and as Markdown, and reads the clipboard.
-func copiesTables(t *testing.T, p *browser.Page) {
+func copiesTables(t *testing.T, p browsertest.Reader) {
 	t.Helper()
-	act(t, p, p.Click("#picture-phases > details > summary"), `document.querySelector("#picture-phases > details").open`)
-	shown, err := browser.Eval[[][]string](p, `[...document.querySelector("#who-comes-first-cell-by-cell ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
-	if err != nil || len(shown) < 3 {
-		t.Fatalf("the table is %q, %v", shown, err)
+	p.Until(p.Click("#picture-phases > details > summary"), `document.querySelector("#picture-phases > details").open`)
+	shown := browsertest.Eval[[][]string](p, `[...document.querySelector("#who-comes-first-cell-by-cell ~ .scroll table").rows].map(r => [...r.cells].map(c => c.innerText.replace(/\s+/g, " ").trim()))`)
+	if len(shown) < 3 {
+		t.Fatalf("the table is %q", shown)
 	}
 	copied := func(format string) string {
 		button := fmt.Sprintf(`#who-comes-first-cell-by-cell ~ .tools button[aria-label="Copy this table as %s"]`, format)
-		act(t, p, p.Click(button), fmt.Sprintf("document.querySelector(%q).innerText === 'done'", button))
+		p.Until(p.Click(button), fmt.Sprintf("document.querySelector(%q).innerText === 'done'", button))
 		text, err := p.Clipboard()
 		if err != nil {
 			t.Fatal(err)
@@ -346,54 +252,20 @@ func copiesTables(t *testing.T, p *browser.Page) {
 }
 
 // prints checks that a page can be printed, and that no open part of it extends beyond the paper.
-func prints(t *testing.T, p *browser.Page) {
+func prints(t *testing.T, p browsertest.Reader) {
 	t.Helper()
 	printed, err := p.Print()
 	if pages := bytes.Count(printed, []byte("/Type /Page\n")); err != nil || pages < 2 {
 		t.Errorf("%d pages were printed, %v", pages, err)
 	}
-	if err := p.Look(browser.Look{Width: 720, Height: 900, Print: true}); err != nil {
-		t.Fatal(err)
-	}
+	p.Look(browser.Look{Width: 720, Height: 900, Print: true})
 	// The check leaves out the samples of each case, and pictures among figures.
-	lost, err := browser.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
+	lost := browsertest.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
 		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
-	if err != nil || len(lost) > 0 {
-		t.Errorf("not on paper: %q, %v", lost, err)
+	if len(lost) > 0 {
+		t.Errorf("not on paper: %q", lost)
 	}
-	if err := p.Look(looks[0]); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// want fails unless a JavaScript expression returns a text that contains the given words.
-func want(t *testing.T, p *browser.Page, expression string, words ...string) {
-	t.Helper()
-	text, err := browser.Eval[string](p, expression)
-	if err != nil {
-		t.Fatalf("%s: %v", expression, err)
-	}
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			t.Errorf("%s: %q without %q", expression, text, w)
-		}
-	}
-}
-
-// act fails if an action of a user fails, or if a condition does not become true after the action.
-func act(t *testing.T, p *browser.Page, err error, then string) {
-	t.Helper()
-	if err == nil {
-		err = p.Wait(then)
-	}
-	if err != nil {
-		t.Fatalf("%v\nthe page: %s", err, pageText(p))
-	}
-}
-
-func pageText(p *browser.Page) string {
-	text, _ := browser.Eval[string](p, "document.body.innerText.slice(0, 2000)")
-	return text
+	p.Look(browsertest.Looks[0])
 }
 
 // loaded is a JavaScript condition. It is true when the explorer has drawn a view.
@@ -403,11 +275,11 @@ const loaded = `document.querySelector("main[aria-busy=false]") !== null && docu
 // depends on their width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
-// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, looks at
+// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, browsertest.Looks at
 // parts of it and at a cell's samples and settings, and compares two runs.
 func TestSoakExplorerPages(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	for _, drivers := range []string{"./good,./better,./ignores", "./good,./better"} {
 		run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", drivers, "--rounds", "6", "--store", "results.db", "--quiet")
 		if out, err := run.CombinedOutput(); err != nil && run.ProcessState.ExitCode() != cli.ExitIncomplete {
@@ -415,88 +287,74 @@ func TestSoakExplorerPages(t *testing.T) {
 		}
 	}
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url)
-	act(t, p, nil, loaded)
-	checkPage(t, p, s.url, "data:", "blob:")
+	p := browsertest.Open(t, s.url, loaded)
+	p.Check()
 
-	act(t, p, p.Type(`[name=q]`, "ignores\r"), loaded+` && document.querySelectorAll("tbody tr").length === 1`)
-	want(t, p, "location.href", "q=ignores")
-	want(t, p, "document.querySelector('tbody').innerText", "refused")
-	act(t, p, p.Click("tbody a"), loaded+` && document.querySelector("h1").innerText === "Run 1"`)
-	want(t, p, "document.body.innerText", "./ignores", "synchronous", "× ")
-	want(t, p, "document.querySelector('.beware').innerText", "(./ignores) on tiny")
-	checkPage(t, p, s.url, "data:", "blob:")
+	p.Until(p.Type(`[name=q]`, "ignores\r"), loaded+` && document.querySelectorAll("tbody tr").length === 1`)
+	p.Want("location.href", "q=ignores")
+	p.Want("document.querySelector('tbody').innerText", "refused")
+	p.Until(p.Click("tbody a"), loaded+` && document.querySelector("h1").innerText === "Run 1"`)
+	p.Want("document.body.innerText", "./ignores", "synchronous", "× ")
+	p.Want("document.querySelector('.beware').innerText", "(./ignores) on tiny")
+	p.Check()
 
-	memory := openPage(t, b, s.url+"runs/1?metric=memory")
-	act(t, memory, nil, loaded) // whether there is a picture depends on the noise: TestDefaultPage checks one
-	want(t, memory, `document.querySelector("main > section:last-of-type tbody").innerText`, "iB")
-	checkPage(t, memory, s.url, "data:", "blob:")
+	memory := browsertest.Open(t, s.url+"runs/1?metric=memory", loaded)
+	memory.Want(`document.querySelector("main > section:last-of-type tbody").innerText`, "iB")
+	memory.Check()
 
-	pairs := openPage(t, b, s.url+"runs/1?driver=./good&driver=./better")
-	act(t, pairs, nil, loaded)
-	want(t, pairs, "document.querySelector('.pair').innerText", "the time of ./", "p ")
-	checkPage(t, pairs, s.url, "data:", "blob:")
+	pairs := browsertest.Open(t, s.url+"runs/1?driver=./good&driver=./better", loaded)
+	pairs.Want("document.querySelector('.pair').innerText", "the time of ./", " to ", "p ")
+	pairs.Check()
 
-	act(t, p, p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
-	act(t, p, p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
-	want(t, p, "document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
-	want(t, p, "document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
-	want(t, p, "document.querySelector('.facts').innerText", "rounds done")
-	checkPage(t, p, s.url, "data:", "blob:")
-	shown, err := browser.Eval[string](p, shownText)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address, err := browser.Eval[string](p, "location.href")
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := openPage(t, b, address)
-	act(t, again, nil, loaded+` && document.querySelector(".uplot canvas")`)
-	if text, err := browser.Eval[string](again, shownText); err != nil || text != shown {
-		t.Errorf("the link shows another view, %v:\n%s\n\nfirst it was\n%s", err, text, shown)
+	p.Until(p.Click(`[name=phase][value=mix]`), loaded+` && !document.body.innerText.includes("tiny · insert")`)
+	p.Until(p.Click(`tbody button`), loaded+` && document.querySelector(".uplot canvas") && document.activeElement.matches(".panel") && document.activeElement.getBoundingClientRect().top < innerHeight / 2`)
+	p.Want("document.querySelector('.panel').innerText", "Read back", "synchronous", "6 samples")
+	p.Want("document.querySelector('.panel .scroll').innerText", "not asked for", "not looked at")
+	p.Want("document.querySelector('.facts').innerText", "rounds done")
+	p.Check()
+	shown := browsertest.Eval[string](p, shownText)
+	address := browsertest.Eval[string](p, "location.href")
+	again := browsertest.Open(t, address, loaded)
+	again.Until(nil, loaded+` && document.querySelector(".uplot canvas")`)
+	if text := browsertest.Eval[string](again, shownText); text != shown {
+		t.Errorf("the link shows another view:\n%s\n\nfirst it was\n%s", text, shown)
 	}
 
-	two := openPage(t, b, s.url)
-	act(t, two, nil, loaded)
-	act(t, two, two.Click(`tbody tr:nth-child(1) input`), loaded+` && location.search.includes("pick=2")`)
-	act(t, two, two.Click(`tbody tr:nth-child(2) input`), loaded+` && location.search.includes("pick=1")`)
-	act(t, two, two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
-	want(t, two, "document.querySelector('tbody').innerText", "tiny")
-	want(t, two, "document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
-	want(t, two, "document.body.innerText", "Beware: run 1", "Beware: run 2")
-	want(t, two, "document.querySelector('.facts').innerText", "run 1 of 20", ", SQLite 3.")
-	want(t, two, "document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
-	want(t, two, "[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
-	checkPage(t, two, s.url, "data:", "blob:")
-	if err := two.Look(looks[2]); err != nil {
-		t.Fatal(err)
-	}
+	two := browsertest.Open(t, s.url, loaded)
+	two.Until(two.Click(`tbody tr:nth-child(1) input`), loaded+` && location.search.includes("pick=2")`)
+	two.Until(two.Click(`tbody tr:nth-child(2) input`), loaded+` && location.search.includes("pick=1")`)
+	two.Until(two.Click(`.pages a`), loaded+` && document.querySelector(".answer")`)
+	two.Want("document.querySelector('tbody').innerText", "tiny")
+	two.Want("document.querySelector('.answer').innerText", "Both sides are the same builds, measured at different times")
+	two.Want("document.body.innerText", "Beware: run 1", "Beware: run 2")
+	two.Want("document.querySelector('.facts').innerText", "run 1 of 20", ", SQLite 3.")
+	two.Want("document.querySelector('.facts details').textContent", "3 cells", "tiny ./ignores mix")
+	two.Want("[...document.querySelector('#known').options].map(o => o.value + ' ' + o.text).join()", "1 ", "2 ", "./better", "tiny")
+	two.Check()
+	two.Look(browsertest.Looks[2])
 	const seen = `(() => { const cells = [...document.querySelectorAll("tbody tr:first-child td")]; return String(cells[3].getBoundingClientRect().right <= innerWidth) })()`
-	want(t, two, seen, "true") // a phone shows verdict, cell, ratio and interval
+	two.Want(seen, "true") // a phone shows verdict, cell, ratio and interval
 }
 
 // TestSoakMeasurePage starts a run of a real driver from the page, watches it, and stops it.
 func TestSoakMeasurePage(t *testing.T) {
 	t.Parallel()
-	b, place := startBrowser(t), newPlace(t)
+	place := newPlace(t)
 	cache, err := build.DefaultCache() // the user's cache, so that no worker is built twice
 	if err != nil {
 		t.Fatal(err)
 	}
 	place.env = append(place.env, "SQLITE3PERF_WORKER_CACHE="+cache)
 	s := place.serve("--store", "results.db")
-	p := openPage(t, b, s.url+"measure?driver=modernc&workload=simple&workload=point-read&scale=0.01&rounds=100000#token="+s.token)
-	act(t, p, nil, loaded)
-	checkPage(t, p, s.url, "data:", "blob:")
+	p := browsertest.Open(t, s.url+"measure?driver=modernc&workload=simple&workload=point-read&scale=0.01&rounds=100000#token="+s.token, loaded)
+	p.Check()
 
-	act(t, p, p.Click(`button[type=submit]`), `[...document.querySelectorAll("h2")].some(h => h.innerText === "Run 1 is being measured")`)
-	act(t, p, nil, `document.querySelector("[aria-label='run 1 in progress'] tbody")?.innerText.includes("%")`) // the first intervals
-	want(t, p, `document.querySelector("[aria-label='run 1 in progress']").innerText`, "left", "point-read", "modernc", "--drivers=modernc")
-	checkPage(t, p, s.url, "data:", "blob:")
+	p.Until(p.Click(`button[type=submit]`), `[...document.querySelectorAll("h2")].some(h => h.innerText === "Run 1 is being measured")`)
+	p.Until(nil, `document.querySelector("[aria-label='run 1 in progress'] tbody")?.innerText.includes("%")`) // the first intervals
+	p.Want(`document.querySelector("[aria-label='run 1 in progress']").innerText`, "left", "point-read", "modernc", "--drivers=modernc")
+	p.Check()
 
-	act(t, p, p.Click(`[data-key=stop]`), `document.body.innerText.includes("It was stopped; what was measured is kept.")`)
-	runs := openPage(t, b, s.url)
-	act(t, runs, nil, loaded)
-	want(t, runs, "document.querySelector('tbody').innerText", "interrupted", "modernc")
+	p.Until(p.Click(`[data-key=stop]`), `document.body.innerText.includes("It was stopped; what was measured is kept.")`)
+	runs := browsertest.Open(t, s.url, loaded)
+	runs.Want("document.querySelector('tbody').innerText", "interrupted", "modernc")
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -47,10 +48,8 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, commands)
 }
 
-// tests runs all tests, and then the functions in afterTests.
+// tests runs all tests, and then ends their browser.
 type tests struct{ *testing.M }
-
-var afterTests []func()
 
 func (t tests) Run() int {
 	if signal.Ignored(os.Interrupt) {
@@ -67,11 +66,8 @@ func (t tests) Run() int {
 			panic(err)
 		}
 	}
-	code := t.M.Run()
-	for _, f := range afterTests {
-		f()
-	}
-	return code
+	defer browsertest.Close()
+	return t.M.Run()
 }
 
 // pretendedCPUTime is the CPU time of a machine on which no other process disturbs trials, so

@@ -499,7 +499,7 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./good,./sleeps", "--workloads", "./tiny.yaml", "--rounds", "6", "--quiet", "--seed", "1") // with this seed, good comes first
 	p.asleep(s)
-	// The database of the worker sleeps appears a moment before the worker good is stopped.
+	// The database of the worker "sleeps" appears a moment before the worker "good" is stopped.
 	for end := time.Now().Add(patience); p.stopped() == 0; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("no worker is stopped")

@@ -353,7 +353,7 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
 		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + document.Share(b.Margin),
 		Less: "faster", More: "slower", Kinds: kinds,
-	})
+	}, 1-stats.Doubt)
 	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
 	return p, ok
 }

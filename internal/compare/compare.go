@@ -112,14 +112,14 @@ func comparedNote(c Compared) document.Paragraph {
 	if c.Pairs > 1 {
 		family += fmt.Sprintf(" of each of the %d pairs of drivers that the run has", c.Pairs)
 	}
-	confidence, interval := 1-stats.Doubt, "the whole interval"
+	interval := "the whole interval"
 	told := fmt.Sprintf("slower, faster: p is below %g. probably: p is below %g. p is corrected for %s.", stats.Doubt, stats.Alpha, family)
 	if inRun(c.Comparison) {
-		confidence, interval = stats.Confidence, "the whole interval of "+document.Share(1-stats.Doubt)
+		interval += " of " + document.Share(1-stats.Doubt)
 		told = fmt.Sprintf("Interval and p are those of the run's report, which corrects p, but not the interval, for all comparisons of the table and the run. probably: p is below %g. slower, faster: a p that is corrected for %s is also below %g.",
 			stats.Alpha, family, stats.Doubt)
 	}
-	words := ratioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved, confidence) + " " + told +
+	words := RatioNote("the time of "+c.Comparison.Second, "that of "+c.Comparison.First, c.Interleaved, confidence(c.Comparison)) + " " + told +
 		fmt.Sprintf(" no difference: %s is within ±%s, and so is that of the ratio of means, after at least %d rounds.%s", interval, document.Share(c.Margin), stats.TailRounds, failures)
 	if by := c.First.Run.Compares; c.Interleaved && (by != nil && by.Looks || c.First.Confidence > stats.Confidence) {
 		words += " p and interval are also corrected for how often it was decided whether to go on."
@@ -132,17 +132,21 @@ func inRun(c *stats.Comparison) bool {
 	return slices.ContainsFunc(c.Cells, func(x *stats.Compared) bool { return x.InRun != nil })
 }
 
+// confidence returns the confidence of the intervals that a comparison shows.
+func confidence(c *stats.Comparison) float64 {
+	if inRun(c) {
+		return stats.Confidence
+	}
+	return 1 - stats.Doubt
+}
+
 // OfSides is the title of the section of docs/methodology.md about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
 // RatioNote returns the sentence that explains the ratios of a table. over and under describe the two
 // figures of a ratio, which is over divided by under. interleaved says that both were measured in the
-// same rounds.
-func RatioNote(over, under string, interleaved bool) string {
-	return ratioNote(over, under, interleaved, 1-stats.Doubt)
-}
-
-func ratioNote(over, under string, interleaved bool, confidence float64) string {
+// same rounds, and confidence is that of the intervals.
+func RatioNote(over, under string, interleaved bool, confidence float64) string {
 	of := "over all pairs of samples"
 	if interleaved {
 		of = "within rounds"

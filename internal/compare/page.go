@@ -37,15 +37,11 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		if bad := without(c.Comparison); bad != nil {
 			d = append(d, bad)
 		}
-		confidence := 1 - stats.Doubt
-		if inRun(c.Comparison) {
-			confidence = stats.Confidence
-		}
-		p := forest(rows, chart.Forest{
+		p := Forest(rows, chart.Forest{
 			Axis: chart.Axis{Label: ofTimes},
 			Low:  1 / (1 + c.Margin), High: 1 + c.Margin, Band: "within ±" + document.Share(c.Margin),
 			Less: c.Comparison.Second + " is faster", More: c.Comparison.Second + " is slower", Kinds: verdictKinds,
-		}, confidence)
+		}, confidence(c.Comparison))
 		p.Title = document.Upper(ofTimes)
 		if g := comparedGrid(c.Comparison); len(g.Rows) > 0 {
 			p.Note += " No difference: the whole interval" + map[bool]string{true: " of " + document.Share(1-stats.Doubt)}[inRun(c.Comparison)] + " is in the band, and so is that of the ratio of means."
@@ -106,12 +102,8 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio
 const maxForestRows = 120
 
 // Forest returns a picture of ratios with one row for each ratio, but not more than maxForestRows. f
-// has the axis, the band and the kinds of the picture.
-func Forest(rows []chart.Ratio, f chart.Forest) document.PictureBlock {
-	return forest(rows, f, 1-stats.Doubt)
-}
-
-func forest(rows []chart.Ratio, f chart.Forest, confidence float64) document.PictureBlock {
+// has the axis, the band and the kinds of the picture, and confidence is that of the intervals.
+func Forest(rows []chart.Ratio, f chart.Forest, confidence float64) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
 	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", document.Share(confidence))

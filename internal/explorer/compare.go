@@ -33,14 +33,10 @@ type Comparison struct {
 	Words             []string                 `json:"words"`   // the verdict on each cell as people read it, such as "probably slower"
 }
 
-// usualMargin is the default of a request's margin: the fraction by which the times of two sides
-// may differ and still count as the same.
-const usualMargin = 0.02
-
 // compare answers with the comparison of two runs, or of the two sides of one run that was made to
 // compare them.
 func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
-	first, second, margin := q.text("first"), q.text("second"), q.share("margin", usualMargin)
+	first, second, margin := q.text("first"), q.text("second"), q.share("margin", stats.UsualMargin)
 	if first == "" {
 		q.fail("first is missing: want the number of a run, such as first=3")
 	}

@@ -1,137 +1,60 @@
 package explorer
 
 import (
-	"context"
 	"fmt"
 	"image/png"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// chromium is the browser that all tests share. Each test opens its own pages in it.
-var chromium = sync.OnceValues(func() (*browser.Browser, error) { return browser.Start(context.Background()) })
-
 func TestMain(m *testing.M) {
 	status := m.Run()
-	if b, err := chromium(); err == nil {
-		b.Close()
-	}
+	browsertest.Close()
 	os.Exit(status)
 }
-
-// looks has the screen sizes and color schemes in which every page must be readable.
-var looks = []browser.Look{{Width: 1440, Height: 900}, {Width: 1440, Height: 900, Dark: true}, {Width: 390, Height: 844}, {Width: 390, Height: 844, Dark: true}}
 
 // complete is a JavaScript condition. It is true when a view is complete.
 const complete = `document.querySelector("main[aria-busy=false]") !== null && document.querySelector("figure[aria-busy=true]") === null`
 
-// reader imitates a person who reads a page of the explorer.
-type reader struct {
-	t *testing.T
-	*browser.Page
-}
-
-func read(t *testing.T, address string) reader {
+func read(t *testing.T, address string) browsertest.Reader {
 	t.Helper()
-	b, err := chromium()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := b.Open(address, looks[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.Close)
-	r := reader{t, p}
-	r.until(nil, complete)
-	return r
+	return browsertest.Open(t, address, complete)
 }
 
-// until fails if an action of the reader fails, or if a condition does not become true after it.
-func (r reader) until(err error, then string) {
-	r.t.Helper()
-	if err == nil {
-		err = r.Wait(then)
-	}
-	if err != nil {
-		text, _ := browser.Eval[string](r.Page, "document.body.innerText.slice(0, 2000)")
-		r.t.Fatalf("%v\nthe page: %s", err, text)
-	}
+func choose(t *testing.T, p browsertest.Reader, name, value string) {
+	t.Helper()
+	browsertest.Eval[bool](p, fmt.Sprintf(`(() => { const e = document.querySelector("[name=%s]"); e.value = %q; return e.dispatchEvent(new Event("change", {bubbles: true})) })()`, name, value))
 }
 
-func eval[T any](r reader, script string) T {
-	r.t.Helper()
-	v, err := browser.Eval[T](r.Page, script)
-	if err != nil {
-		r.t.Fatalf("%s: %v", script, err)
-	}
-	return v
-}
-
-func (r reader) choose(name, value string) {
-	r.t.Helper()
-	eval[bool](r, fmt.Sprintf(`(() => { const e = document.querySelector("[name=%s]"); e.value = %q; return e.dispatchEvent(new Event("change", {bubbles: true})) })()`, name, value))
-}
-
-// visible lists the texts of the visible elements with a selector.
-func (r reader) visible(selector string) []string {
-	r.t.Helper()
-	return eval[[]string](r, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => e.checkVisibility()).map(e => e.innerText.replace(/\s+/g, " ").trim())`, selector))
-}
-
-// readable checks a page in all looks: it breaks no rule of accessibility, fits the window, cuts no text,
-// has no error, and has headings in order and at most 60 stops of the Tab key.
-func (r reader) readable() {
-	r.t.Helper()
-	for i, l := range looks {
-		if err := r.Look(l); err != nil {
-			r.t.Fatal(err)
-		}
-		r.until(nil, complete)
-		at := fmt.Sprintf("%d pixels, dark %v", l.Width, l.Dark)
-		if wide := eval[int](r, "document.documentElement.scrollWidth"); wide > l.Width {
-			r.t.Errorf("%s: the page is %d pixels wide", at, wide)
-		}
-		cut := eval[[]string](r, `[...document.querySelectorAll("main :is(h1, h2, h3, p, dt, dd, li, button, summary, label, .answer)")].filter(e => e.checkVisibility() && (e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll") || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")).map(e => e.outerHTML.slice(0, 150))`)
+// readable checks a page in all looks. In addition to [browsertest.Reader.Check], it cuts no text, and has
+// headings in order and at most 60 stops of the Tab key.
+func readable(t *testing.T, p browsertest.Reader) {
+	t.Helper()
+	p.Check(func(at string) {
+		cut := browsertest.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, p, dt, dd, li, button, summary, label, .answer)")].filter(e => e.checkVisibility() && (e.getBoundingClientRect().right > innerWidth + 1 && !e.closest(".scroll") || e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).display !== "inline")).map(e => e.outerHTML.slice(0, 150))`)
 		if len(cut) > 0 {
-			r.t.Errorf("%s: cut: %q", at, cut)
+			t.Errorf("%s: cut: %q", at, cut)
 		}
-		if i == 0 || i == len(looks)-1 { // both schemes and both widths
-			violations, err := r.Violations()
-			if err != nil {
-				r.t.Fatal(err)
-			}
-			for _, v := range violations {
-				r.t.Errorf("%s: %s: %s\n%s", at, v.ID, v.Help, strings.Join(v.Nodes, "\n"))
-			}
-		}
-		levels := eval[[]int](r, `[...document.querySelectorAll("h1, h2, h3, h4")].filter(e => e.checkVisibility()).map(e => Number(e.tagName[1]))`)
+		levels := browsertest.Eval[[]int](p, `[...document.querySelectorAll("h1, h2, h3, h4")].filter(e => e.checkVisibility()).map(e => Number(e.tagName[1]))`)
 		for i, n := range levels {
 			if i == 0 && n != 1 || i > 0 && (n == 1 || n > levels[i-1]+1) {
-				r.t.Errorf("%s: levels of headings: %v", at, levels)
+				t.Errorf("%s: levels of headings: %v", at, levels)
 				break
 			}
 		}
-		stops := eval[[]string](r, `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].filter(e => e.tabIndex >= 0 && e.checkVisibility() && !e.disabled).map(e => e.outerHTML.slice(0, 80))`)
+		stops := browsertest.Eval[[]string](p, `[...document.querySelectorAll("a[href], button, input, select, summary, [tabindex]")].filter(e => e.tabIndex >= 0 && e.checkVisibility() && !e.disabled).map(e => e.outerHTML.slice(0, 80))`)
 		if len(stops) > 60 {
-			r.t.Errorf("%s: %d stops of the Tab key:\n%s", at, len(stops), strings.Join(stops, "\n"))
+			t.Errorf("%s: %d stops of the Tab key:\n%s", at, len(stops), strings.Join(stops, "\n"))
 		}
-	}
-	for _, e := range r.Errors() {
-		r.t.Errorf("console: %s", e)
-	}
-	if err := r.Look(looks[0]); err != nil {
-		r.t.Fatal(err)
-	}
+	})
 }
 
 // likeDefault returns a run with as many tables as a default run: 15 tables with ten drivers.
@@ -174,35 +97,35 @@ func TestTailPage(t *testing.T) {
 	t.Parallel()
 	server := serveRuns(t, harmedRun(1))
 	p := read(t, server.URL+"/runs/1")
-	p.choose("metric", "p99")
-	p.until(nil, complete+` && location.search.includes("metric=p99")`)
-	if got := strings.Join(p.visible("main section.part h2"), "; "); got != "simple · mix: p99 of read; simple · mix: p99 of write" {
+	choose(t, p, "metric", "p99")
+	p.Until(nil, complete+` && location.search.includes("metric=p99")`)
+	if got := strings.Join(p.Visible("main section.part h2"), "; "); got != "simple · mix: p99 of read; simple · mix: p99 of write" {
 		t.Errorf("tables: %s", got)
 	}
-	if text := strings.Join(p.visible("main > p"), " "); !strings.Contains(text, "1 of 2 phases has no 99th percentile of the latency") {
+	if text := strings.Join(p.Visible("main > p"), " "); !strings.Contains(text, "1 of 2 phases has no 99th percentile of the latency") {
 		t.Errorf("what is left out: %s", text)
 	}
-	if kinds := eval[[]string](p, `[...document.querySelectorAll("figure")].map(f => f.dataset.kind)`); slices.Contains(kinds, "summary") || !slices.Contains(kinds, "latency") {
+	if kinds := browsertest.Eval[[]string](p, `[...document.querySelectorAll("figure")].map(f => f.dataset.kind)`); slices.Contains(kinds, "summary") || !slices.Contains(kinds, "latency") {
 		t.Errorf("pictures: %v", kinds)
 	}
-	p.until(p.Type("[name=find]", "reads zombiezen"), `[...document.querySelectorAll("section.part")].filter(e => e.checkVisibility()).length === 1`)
-	if rows := p.visible("tr.found"); len(rows) != 1 || !strings.Contains(rows[0], "zombiezen!") || !strings.Contains(rows[0], "20.0 µs") {
+	p.Until(p.Type("[name=find]", "reads zombiezen"), `[...document.querySelectorAll("section.part")].filter(e => e.checkVisibility()).length === 1`)
+	if rows := p.Visible("tr.found"); len(rows) != 1 || !strings.Contains(rows[0], "zombiezen!") || !strings.Contains(rows[0], "20.0 µs") {
 		t.Errorf("zombiezen: %q", rows)
 	}
-	p.readable()
-	again := read(t, eval[string](p, "location.href"))
-	if got := strings.Join(again.visible("main section.part h2"), "; "); got != "simple · mix: p99 of read" {
+	readable(t, p)
+	again := read(t, browsertest.Eval[string](p, "location.href"))
+	if got := strings.Join(again.Visible("main section.part h2"), "; "); got != "simple · mix: p99 of read" {
 		t.Errorf("the link shows %s", got)
 	}
-	p.until(p.Click("tr.found button"), complete+` && document.querySelector("section.panel .uplot canvas")`)
-	if text := strings.Join(p.visible("section.panel"), " "); !strings.Contains(text, "can lose or falsify data here: wal-reset") {
+	p.Until(p.Click("tr.found button"), complete+` && document.querySelector("section.panel .uplot canvas")`)
+	if text := strings.Join(p.Visible("section.panel"), " "); !strings.Contains(text, "can lose or falsify data here: wal-reset") {
 		t.Errorf("%s", text)
 	}
-	if label := eval[string](p, `document.querySelector("section.panel .chart").getAttribute("aria-label")`); label != "99th percentile of the latency of read by trial" {
+	if label := browsertest.Eval[string](p, `document.querySelector("section.panel .chart").getAttribute("aria-label")`); label != "99th percentile of the latency of read by trial" {
 		t.Errorf("the samples are of the %s", label)
 	}
-	p.until(p.Type("[name=find]", " nothing"), `[...document.querySelectorAll("section.part")].every(e => !e.checkVisibility())`)
-	if text := strings.Join(p.visible("[role=status]"), " "); !strings.Contains(text, "No workload, phase or kind of operation here has") {
+	p.Until(p.Type("[name=find]", " nothing"), `[...document.querySelectorAll("section.part")].every(e => !e.checkVisibility())`)
+	if text := strings.Join(p.Visible("[role=status]"), " "); !strings.Contains(text, "No workload, phase or kind of operation here has") {
 		t.Errorf("%q", text)
 	}
 }
@@ -214,33 +137,34 @@ func TestHarmPage(t *testing.T) {
 	server := serveRuns(t, harmedRun(1))
 	for _, metric := range []string{"time", "rate", "memory"} {
 		p := read(t, server.URL+"/runs/1?phase=insert&metric="+metric)
-		text := strings.Join(p.visible("section.part"), " ")
+		text := strings.Join(p.Visible("section.part"), " ")
 		for _, words := range []string{"zombiezen!", "best without !", "! has a known defect that can lose or falsify data in this workload"} {
 			if !strings.Contains(text, words) {
 				t.Errorf("%s: without %q: %s", metric, words, text)
 			}
 		}
-		if rows := p.visible("tr:has(small.sound)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
+		if rows := p.Visible("tr:has(small.sound)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
 			t.Errorf("%s: best without mark: %q", metric, rows)
 		}
-		if rows := p.visible("tr:has(.track.best)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
+		if rows := p.Visible("tr:has(.track.best)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
 			t.Errorf("%s: green: %q", metric, rows)
 		}
 	}
 	p := read(t, server.URL+"/runs/1?picture=ratios&picture=latency&picture=samples&picture=memory&picture=summary&picture=ranking&picture=tradeoff")
-	p.until(nil, complete+` && [...document.querySelectorAll("figure svg")].length >= 6`)
-	unmarked := eval[[]string](p, `[...document.querySelectorAll("figure:has(svg)")].filter(f => !/zombiezen[^ ]*( v1.0.0)?!/.test(f.querySelector("svg").textContent) || !/! (marks|known)/.test(f.textContent)).map(f => f.dataset.name)`)
+	p.Until(nil, complete+` && [...document.querySelectorAll("figure svg")].length >= 6`)
+	unmarked := browsertest.Eval[[]string](p, `[...document.querySelectorAll("figure:has(svg)")].filter(f => !/zombiezen[^ ]*( v1.0.0)?!/.test(f.querySelector("svg").textContent) || !/! (marks|known)/.test(f.textContent)).map(f => f.dataset.name)`)
 	if len(unmarked) > 0 {
 		t.Errorf("pictures without a mark or its meaning: %v", unmarked)
 	}
-	if text := strings.Join(p.visible("details.known"), " "); !strings.Contains(text, "! 1 known defect can lose or falsify data in what is shown") || !strings.Contains(text, "zombiezen") {
+	p.Want(`document.querySelector("figure[data-kind=tradeoff]").textContent`, "peak memory", "known defect", "zombiezen")
+	if text := strings.Join(p.Visible("details.known"), " "); !strings.Contains(text, "! 1 known defect can lose or falsify data in what is shown") || !strings.Contains(text, "zombiezen") {
 		t.Errorf("defects: %q", text)
 	}
 	p = read(t, server.URL+"/runs/1?driver=mattn&driver=modernc")
-	if list := p.visible("details.known"); len(list) > 0 {
+	if list := p.Visible("details.known"); len(list) > 0 {
 		t.Errorf("defects of drivers that are not shown: %q", list)
 	}
-	if text := strings.Join(p.visible("section.part"), " "); strings.Contains(text, "!") {
+	if text := strings.Join(p.Visible("section.part"), " "); strings.Contains(text, "!") {
 		t.Errorf("a mark of drivers that are not shown: %s", text)
 	}
 }
@@ -257,8 +181,8 @@ func TestSettingsPage(t *testing.T) {
 		}
 	}
 	p := read(t, serveRuns(t, r).URL+"/runs/1")
-	p.until(p.Click("section.part details.settings summary"), `document.querySelector("details.settings").open`)
-	text := p.visible("section.part details.settings")[0]
+	p.Until(p.Click("section.part details.settings summary"), `document.querySelector("details.settings").open`)
+	text := p.Visible("section.part details.settings")[0]
 	for _, words := range []string{"journal_mode=wal", "synchronous=full with modernc, normal with native and mattn"} {
 		if !strings.Contains(text, words) {
 			t.Errorf("without %q: %s", words, text)
@@ -274,27 +198,27 @@ func TestComparePick(t *testing.T) {
 	for _, order := range [][2]string{{"1", "2"}, {"2", "1"}} {
 		p := read(t, server.URL+"/")
 		for _, id := range order {
-			p.until(p.Click("[data-key=pick-"+id+"]"), complete+` && location.search.includes("pick=`+id+`")`)
+			p.Until(p.Click("[data-key=pick-"+id+"]"), complete+` && location.search.includes("pick=`+id+`")`)
 		}
-		link := strings.Join(p.visible("p.pages a"), " ")
+		link := strings.Join(p.Visible("p.pages a"), " ")
 		if !strings.Contains(link, "Compare run 1 (2026-11-06 12:00") || !strings.Contains(link, "with the older run 2 (2026-11-03 12:00") {
 			t.Errorf("picked %v: %s", order, link)
 		}
-		p.until(p.Click("p.pages a"), complete+` && document.querySelector(".answer")`)
-		if got := eval[string](p, "location.search"); got != "?first=2&second=1" {
+		p.Until(p.Click("p.pages a"), complete+` && document.querySelector(".answer")`)
+		if got := browsertest.Eval[string](p, "location.search"); got != "?first=2&second=1" {
 			t.Errorf("picked %v: %s", order, got)
 		}
-		if facts := strings.Join(p.visible("dl.facts"), " "); !strings.Contains(facts, "base run 2 of 2026-11-03 12:00") || !strings.Contains(facts, "compared run 1 of 2026-11-06 12:00") {
+		if facts := strings.Join(p.Visible("dl.facts"), " "); !strings.Contains(facts, "base run 2 of 2026-11-03 12:00") || !strings.Contains(facts, "compared run 1 of 2026-11-06 12:00") {
 			t.Errorf("%s", facts)
 		}
-		p.readable()
-		p.until(p.Click("form button[type=button]"), complete+` && location.search.startsWith("?first=1&second=2")`)
+		readable(t, p)
+		p.Until(p.Click("form button[type=button]"), complete+` && location.search.startsWith("?first=1&second=2")`)
 	}
 	// The numbers can also be typed in either order; the form shows their dates.
 	p := read(t, server.URL+"/compare")
-	p.until(p.Type("[name=first]", "1"), `document.querySelector("label:has([name=first])").innerText.includes("2026-11-06")`)
-	p.until(p.Type("[name=second]", "2\r"), complete+` && document.querySelector(".answer")`)
-	if got := eval[string](p, "location.search"); got != "?first=2&second=1" {
+	p.Until(p.Type("[name=first]", "1"), `document.querySelector("label:has([name=first])").innerText.includes("2026-11-06")`)
+	p.Until(p.Type("[name=second]", "2\r"), complete+` && document.querySelector(".answer")`)
+	if got := browsertest.Eval[string](p, "location.search"); got != "?first=2&second=1" {
 		t.Errorf("typed: %s", got)
 	}
 }
@@ -310,12 +234,12 @@ func TestIntervals(t *testing.T) {
 	server := serveRuns(t, wide, aRun(2, 1.3))
 	p := read(t, server.URL+"/runs/1?phase=insert&driver=mattn&driver=modernc")
 	for _, words := range []string{"; 95% intervals", "the time of mattn (1.00x to 1.00x), p ", "(-75% to +75%)"} {
-		if text := strings.Join(p.visible("section.part"), " "); !strings.Contains(text, words) {
+		if text := strings.Join(p.Visible("section.part"), " "); !strings.Contains(text, words) {
 			t.Errorf("the run, without %q: %s", words, text)
 		}
 	}
 	c := read(t, server.URL+"/compare?first=1&second=2")
-	text := strings.Join(c.visible("main"), " ")
+	text := strings.Join(c.Visible("main"), " ")
 	for _, words := range []string{"(1.29x to 1.31x)", "at most 1%. probably: at most 5%", "Intervals are those of clear differences (99%)."} {
 		if !strings.Contains(text, words) {
 			t.Errorf("the comparison, without %q: %s", words, text)
@@ -324,7 +248,7 @@ func TestIntervals(t *testing.T) {
 	if strings.Contains(text, " – ") || strings.Contains(text, "99% interval") {
 		t.Errorf("the comparison: %s", text)
 	}
-	c.readable()
+	readable(t, c)
 }
 
 // TestListByDate checks that the list of runs begins with the newest run, and that the word
@@ -336,14 +260,14 @@ func TestListByDate(t *testing.T) {
 	yesterday := aRun(3, 1)
 	yesterday.Started = time.Now().AddDate(0, 0, -1)
 	p := read(t, serveRuns(t, today, old, yesterday).URL+"/")
-	if rows := p.visible("tbody tr"); len(rows) != 3 || !strings.HasPrefix(rows[0], "1 ") || !strings.HasPrefix(rows[1], "3 ") || !strings.Contains(rows[2], "2026-11-02 12:00") {
+	if rows := p.Visible("tbody tr"); len(rows) != 3 || !strings.HasPrefix(rows[0], "1 ") || !strings.HasPrefix(rows[1], "3 ") || !strings.Contains(rows[2], "2026-11-02 12:00") {
 		t.Errorf("%q", rows)
 	}
-	p.until(p.Type("[name=q]", "yesterday\r"), complete+` && document.querySelectorAll("tbody tr").length === 1`)
-	if rows := p.visible("tbody tr"); !strings.HasPrefix(rows[0], "3 ") {
+	p.Until(p.Type("[name=q]", "yesterday\r"), complete+` && document.querySelectorAll("tbody tr").length === 1`)
+	if rows := p.Visible("tbody tr"); !strings.HasPrefix(rows[0], "3 ") {
 		t.Errorf("%q", rows)
 	}
-	p.readable()
+	readable(t, p)
 }
 
 // TestSoakReadable checks every page of the explorer with runs as large as default runs.
@@ -364,16 +288,16 @@ func TestSoakReadable(t *testing.T) {
 			if len(p.Errors()) > 0 && path == "/runs/99" {
 				return // the browser logs that the server has no such run
 			}
-			p.readable()
+			readable(t, p)
 		})
 	}
 	// The arrow keys move between the drivers of a table, which is one stop of the Tab key.
 	p := read(t, server.URL+"/runs/61?phase=insert&picture=none")
-	eval[bool](p, `(document.querySelector("section.part tbody button").focus(), true)`)
+	browsertest.Eval[bool](p, `(document.querySelector("section.part tbody button").focus(), true)`)
 	if err := p.Press(kb.ArrowDown); err != nil {
 		t.Fatal(err)
 	}
-	if got := eval[bool](p, `document.activeElement === document.querySelectorAll("section.part tbody button")[1] && document.activeElement.tabIndex === 0`); !got {
+	if got := browsertest.Eval[bool](p, `document.activeElement === document.querySelectorAll("section.part tbody button")[1] && document.activeElement.tabIndex === 0`); !got {
 		t.Errorf("arrow down does not move to the next driver")
 	}
 }

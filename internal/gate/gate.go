@@ -251,7 +251,7 @@ func gateNote(g Gated) document.Paragraph {
 	words := fmt.Sprintf("regression: takes more than %s more than the baseline, which chance explains with a probability of at most %s, and again in a second measurement. "+
 		"passed: the whole interval is below that. p: of the hypothesis that it takes at most %s more, corrected for all cells and looks.", document.Share(g.Max), chance, document.Share(g.Max))
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
-		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil) + " " + words
+		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil, 1-stats.Doubt) + " " + words
 	}
 	return document.Paragraph{Text: words, Quiet: true}
 }
@@ -384,7 +384,7 @@ func gatePage(g Gated, o document.Options) document.Document {
 			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
 			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + document.Share(g.Max) + " more",
 			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: kinds,
-		})
+		}, 1-stats.Doubt)
 		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
 		if table := gateGrid(g.Gate); len(table.Rows) > 0 {
 			p.Behind = document.Document{table, gateNote(g)}

@@ -153,7 +153,7 @@ func (c *cells) words(than string) string {
 // cellByCell compares a driver with another one in each cell, because a driver that is faster over all
 // cells need not be faster in each. The command compare finds the same differences.
 func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
-	for _, x := range stats.CompareDrivers(a, than, driver, usualMargin).Cells {
+	for _, x := range stats.CompareDrivers(a, than, driver, stats.UsualMargin).Cells {
 		if x.InRun == nil {
 			continue
 		}
@@ -170,9 +170,6 @@ func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 	}
 	return c
 }
-
-// usualMargin is the default of the flag --margin of the command compare.
-const usualMargin = 0.02
 
 // faster says in how many rounds row i was faster than row j.
 func (r *Ranking) faster(i, j, all int) string {

@@ -122,7 +122,7 @@ func (u *imprecise) sentence() string {
 	return text + "; " + verb(n, "of the others shows a difference", "of the others show a difference")
 }
 
-// count is [imprecise.sentence] without the clear differences.
+// count says only how many figures are precise.
 func (u *imprecise) count() string {
 	switch {
 	case len(u.open) == 0:

@@ -70,6 +70,9 @@ func (m Metric) of(s *result.Sample) float64 {
 	return v
 }
 
+// UsualMargin is the default of the margin of a [Comparison] of two drivers or runs.
+const UsualMargin = 0.02
+
 // Comparison says whether the second of two sides is slower than the first, or needs more
 // of another metric, cell by cell.
 type Comparison struct {

@@ -100,6 +100,12 @@ func (f *fakeCluster) IntsAt(_ context.Context, member int, level, sql string, a
 	return slices.Collect(maps.Keys(rows)), nil
 }
 
+func (f *fakeCluster) acknowledged() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.written
+}
+
 func (f *fakeCluster) harm(what string, member int, down bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -110,9 +116,16 @@ func (f *fakeCluster) harm(what string, member int, down bool) {
 	}
 }
 
-// Kill takes a moment, in which the member still acknowledges writes.
+// Kill lets the cluster acknowledge ten more writes before the member is down. When the load has ended,
+// there are none to wait for.
 func (f *fakeCluster) Kill(member int) error {
-	time.Sleep(5 * time.Millisecond)
+	before := f.acknowledged()
+	for range 100 {
+		if f.acknowledged() >= before+10 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
 	f.harm("kill", member, true)
 	return nil
 }

@@ -9,14 +9,18 @@ import (
 // TestFailures simulates operations that fail at random, equally often on both sides. No verdict
 // may say more often than its level allows that more operations of one side failed. If three
 // times as many fail on one side, the difference must be found.
-func TestFailures(t *testing.T) {
-	const runs = 20
+func TestFailures(t *testing.T) { failing(t, 20) }
+
+// TestSoakFailures is TestFailures with more simulations.
+func TestSoakFailures(t *testing.T) { failing(t, 100) }
+
+func failing(t *testing.T, runs int) {
 	for i, v := range failureVerdicts {
 		share := func(x, y failures) float64 {
 			return shareOf(runs, uint64(100+i), func(r *rand.Rand) bool { return v.of(r, x, y) })
 		}
 		for _, f := range equalFailures {
-			if got, most := share(f, f), v.nominal+3*math.Sqrt(v.nominal/runs); got > most {
+			if got, most := share(f, f), v.nominal+3*math.Sqrt(v.nominal/float64(runs)); got > most {
 				t.Errorf("%s: %s of equal sides with %s, want at most %s", v.name, percent(got), f.name, percent(most))
 			}
 		}

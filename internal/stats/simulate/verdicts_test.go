@@ -7,12 +7,19 @@ import (
 
 // TestVerdicts checks that no verdict is false, and no interval misses the true value, more
 // often than promised.
-func TestVerdicts(t *testing.T) {
+func TestVerdicts(t *testing.T) { promised(t, 240) }
+
+// TestSoakVerdicts is TestVerdicts with more simulations.
+func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
+
+// promised simulates each verdict so often that all take about the same time: a verdict of cost 1
+// the given number of times.
+func promised(t *testing.T, simulations int) {
 	for i, v := range verdicts {
 		if v.unpromised || v.share != nil { // verdicts with a share have their own tests
 			continue
 		}
-		runs := max(240/v.cost, 20)
+		runs := max(simulations/v.cost, 20)
 		found, wrong := v.found(i, runs), v.most
 		if v.least > 0 {
 			found, wrong = 1-found, 1-v.least

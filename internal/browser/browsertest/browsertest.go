@@ -1,0 +1,189 @@
+// Package browsertest helps tests to read pages in Chromium as a person does.
+package browsertest
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/browser"
+)
+
+// Looks has the screen sizes and color schemes in which every page must be readable.
+var Looks = []browser.Look{
+	{Width: 1440, Height: 900},
+	{Width: 1440, Height: 900, Dark: true},
+	{Width: 390, Height: 844},
+	{Width: 390, Height: 844, Dark: true},
+}
+
+// chromium is the browser that all tests of a package share. Each test opens its own pages in it.
+var chromium struct {
+	sync.Mutex
+	*browser.Browser
+}
+
+// Close ends the browser, if a test has started one. Call it when all tests of a package have ended.
+func Close() {
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.Browser != nil {
+		chromium.Browser.Close()
+		chromium.Browser = nil
+	}
+}
+
+func start(t testing.TB) *browser.Browser {
+	t.Helper()
+	chromium.Lock()
+	defer chromium.Unlock()
+	if chromium.Browser == nil {
+		b, err := browser.Start(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chromium.Browser = b
+	}
+	return chromium.Browser
+}
+
+// A Reader imitates a person who reads a page. Its methods end the test if the page cannot be used.
+type Reader struct {
+	*browser.Page
+	t     testing.TB
+	ready string
+}
+
+// Open opens a page in the first of the Looks, and waits until it is ready: a JavaScript condition that
+// becomes true when the page is complete.
+func Open(t testing.TB, address, ready string) Reader {
+	t.Helper()
+	return OpenIn(t, start(t), address, ready)
+}
+
+// OpenIn does what [Open] does, in a test's own browser. A test that saves files needs one: all pages of
+// a browser share the directory for downloads.
+func OpenIn(t testing.TB, b *browser.Browser, address, ready string) Reader {
+	t.Helper()
+	p, err := b.Open(address, Looks[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.Close)
+	r := Reader{p, t, ready}
+	r.Until(nil, ready)
+	return r
+}
+
+// Until fails if an action of the reader fails, or if a JavaScript condition does not become true
+// after the action.
+func (r Reader) Until(err error, then string) {
+	r.t.Helper()
+	if err == nil {
+		err = r.Wait(then)
+	}
+	if err != nil {
+		text, _ := browser.Eval[string](r.Page, "document.body.innerText.slice(0, 2000)")
+		r.t.Fatalf("%v\nthe page: %s", err, text)
+	}
+}
+
+// Eval returns the value of a JavaScript expression.
+func Eval[T any](r Reader, expression string) T {
+	r.t.Helper()
+	v, err := browser.Eval[T](r.Page, expression)
+	if err != nil {
+		r.t.Fatalf("%s: %v", expression, err)
+	}
+	return v
+}
+
+// Want fails unless the value of a JavaScript expression is a text that contains all the words.
+func (r Reader) Want(expression string, words ...string) {
+	r.t.Helper()
+	text := Eval[string](r, expression)
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			r.t.Errorf("%s: %q without %q", expression, text, w)
+		}
+	}
+}
+
+// Visible lists the texts of the visible elements with a selector.
+func (r Reader) Visible(selector string) []string {
+	r.t.Helper()
+	return Eval[[]string](r, fmt.Sprintf(`[...document.querySelectorAll(%q)].filter(e => e.checkVisibility()).map(e => e.innerText.replace(/\s+/g, " ").trim())`, selector))
+}
+
+// Look changes the size of the window and the color scheme.
+func (r Reader) Look(l browser.Look) {
+	r.t.Helper()
+	if err := r.Page.Look(l); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// Check checks a page in all Looks: it fits the width of the window, and breaks no rule of
+// accessibility. Only long tests, whose names begin with TestSoak, check these rules in all Looks;
+// others do in the first and in the last, which together have both widths and both color schemes. Check
+// calls also in each look. At the end, the page must not have logged an error, nor have asked for
+// anything outside its own origin or file. Check leaves the page in the first look.
+func (r Reader) Check(also ...func(at string)) {
+	r.t.Helper()
+	for i, l := range Looks {
+		r.Look(l)
+		r.Until(nil, r.ready)
+		at := name(l)
+		if wide := Eval[int](r, "document.documentElement.scrollWidth"); wide > l.Width {
+			r.t.Errorf("%s: the page is %d pixels wide", at, wide)
+		}
+		for _, f := range also {
+			f(at)
+		}
+		if i > 0 && i < len(Looks)-1 && !strings.HasPrefix(r.t.Name(), "TestSoak") {
+			continue
+		}
+		violations, err := r.Violations()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for _, v := range violations {
+			r.t.Errorf("%s: %s: %s\n%s", at, v.ID, v.Help, strings.Join(v.Nodes, "\n"))
+		}
+	}
+	for _, e := range r.Errors() {
+		r.t.Errorf("console: %s", e)
+	}
+	own := r.origin()
+	for _, asked := range r.Requests() {
+		if !strings.HasPrefix(asked, own) && !strings.HasPrefix(asked, "data:") && !strings.HasPrefix(asked, "blob:") {
+			r.t.Errorf("the page asked for %s", asked)
+		}
+	}
+	r.Look(Looks[0])
+}
+
+func name(l browser.Look) string {
+	scheme := "light"
+	if l.Dark {
+		scheme = "dark"
+	}
+	return fmt.Sprintf("%d pixels, %s", l.Width, scheme)
+}
+
+// origin returns the prefix of the addresses that a page may ask for: its server, or its file.
+func (r Reader) origin() string {
+	r.t.Helper()
+	u, err := url.Parse(Eval[string](r, "location.href"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if u.Scheme == "file" {
+		u.RawQuery, u.Fragment = "", ""
+		return u.String()
+	}
+	return u.Scheme + "://" + u.Host + "/"
+}

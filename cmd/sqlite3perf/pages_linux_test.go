@@ -57,6 +57,10 @@ func checkPage(t *testing.T, p *browser.Page, allowed ...string) {
 		if wide > l.Width {
 			t.Errorf("%v: the page is %d pixels wide", pageLook(l), wide)
 		}
+		cut, err := browser.Eval[[]string](p, `[...document.querySelectorAll(".brief dd")].filter(e => innerWidth < 500 && e.scrollWidth > e.clientWidth).map(e => e.innerText)`)
+		if err != nil || len(cut) > 0 {
+			t.Errorf("%v: cut: %q, %v", pageLook(l), cut, err)
+		}
 		if i > 0 && i < len(looks)-1 {
 			continue // the first look and the last together have both widths and both color schemes
 		}

@@ -178,7 +178,7 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 			in = nil
 		}
 		if !some[r] {
-			r.Text = "whatever the driver, " + r.Text
+			r.Text = "with any driver, " + r.Text
 		}
 		l = append(l, r.Item(in...))
 	}

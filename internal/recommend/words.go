@@ -119,7 +119,8 @@ func (r *Recommendation) why() string {
 	}
 	switch {
 	case first.Advantage == Faster:
-		return fmt.Sprintf(", the fastest%s: %s, the next%s, is %s", r.among(), first.Over, r.amongNext(first), document.Slower(*first.Ratio))
+		fastest, next := r.among(first)
+		return fmt.Sprintf(", the fastest%s: %s, the next%s, is %s", fastest, first.Over, next, document.Slower(*first.Ratio))
 	case first.Advantage == Only:
 		return ": " + ReasonWords(first)
 	case first.Over != "":
@@ -128,10 +129,33 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among says among which drivers the recommended one is the fastest, if drivers that may be as fast
-// were rejected. Otherwise it returns "".
-func (r *Recommendation) among() string {
-	defect, status := r.rejected(func(x *Rejection) bool { return x.AsFast })
+// among says among which drivers the recommended one is the fastest, if drivers that may be as fast were
+// rejected, and among which first.Over is the next, if drivers that are faster than first.Over were
+// rejected. Otherwise a result is "".
+func (r *Recommendation) among(first Reason) (fastest, next string) {
+	fastest = r.without(func(x *Rejection) bool { return x.AsFast })
+	next = r.without(func(x *Rejection) bool { return x.AsFast || x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })
+	switch {
+	case fastest == "" || next == "":
+	case next == withoutDefect:
+		next = " without one" // fastest has named the defect
+	default:
+		next = " that can be taken"
+	}
+	return fastest, next
+}
+
+const withoutDefect = " without a known defect that can lose data in these workloads"
+
+// without says what the rejected drivers for which the function counts returns true lack. It returns "" if
+// none of them was rejected for a defect or a status.
+func (r *Recommendation) without(counts func(*Rejection) bool) string {
+	var defect, status bool
+	for i := range r.Rejected {
+		if x := &r.Rejected[i]; counts(x) {
+			defect, status = defect || x.Cause == CauseDefect, status || x.Cause == CauseStatus
+		}
+	}
 	switch {
 	case defect && status:
 		return " that is right in every cell and has no known defect that can lose data in these workloads"
@@ -141,34 +165,6 @@ func (r *Recommendation) among() string {
 		return " that is right in every cell"
 	}
 	return ""
-}
-
-const withoutDefect = " without a known defect that can lose data in these workloads"
-
-// amongNext says among which drivers first.Over is the next after the recommended one, if drivers that
-// are faster than first.Over were rejected. Otherwise it returns "".
-func (r *Recommendation) amongNext(first Reason) string {
-	defect, status := r.rejected(func(x *Rejection) bool { return x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })
-	switch {
-	case !defect && !status:
-		return ""
-	case r.among() == "" && !status:
-		return withoutDefect
-	case !status:
-		return " without one" // the answer has named the defect
-	}
-	return " that can be taken"
-}
-
-// rejected reports whether a driver was rejected for a defect or a status, of the drivers for which the
-// function counts returns true.
-func (r *Recommendation) rejected(counts func(*Rejection) bool) (defect, status bool) {
-	for i := range r.Rejected {
-		if x := &r.Rejected[i]; counts(x) {
-			defect, status = defect || x.Cause == CauseDefect, status || x.Cause == CauseStatus
-		}
-	}
-	return defect, status
 }
 
 // open says why the facts do not decide between the candidates, and how many more rounds would

@@ -15,8 +15,6 @@ type Risk struct {
 	Settings string `json:"settings"` // the risky settings, such as "journal_mode=wal synchronous=normal"
 	CanLose  Loss   `json:"can_lose"`
 	Text     string `json:"text"` // when the loss occurs, and what is lost
-
-	brief string // Text in a few words
 }
 
 // Loss is a kind of loss that settings can cause.
@@ -54,19 +52,18 @@ const rarely = "a power failure at just the wrong moment can corrupt the databas
 var risky = []struct {
 	when driver.Settings
 	Loss
-	text  string
-	brief string
+	text string
 }{
-	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed", "the database is only in memory"},
-	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt", "a crash of the program can corrupt the database"},
-	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt", "a crash of the program can corrupt the database"},
-	{driver.Settings{"synchronous": "off"}, LoseDatabase, "the database can be corrupt" + crash, "a power failure can corrupt the database"},
-	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
-	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
-	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely, "a power failure can corrupt the database, but that is very unlikely"},
-	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash, "a power failure can lose only the last commits"},
-	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact", "acknowledged writes can be lost; the database stays intact"},
-	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it", "no other connection can use the database"},
+	{driver.Settings{"mode": "memory"}, LoseDatabase, "the database is only in memory, and is gone when its last connection is closed"},
+	{driver.Settings{"journal_mode": "off"}, LoseDatabase, "ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt"},
+	{driver.Settings{"journal_mode": "memory"}, LoseDatabase, "if the program crashes in a transaction, the database is very likely corrupt"},
+	{driver.Settings{"synchronous": "off"}, LoseDatabase, "the database can be corrupt" + crash},
+	{driver.Settings{"journal_mode": "delete", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
+	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
+	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
+	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
 
 // Risks returns the risks of the settings s.
@@ -81,7 +78,7 @@ func Risks(s driver.Settings) (list []Risk) {
 		if len(words) < len(k.when) {
 			continue
 		}
-		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text, k.brief})
+		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text})
 		if k.when["mode"] != "" { // in memory: no file remains, so other settings add no risk
 			break
 		}
@@ -144,11 +141,14 @@ const (
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
 // RunRisks lists the risks of a run's settings. It names the workloads that have a risk, unless all
-// workloads have it.
+// workloads have it. If all drivers have it, it says so, because then no choice of a driver avoids it.
 func RunRisks(a *stats.Analysis) (l document.List) {
 	var told Groups[Risk, string]
 	var workloads []string
+	some := map[Risk]bool{} // risks that only some drivers have, or the only driver of a group
 	for _, g := range a.Groups {
+		var drivers Groups[Risk, string]
+		all := map[string]bool{}
 		for _, o := range g.Outcomes {
 			if o.Status != result.OK && o.Proof() == nil { // the case's worker reported nothing, so no settings are known to be in force
 				continue
@@ -156,19 +156,29 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 			if !slices.Contains(workloads, g.Workload) {
 				workloads = append(workloads, g.Workload)
 			}
+			all[o.Case.Driver] = true
 			for _, p := range o.Case.Phases {
 				for _, r := range CellRisks(o, p) {
 					if !slices.Contains(told.Of[r], g.Workload) {
 						told.Add(r, g.Workload)
 					}
+					if !slices.Contains(drivers.Of[r], o.Case.Driver) {
+						drivers.Add(r, o.Case.Driver)
+					}
 				}
 			}
+		}
+		for _, r := range drivers.Keys {
+			some[r] = some[r] || len(drivers.Of[r]) < max(len(all), 2)
 		}
 	}
 	for _, r := range told.Keys {
 		in := told.Of[r]
 		if len(in) == len(workloads) {
 			in = nil
+		}
+		if !some[r] {
+			r.Text = "with any driver, " + r.Text
 		}
 		l = append(l, r.Item(in...))
 	}
@@ -183,7 +193,6 @@ func (r Risk) Item(workloads ...string) document.Item {
 	}
 	it := KindOf(CaveatRisk).Item(r.Text + " (" + where + ")")
 	it.Alarm = r.CanLose == LoseDatabase
-	it.Short = [2]string{r.brief, r.brief}
 	return it
 }
 

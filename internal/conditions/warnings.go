@@ -14,7 +14,6 @@ type Caveat struct {
 	Code  string `json:"code"` // a status of cases, the code of a warning, or a Caveat constant
 	Count int    `json:"count"`
 	Text  string `json:"text"`
-	Brief string `json:"-"` // Text in a few words; "": it has no short form
 
 	part string // Text in a few words, if it is about a noisy machine
 }
@@ -220,11 +219,7 @@ func CaveatItems(list []Caveat) (items document.List) {
 	for _, c := range list {
 		switch {
 		case c.part == "":
-			it := KindOf(c.Code).Item(c.Text)
-			if c.Brief != "" {
-				it.Short = [2]string{c.Brief, c.Brief}
-			}
-			items = append(items, it)
+			items = append(items, KindOf(c.Code).Item(c.Text))
 			continue
 		case noisy < 0:
 			noisy = len(items)

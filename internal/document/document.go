@@ -78,6 +78,7 @@ type List []Item
 
 type Item struct {
 	Label, Text string
+	Mark        string // mark that the item explains, such as "*"; it comes before the label if a grid of the document has it
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all; below 0: all, even if the list is shortened
 	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
@@ -219,9 +220,53 @@ type Column struct {
 }
 
 func (d Document) cleaned() Document {
+	d = d.Whole()
+	d = d.marked(d.has)
 	// The spaces in cells align the figures of a column. [Line] would remove these spaces, so it is
 	// not used for cells.
-	return d.Whole().each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
+	return d.each(Line, func(cell string) string { return harmless(strings.Map(printable, clip(cell, maxCell))) })
+}
+
+// has reports whether a cell of any grid contains a mark.
+func (d Document) has(mark string) bool {
+	return slices.ContainsFunc(d, func(b Block) bool {
+		switch b := b.(type) {
+		case Grid:
+			return slices.ContainsFunc(b.Rows, func(row []string) bool {
+				return slices.ContainsFunc(row, func(cell string) bool { return strings.Contains(cell, mark) })
+			})
+		case Details:
+			return b.Body.has(mark)
+		case PictureBlock:
+			return b.Behind.has(mark)
+		}
+		return false
+	})
+}
+
+// marked returns the document with the marks of items before their labels. It leaves out a mark if the
+// function has returns false for it.
+func (d Document) marked(has func(mark string) bool) Document {
+	d = slices.Clone(d)
+	for i, b := range d {
+		switch b := b.(type) {
+		case List:
+			b = slices.Clone(b)
+			for k := range b {
+				if m := b[k].Mark; m != "" && has(m) {
+					b[k].Label = m + " " + b[k].Label
+				}
+			}
+			d[i] = b
+		case Details:
+			b.Body = b.Body.marked(has)
+			d[i] = b
+		case PictureBlock:
+			b.Behind = b.Behind.marked(has)
+			d[i] = b
+		}
+	}
+	return d
 }
 
 // each returns the document after applying the function line to its texts and titles, and the

@@ -146,7 +146,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}
-	d = d.each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
+	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)
 	p.fill(&r, d)
 	if r.err != nil {

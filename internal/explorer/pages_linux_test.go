@@ -167,6 +167,13 @@ func TestHarmPage(t *testing.T) {
 	if text := strings.Join(p.Visible("section.part"), " "); strings.Contains(text, "!") {
 		t.Errorf("a mark of drivers that are not shown: %s", text)
 	}
+	p = read(t, serveRuns(t, harmedRun(1), harmedRun(2)).URL+"/trends?workload=simple&driver=zombiezen&driver=mattn")
+	text := strings.Join(p.Visible("main"), " ")
+	for _, words := range []string{"zombiezen!", "! has a known defect that can lose or falsify data in this workload"} {
+		if !strings.Contains(text, words) || strings.Contains(text, "mattn!") {
+			t.Errorf("trends: without %q: %s", words, text)
+		}
+	}
 }
 
 // TestSettingsPage opens the settings in force of a table with one click.

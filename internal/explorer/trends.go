@@ -105,6 +105,9 @@ type Point struct {
 	SQLite  string    `json:"sqlite,omitempty"`
 	Go      string    `json:"go,omitempty"`
 	Tool    string    `json:"tool,omitempty"` // version of sqlite3perf
+
+	// Harmful has the ids of the known defects that can lose, damage or falsify data in this workload.
+	Harmful []string `json:"harmful_defects,omitempty"`
 }
 
 // Shift is a change of the level of a series.
@@ -306,8 +309,10 @@ func (s *shelf) figures(ctx context.Context, id int64, driverName, workload stri
 	a := stats.Preview(run, s.floor)
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
+			harmful := conditions.HarmfulIn(a, t)
 			for _, c := range t.Cells {
 				if f := figureOf(run, t, c, m, a.Confidence); f != nil {
+					f.Points[0].Harmful = harmful.IDs(c.Case.Driver)
 					list = append(list, *f)
 				}
 			}

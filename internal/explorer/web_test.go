@@ -257,6 +257,12 @@ func TestHarm(t *testing.T) {
 	if fmt.Sprint(table.Operations) != "[read write]" || fmt.Sprint(table.Settings) != "[journal_mode=wal]" || table.Differing != nil {
 		t.Errorf("%+v", table)
 	}
+	for _, s := range get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=zombiezen&driver=mattn&phase=insert").Series {
+		want := map[string]string{"zombiezen": "[wal-reset]", "mattn": "[]"}[s.Driver]
+		if got := fmt.Sprint(s.Points[0].Harmful); got != want {
+			t.Errorf("trend of %s: harmful defects %s, want %s", s.Driver, got, want)
+		}
+	}
 	for _, c := range get[*Run](t, server, "/api/v1/runs/1").Cases {
 		if harm := fmt.Sprint(c.Harmful); (harm == "[wal-reset]") != (c.Driver == "zombiezen") {
 			t.Errorf("%s: %s", c.Driver, harm)

@@ -119,7 +119,8 @@ func (r *Recommendation) why() string {
 	}
 	switch {
 	case first.Advantage == Faster:
-		return fmt.Sprintf(", the fastest%s: %s, the next, is %s", r.among(), first.Over, document.Slower(*first.Ratio))
+		fastest, next := r.among(first)
+		return fmt.Sprintf(", the fastest%s: %s, the next%s, is %s", fastest, first.Over, next, document.Slower(*first.Ratio))
 	case first.Advantage == Only:
 		return ": " + ReasonWords(first)
 	case first.Over != "":
@@ -128,12 +129,30 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among says among which drivers the recommended one is the fastest, if drivers that may be as fast
-// were rejected. Otherwise it returns "".
-func (r *Recommendation) among() string {
+// among says among which drivers the recommended one is the fastest, if drivers that may be as fast were
+// rejected, and among which first.Over is the next, if drivers that are faster than first.Over were
+// rejected. Otherwise a result is "".
+func (r *Recommendation) among(first Reason) (fastest, next string) {
+	fastest = r.without(func(x *Rejection) bool { return x.AsFast })
+	next = r.without(func(x *Rejection) bool { return x.AsFast || x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })
+	switch {
+	case fastest == "" || next == "":
+	case next == withoutDefect:
+		next = " without one" // fastest has named the defect
+	default:
+		next = " that can be taken"
+	}
+	return fastest, next
+}
+
+const withoutDefect = " without a known defect that can lose data in these workloads"
+
+// without says what the rejected drivers for which the function counts returns true lack. It returns "" if
+// none of them was rejected for a defect or a status.
+func (r *Recommendation) without(counts func(*Rejection) bool) string {
 	var defect, status bool
 	for i := range r.Rejected {
-		if x := &r.Rejected[i]; x.AsFast {
+		if x := &r.Rejected[i]; counts(x) {
 			defect, status = defect || x.Cause == CauseDefect, status || x.Cause == CauseStatus
 		}
 	}
@@ -141,7 +160,7 @@ func (r *Recommendation) among() string {
 	case defect && status:
 		return " that is right in every cell and has no known defect that can lose data in these workloads"
 	case defect:
-		return " without a known defect that can lose data in these workloads"
+		return withoutDefect
 	case status:
 		return " that is right in every cell"
 	}
@@ -190,24 +209,33 @@ func (r *Recommendation) Alternatives() (l document.List) {
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n), Short: [2]string{r.forNeed(n), r.forNeed(n)}})
 	}
 	if x := r.leftOut(); x != nil {
-		l = append(l, document.Item{Label: "the fastest", Text: fmt.Sprintf("%s is %s, but %s", x.Name, x.faster(r.Names()[0]), whyNot(*x)), Alarm: true})
+		text := x.Name + " is as fast as " + r.Names()[0]
+		if slower := x.slower(); slower != "" {
+			text = fmt.Sprintf("%s (%s is %s)", x.Name, r.Names()[0], slower)
+		}
+		l = append(l, document.Item{Label: "the fastest", Text: text + ", but " + whyNot(*x), Alarm: true})
 	}
 	return l
 }
 
-// faster says how much faster a rejected candidate is than the recommended candidate taken.
-func (r *Rejection) faster(taken string) string {
+// slower says how much slower the recommended candidate is than a rejected candidate: a percentage always
+// says how much slower the slower one is. It returns "" if the two may be equally fast.
+func (r *Rejection) slower() string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
-		return document.Than(document.SlowerBy(*r.Ratio), taken)
+		return document.SlowerBy(r.Ratio.Inverse())
 	}
-	return "as fast as " + taken
+	return ""
 }
 
 // need names the driver to use for a need, and the faster driver that was left out, if any.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {
-		words += fmt.Sprintf("; %s is %s, but %s", x.Name, x.faster(n.Names()[0]), whyNot(*x))
+		if slower := x.slower(); slower != "" {
+			words += fmt.Sprintf("; %s is %s, which %s", n.Names()[0], document.Than(slower, x.Name), whyNot(*x))
+		} else {
+			words += fmt.Sprintf("; %s is as fast as %s, but %s", x.Name, n.Names()[0], whyNot(*x))
+		}
 	}
 	return words
 }

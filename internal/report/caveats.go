@@ -48,7 +48,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	say(conditions.CaveatAdded, len(led), document.SomeOf(led, 3))
 	if o.Study == nil {
 		for _, r := range conditions.RunRisks(a) {
-			list = append(list, conditions.Caveat{Code: conditions.CaveatRisk, Count: 1, Text: r.Text, Brief: r.Short[0]})
+			list = append(list, conditions.Caveat{Code: conditions.CaveatRisk, Count: 1, Text: r.Text})
 		}
 		known, defect := conditions.DefectCaveat(a)
 		note(conditions.CaveatDefect, known, defect)

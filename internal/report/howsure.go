@@ -22,7 +22,10 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	}
 	measured := document.Counted(int64(rounds(a)), "round")
 	if n := said.leastRounds(); n > 0 && n < rounds(a) {
-		measured = fmt.Sprintf("%d–%s", n, measured)
+		measured = fmt.Sprintf("%d or more of %s", n, measured)
+		if len(said.Tables) > 1 {
+			measured += " in each cell"
+		}
 	}
 	shown, chance := said.Tables, ""
 	if first := said.first(); first != nil && opts.Study == nil {
@@ -55,9 +58,12 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
 	}
 	if of, over, ok := said.fastest(); ok && said.Overall != nil {
-		rounds, _, _ := strings.Cut(first, ":")
+		measured := document.Counted(int64(rounds(a)), "round")
+		if n := said.leastRounds(); n > 0 && n < rounds(a) {
+			measured = fmt.Sprintf("%d or more rounds", n)
+		}
 		if c := cellByCell(a, of, over); c.n > 1 {
-			it.Short[1] = fmt.Sprintf("%s; %s is %s", rounds, of, c.words(" than "+over))
+			it.Short[1] = fmt.Sprintf("%s; %s is %s", measured, of, c.words(" than "+over))
 		}
 	}
 	return it

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"html"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // howSure returns the sentences about how certain the answer of a run is.
@@ -73,7 +75,16 @@ func TestHowSureShort(t *testing.T) {
 		}
 	}
 	run.Trials = kept
-	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "12–19 rounds: mattn was faster than modernc in all 12 rounds that both have (p<0.001). ") {
+	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "12 or more of 19 rounds: mattn was faster than modernc in all 12 rounds that both have (p<0.001). ") {
+		t.Error(got)
+	}
+	run = cellByCell()
+	add(run, "risky", nil, driver.Settings{"journal_mode": "memory", "synchronous": "off"}, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return run.Cases[tr.Case-1].Driver == "modernc" && tr.Round > 7 })
+	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "7 or more of 9 rounds in each cell: overall, mattn was faster than modernc in all 7 rounds that have all cells (p") {
+		t.Error(got)
+	}
+	if got := screen(t, run, document.Options{Width: 80, Lines: 16}); !strings.Contains(got, "\nhow sure      7 or more rounds; mattn is faster than modernc in 3 of 4 cells") {
 		t.Error(got)
 	}
 }

@@ -195,20 +195,17 @@ func FurtherRounds(a *stats.Analysis) (rounds int) {
 }
 
 // impreciseFigures lists the figures of a run that are still imprecise, and the command that
-// measures what is missing. It returns nil if the run asks for no precision, has no figures, or
-// compares two sides.
+// measures what is missing. It returns nil if no figure is imprecise, and if the run asks for no
+// precision, has no figures, or compares two sides.
 func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	u := impreciseOf(a)
-	if u.all == 0 || a.Run.Compares != nil {
+	if len(u.open) == 0 || a.Run.Compares != nil {
 		return nil
 	}
 	d := document.Document{document.Heading{Level: 2, Text: ImpreciseHeading + ": " + u.kind() + "s", Named: ImpreciseHeading}}
 	times := ""
 	if u.ratios {
 		times = " Times are not listed: each table has their ±."
-	}
-	if len(u.open) == 0 {
-		return append(d, document.Paragraph{Text: u.sentence() + "." + times})
 	}
 	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(stats.Confidence), u.within(), u.kind())
 	grid, unclear := u.grid(a)

@@ -163,9 +163,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	l := append(said.alternatives(), sure)
 	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
 	for _, it := range worst[:min(len(worst), mostWorst)] {
-		if it.Brief = it.Most >= 0; !it.Brief { // a risk is never cut, because a part of it could be misread
-			it.Text = it.Short[0]
-		}
+		it.Brief = it.Most >= 0 // a risk is never cut, because a part of it could be misread
 		l = append(l, it)
 	}
 	return append(d, l)

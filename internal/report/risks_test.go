@@ -114,6 +114,27 @@ func TestRisksNameWorkloads(t *testing.T) {
 	}
 }
 
+// TestRisksOfAllDrivers checks that the text of a risk says so if no choice of a driver avoids it, and
+// that a page has the same text as the other formats, once before the first picture and once in full.
+func TestRisksOfAllDrivers(t *testing.T) {
+	const lost = "the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails (with journal_mode=wal synchronous=normal)"
+	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
+	for _, tc := range []struct {
+		other driver.Kind // kind of the other driver
+		want  string
+	}{{driver.Cgo, "with any driver, " + lost}, {driver.Cluster, lost}} {
+		run := newRun(9)
+		add(run, "mine", nil, normal, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
+		run.Cases[1].Info.Kind = tc.other
+		if text := write(t, "table", run, "", document.Options{Width: 300}); !strings.Contains(text, "\nrisk          "+tc.want+"\n") {
+			t.Errorf("%s: no %q in\n%s", tc.other, tc.want, text)
+		}
+		if n := strings.Count(write(t, "html", run, "", document.Options{}), "<dt>risk</dt><dd>"+tc.want+"</dd>"); n != 2 {
+			t.Errorf("%s: the page has the risk %d times", tc.other, n)
+		}
+	}
+}
+
 // TestRisksInJSON checks that each cell has the risks of all settings in force in its phase,
 // including defaults and settings that the workload itself changes.
 func TestRisksInJSON(t *testing.T) {

@@ -287,10 +287,9 @@ func (s *screen) grid(r *Ranking, rows []int) document.Grid {
 // have no versions, and of settings only the values are shown.
 func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	var names, figures, spreads, tied []string
-	rankOfRow := func(i int) int { return r.Rows[i].Rank }
 	for _, i := range rows {
 		row := &r.Rows[i]
-		name, tie := strings.TrimSpace(row.Name+" "+row.shownVersion()), tiedWith(rankOfRow, row.Tied)
+		name, tie := strings.TrimSpace(row.Name+" "+row.shownVersion()), r.tiedOnScreen(i, rows)
 		if short {
 			name, tie = valuesOf(row.Name), strings.Replace(tie, "tied with", "tied", 1)
 		}
@@ -323,6 +322,31 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 		g.Add(document.Column{}, tied)
 	}
 	return g
+}
+
+// tiedOnScreen says which rows row i is tied with, of which only the given rows are shown: it names a row
+// that is not shown, because its rank would mean nothing.
+func (r *Ranking) tiedOnScreen(i int, rows []int) string {
+	var shown []int
+	var words []string
+	for _, j := range r.Rows[i].Tied {
+		if slices.Contains(rows, j) {
+			shown = append(shown, j)
+		} else {
+			name := r.Rows[j].Name
+			if r.Rows[j].harm {
+				name += harmMark
+			}
+			words = append(words, name)
+		}
+	}
+	if ranks := ranksTied(func(j int) int { return r.Rows[j].Rank }, shown); ranks != "" {
+		words = slices.Insert(words, 0, ranks)
+	}
+	if words == nil {
+		return ""
+	}
+	return "tied with " + document.And(words)
 }
 
 // bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's

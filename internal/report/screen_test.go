@@ -231,7 +231,7 @@ func TestUnsupported(t *testing.T) {
 func TestLowScreenNamed(t *testing.T) {
 	run := insertRun(9, "native", "crawshaw", "eatonphil", "bvinc", "mattn", "tailscale", "modernc")
 	got := screen(t, run, document.Options{Width: 80, Lines: 16})
-	for _, want := range []string{`(?m)^ +native +█`, `(?m)^ *\d mattn v\S+ +█`, `(?m)^ *\d modernc v\S+ +█`} {
+	for _, want := range []string{`(?m)^ +native +█`, `(?m)^ *\d mattn v\S+ +█.* tied with tailscale!$`, `(?m)^ *\d modernc v\S+ +█`} {
 		if !regexp.MustCompile(want).MatchString(got) {
 			t.Errorf("want %s:\n%s", want, got)
 		}

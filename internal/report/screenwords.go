@@ -77,7 +77,7 @@ func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	own := conditions.KindOf(conditions.CaveatAdded).Name
 	for i := range items {
 		if marked && items[i].Label == own {
-			items[i].Label = ownCost + " " + own // the label begins with the mark of the rows
+			items[i].Mark = ownCost
 		}
 	}
 	return items

@@ -48,6 +48,11 @@ func TestPlansAreSound(t *testing.T) {
 			if w.About == "" || len(w.Phases) == 0 {
 				t.Errorf("about %q, %d phases", w.About, len(w.Phases))
 			}
+			for line := range strings.Lines(w.About) {
+				if text := "  " + strings.TrimSpace(line); len(text) > 80 { // a terminal shows the file without breaking its lines
+					t.Errorf("a line of %d columns: %s", len(text), text)
+				}
+			}
 			scales := []string{"full", "quick"}
 			if len(w.Factor) > 0 {
 				scales = append(scales, "0.001")

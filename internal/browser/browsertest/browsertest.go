@@ -126,8 +126,8 @@ func (r Reader) Look(l browser.Look) {
 	}
 }
 
-// Check checks a page in all Looks: it fits the width of the window, and breaks no rule of
-// accessibility. Only long tests, whose names begin with TestSoak, check these rules in all Looks;
+// Check checks a page in all Looks: it fits the width of the window, cuts no warning on a phone, and
+// breaks no rule of accessibility. Only long tests, whose names begin with TestSoak, check these rules in all Looks;
 // others do in the first and in the last, which together have both widths and both color schemes. Check
 // calls also in each look. At the end, the page must not have logged an error, nor have asked for
 // anything outside its own origin or file. Check leaves the page in the first look.
@@ -139,6 +139,9 @@ func (r Reader) Check(also ...func(at string)) {
 		at := name(l)
 		if wide := Eval[int](r, "document.documentElement.scrollWidth"); wide > l.Width {
 			r.t.Errorf("%s: the page is %d pixels wide", at, wide)
+		}
+		if cut := Eval[[]string](r, `[...document.querySelectorAll(".brief dd")].filter(e => innerWidth < 500 && e.scrollWidth > e.clientWidth).map(e => e.innerText)`); len(cut) > 0 {
+			r.t.Errorf("%s: cut: %q", at, cut)
 		}
 		for _, f := range also {
 			f(at)

@@ -14,6 +14,11 @@ export function h(tag, attributes, ...children) {
   return e;
 }
 
+// harmful reports whether a case, a cell or a point of a trend has a known defect that can lose or falsify
+// data. harmMark returns the mark of such a driver.
+export const harmful = (c) => (c.harmful_defects || []).length > 0;
+export const harmMark = (c) => harmful(c) && h("span", { class: "warn", title: `known to lose or falsify data: ${c.harmful_defects.join(", ")}` }, "!");
+
 // rove makes the links, buttons and check boxes of an element one stop of the Tab key. The arrow keys
 // move between them; in a table, up and down move to the same place of another row.
 export function rove(e) {

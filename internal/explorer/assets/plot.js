@@ -1,6 +1,6 @@
 // Interactive pictures, drawn by uPlot. Each picture is shown with a table of its figures.
 
-import { h } from "./dom.js";
+import { h, harmful } from "./dom.js";
 import { figure } from "./format.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
@@ -48,7 +48,7 @@ export function points(s, label, unit) {
     scales: { x: { time: false } },
     axes: [{ label: "trial, in the order measured" }, { size: 90, values: (_, list) => list.map((v) => figure(v, unit)) }],
     series: [{ label: "trial" }, ...s.cases.map((c, i) => ({
-      label: c.driver + ((c.harmful_defects || []).length > 0 ? "!" : ""), stroke: color(i), width: 1, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(c.samples.length), value: (_, v) => v === null || v === undefined ? "" : figure(v, unit),
+      label: c.driver + (harmful(c) ? "!" : ""), stroke: color(i), width: 1, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(c.samples.length), value: (_, v) => v === null || v === undefined ? "" : figure(v, unit),
     }))],
   }, data);
 }

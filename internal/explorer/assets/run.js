@@ -1,7 +1,7 @@
 // The view of one run: its figures by driver, and the samples of a cell.
 
 import { get } from "./api.js";
-import { h, table, set, facts, choices, select, input, rove, caveats } from "./dom.js";
+import { h, table, set, facts, choices, select, input, rove, caveats, harmful, harmMark } from "./dom.js";
 import { figure, probability, spread, times, interval, moment, span, count, counted } from "./format.js";
 import { asked, some } from "./runs.js";
 import { chart, chosenKinds, kinds, picturesOf } from "./charts.js";
@@ -156,9 +156,6 @@ const holds = (t, query) => query.get("of") === t.phase && (!query.has("kind") |
 
 // better has words that say whether less or more of a metric is better.
 const better = { less: ", less is better", more: ", more is better" };
-
-const harmful = (c) => (c.harmful_defects || []).length > 0;
-const harmMark = (c) => harmful(c) && h("span", { class: "warn", title: `known to lose or falsify data: ${c.harmful_defects.join(", ")}` }, "!");
 
 // figures shows the cells of a table as bars with intervals.
 function figures(t, metric, query, open, cases) {

@@ -1,7 +1,7 @@
 // The view of trends: a figure over the runs of the store, with the points where its level changes.
 
 import { get } from "./api.js";
-import { h, folded, table, choices, select, input } from "./dom.js";
+import { h, folded, table, choices, select, input, harmful, harmMark } from "./dom.js";
 import { figure, spread, times, moment, count, counted } from "./format.js";
 import { picture, color, joined } from "./plot.js";
 
@@ -56,7 +56,7 @@ function group(series, metric) {
   series.forEach((x, i) => {
     const at = data.length;
     data.push(column(x, (p) => p.median), column(x, (p) => p.high), column(x, (p) => p.low));
-    lines.push({ label: x.driver, stroke: color(i), width: 2, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(x.points.length), value: (u, v, _, n) => v === null || v === undefined ? "" : figure(v, x.unit) + ends(u.data[at + 2][n], u.data[at + 1][n], x.unit) });
+    lines.push({ label: x.driver + (harmful(x.points.at(-1)) ? "!" : ""), stroke: color(i), width: 2, spanGaps: true, points: { show: true, size: 6, fill: color(i) }, ...joined(x.points.length), value: (u, v, _, n) => v === null || v === undefined ? "" : figure(v, x.unit) + ends(u.data[at + 2][n], u.data[at + 1][n], x.unit) });
     for (const end of ["upper", "lower"]) lines.push({ label: `${x.driver}, ${end} end`, class: "bound", stroke: "transparent", spanGaps: true, points: { show: false } });
     bands.push({ series: [at + 1, at + 2], fill: color(i) + "33" });
   });
@@ -95,8 +95,9 @@ function group(series, metric) {
       { title: "Run", right: true, cell: (p) => h("a", { href: `/runs/${p.run}?case=${p.case}&of=${encodeURIComponent(x.phase)}` }, p.run) },
       { title: "Started", className: "when", cell: (p) => moment(p.started) },
       { title: metric.title, right: true, cell: (p) => figure(p.median, x.unit) }, { title: "Interval", className: "when", cell: (p) => spread(p.median, p.low, p.high) },
-      { title: "n", right: true, cell: (p) => p.n }, { title: "Driver", cell: (p) => p.library || "–" }, { title: "SQLite", cell: (p) => p.sqlite || "–" },
+      { title: "n", right: true, cell: (p) => p.n }, { title: "Driver", cell: (p) => [p.library || "–", harmMark(p)] }, { title: "SQLite", cell: (p) => p.sqlite || "–" },
       { title: "Changes", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
     ], x.points))),
-    h("p", { class: "quiet" }, "Solid lines: the level changes, by more than runs of a machine that drifts would. Of 100 pages without a change, at most about five show one. Dotted lines: a version changed."));
+    h("p", { class: "quiet" }, "Solid lines: the level changes, by more than runs of a machine that drifts would. Of 100 pages without a change, at most about five show one. Dotted lines: a version changed."),
+    series.some((x) => x.points.some(harmful)) && h("p", { class: "quiet" }, h("span", { class: "warn" }, "! has a known defect that can lose or falsify data in this workload"), ", in the newest run shown or in the run of its row."));
 }

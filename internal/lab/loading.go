@@ -58,8 +58,7 @@ var (
 // script leaves a transaction open.
 func fills(script string) bool {
 	open := 0
-	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
-		statement := rest[:driver.StatementLen(rest)]
+	for statement := range driver.Statements(script) {
 		if !filling.MatchString(statement) || passing.MatchString(statement) {
 			return false
 		}
@@ -69,7 +68,6 @@ func fills(script string) bool {
 		case "commit", "end":
 			open--
 		}
-		rest = rest[len(statement):]
 	}
 	return open == 0
 }
@@ -178,12 +176,10 @@ func loadedTables(c *Case, n int) []Table {
 // changesRows reports whether a script contains any statement that does not begin with CREATE, BEGIN, COMMIT
 // or END.
 func changesRows(script string) bool {
-	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
-		statement := rest[:driver.StatementLen(rest)]
+	for statement := range driver.Statements(script) {
 		if !creating.MatchString(statement) {
 			return true
 		}
-		rest = rest[len(statement):]
 	}
 	return false
 }

@@ -194,14 +194,12 @@ func writeSized(h hash.Hash, s string) {
 
 // script runs each statement of a script and reports the statement's answer.
 func (p *asking) script(ctx context.Context, at protocol.Answer, sql string) error {
-	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-		n := driver.StatementLen(sql)
-		q := driver.Question{SQL: sql[:n], Rows: driver.ReturnsRows(sql[:n])}
+	for statement := range driver.Statements(sql) {
+		q := driver.Question{SQL: statement, Rows: driver.ReturnsRows(statement)}
 		if _, err := p.ask(ctx, at, q); err != nil {
 			return err
 		}
 		at.Number++
-		sql = sql[n:]
 	}
 	return nil
 }

@@ -1,16 +1,17 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // sshOptions are options for the SSH client. With them, the client never prompts, and notices
@@ -52,7 +53,7 @@ type sshCommand struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Reader
-	stderr tail
+	stderr process.Ends
 	host   string
 	client []string // the client with the options that the user gave
 	there  bool     // whether an agent has answered
@@ -70,8 +71,8 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	}
 	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
 	args = append(args, "--", host, "exec sh -c '"+script+"'")
-	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client}
-	isolate(p.Cmd)
+	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client, stderr: process.Ends{Max: 4 << 10}}
+	process.Isolate(p.Cmd) // Ctrl-C at the terminal reaches only this process
 	p.WaitDelay = time.Second
 	p.Stderr = &p.stderr
 	if p.stdin, err = p.StdinPipe(); err != nil {
@@ -115,6 +116,19 @@ func (p *sshCommand) fault(err error) *Error {
 		return &Error{p.host, "the agent there ended: " + err.Error()}
 	}
 	return &Error{p.host, "the agent there ended"}
+}
+
+// endedBy says how a signal ended a local process, in words that follow "was": "killed (SIGKILL)" or
+// "ended by a signal: terminated". It returns "" if no signal ended it.
+func endedBy(state *os.ProcessState) string {
+	switch name := process.Signal(state); name {
+	case "":
+		return ""
+	case "killed":
+		return "killed (SIGKILL)"
+	default:
+		return "ended by a signal: " + name
+	}
 }
 
 // explain returns a message with advice about the error that the SSH client printed. said is the output of the
@@ -188,28 +202,4 @@ func oldKey(host, said string) string {
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
-}
-
-// tail keeps the last tailSize bytes that are written to it.
-type tail struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const tailSize = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text.Write(p)
-	if over := t.text.Len() - tailSize; over > 0 {
-		t.text.Next(over)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(t.text.String(), "?")
 }

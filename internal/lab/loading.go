@@ -94,7 +94,7 @@ func loading(c *Case) int {
 		n++
 	}
 	for i := range p.Phases[n:] {
-		if slices.ContainsFunc(statements(&p.Phases[n+i]), remembering.MatchString) {
+		if slices.ContainsFunc(p.Phases[n+i].SQL(), remembering.MatchString) {
 			return 0
 		}
 	}
@@ -121,31 +121,9 @@ func loadedBytes(p *plan.Plan, n int) int64 {
 	return bytes
 }
 
-// statements returns the SQL statements of a phase, except those of an insert.
-func statements(p *plan.Phase) []string {
-	list := []string{p.Script}
-	switch {
-	case p.Query != nil:
-		list = append(list, p.Query.SQL)
-	case p.HTTP != nil:
-		list = append(list, p.HTTP.SQL)
-	case p.Replay != nil:
-		for _, s := range p.Replay.Statements {
-			list = append(list, s.SQL)
-		}
-	case p.Mix != nil:
-		for _, o := range p.Mix.Operations {
-			for _, c := range o.Calls {
-				list = append(list, c.SQL)
-			}
-		}
-	}
-	return list
-}
-
 // writes reports whether a phase may write to the database.
 func writes(p *plan.Phase) bool {
-	return p.Insert != nil || slices.ContainsFunc(statements(p), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
+	return p.Insert != nil || slices.ContainsFunc(p.SQL(), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
 }
 
 // loadedTables returns the tables into which the first n phases insert, with the number of rows that each

@@ -287,14 +287,11 @@ func question(c *plan.Call, b *driver.Batch, row int) driver.Question {
 
 // arguments returns the values of the rows lo ≤ r < hi. It copies texts, because the next fill
 // of the batch overwrites their memory.
-func arguments(b *driver.Batch, lo, hi int) (args []any) {
-	for r := lo; r < hi; r++ {
-		for i := range b.Columns {
-			v := b.Columns[i].Any(r)
-			if s, ok := v.(string); ok {
-				v = strings.Clone(s)
-			}
-			args = append(args, v)
+func arguments(b *driver.Batch, lo, hi int) []any {
+	args := b.Append(nil, lo, hi)
+	for i, v := range args {
+		if s, ok := v.(string); ok {
+			args[i] = strings.Clone(s)
 		}
 	}
 	return args

@@ -140,7 +140,8 @@ var sshAdvice = []struct {
 }{
 	{[]string{"REMOTE HOST IDENTIFICATION HAS CHANGED"}, "its key is not the one that is known here, so it may be another machine: find out why before you remove the old keyOLDKEY"},
 	{[]string{"Can't open user config file"}, "LINE: name a file that exists after -F"},
-	{[]string{"Bad configuration option", "bad configuration options"}, "the client does not accept its configuration: LINE: correct CONFIG"},
+	{[]string{"Bad configuration option"}, "the client does not accept its configuration: LINE: correct CONFIG"},
+	{[]string{"bad configuration options"}, "the client does not accept its configuration: LINE: correct CONFIG"},
 	{[]string{"Host key verification failed"}, "its key is not known here: ONCE, and compare the key that it shows"},
 	{[]string{"bad permissions"}, "your key is not used, because others may read its file: LINE: make it readable by you alone, with chmod 600"},
 	{[]string{"no such identity"}, "there is no such key here: LINE: change IdentityFile in CONFIG"},

@@ -60,9 +60,10 @@ func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 		}
 	}
 	for _, arg := range checks {
-		found, err := texts(ctx, db, "PRAGMA quick_check("+arg+")")
+		check := "PRAGMA quick_check(" + arg + ")"
+		found, err := texts(ctx, db, check)
 		if i := slices.IndexFunc(found, func(s string) bool { return s != "ok" }); i >= 0 {
-			return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", found[i])
+			return of(check, failf(protocol.CodeIntegrity, "quick_check after the phase: %s", found[i]))
 		}
 		if err != nil {
 			return err

@@ -1,8 +1,8 @@
 package driver
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"iter"
 )
 
@@ -12,7 +12,8 @@ func Read(ctx context.Context, r Runner, st Statement, visit func(Row) error) er
 	if err != nil {
 		return err
 	}
-	return errors.Join(stmt.Query(ctx, nil, 0, visit), stmt.Close())
+	err = stmt.Query(ctx, nil, 0, visit)
+	return cmp.Or(err, stmt.Close())
 }
 
 // Texts runs a query that returns one column of text.

@@ -211,33 +211,28 @@ func LicenseIn(dir string) string {
 	return UnknownLicense
 }
 
-// licenses has phrases of common licenses. The first entry applies whose phrases a text all has.
-var licenses = []struct {
-	name    string
-	phrases []string
-}{
-	{"Apache-2.0", []string{"apache license", "version 2.0"}},
-	{"MPL-2.0", []string{"mozilla public license", "2.0"}},
-	// SPDX needs the version of a GNU license, and whether later versions are allowed; one sentence does not show
-	// that.
-	{UnknownLicense, []string{"gnu lesser general public license"}},
-	{UnknownLicense, []string{"gnu affero general public license"}},
-	{UnknownLicense, []string{"gnu general public license"}},
-	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "neither the name"}},
-	{"BSD-3-Clause", []string{"redistribution and use in source and binary forms", "may be used to endorse or promote products"}},
-	{"BSD-2-Clause", []string{"redistribution and use in source and binary forms"}},
-	{"MIT", []string{"permission is hereby granted, free of charge"}},
-	{"ISC", []string{"permission to use, copy, modify,", "distribute this software for any purpose"}},
-	{"Unlicense", []string{"this is free and unencumbered software"}},
-}
-
 // licenseOf recognizes common licenses by phrases in their texts. It returns the SPDX name, or UnknownLicense.
 func licenseOf(text string) string {
 	text = strings.ToLower(strings.Join(strings.Fields(text), " "))
-	for _, l := range licenses {
-		if !slices.ContainsFunc(l.phrases, func(p string) bool { return !strings.Contains(text, p) }) {
-			return l.name
+	has := func(s string) bool { return strings.Contains(text, s) }
+	switch {
+	case has("apache license") && has("version 2.0"):
+		return "Apache-2.0"
+	case has("mozilla public license") && has("2.0"):
+		return "MPL-2.0"
+	case has("gnu lesser general public license"), has("gnu affero general public license"), has("gnu general public license"):
+		return UnknownLicense // SPDX needs the license's version, and whether later versions are allowed; one sentence does not show that
+	case has("redistribution and use in source and binary forms"):
+		if has("neither the name") || has("may be used to endorse or promote products") {
+			return "BSD-3-Clause"
 		}
+		return "BSD-2-Clause"
+	case has("permission is hereby granted, free of charge"):
+		return "MIT"
+	case has("permission to use, copy, modify,") && has("distribute this software for any purpose"):
+		return "ISC"
+	case has("this is free and unencumbered software"):
+		return "Unlicense"
 	}
 	return UnknownLicense
 }

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
@@ -121,13 +122,13 @@ func (p *sshCommand) fault(err error) *Error {
 // endedBy says how a signal ended a local process, in words that follow "was": "killed (SIGKILL)" or
 // "ended by a signal: terminated". It returns "" if no signal ended it.
 func endedBy(state *os.ProcessState) string {
-	switch name := process.Signal(state); name {
-	case "":
+	switch s := process.Signal(state); s {
+	case 0:
 		return ""
-	case "killed":
+	case syscall.SIGKILL:
 		return "killed (SIGKILL)"
 	default:
-		return "ended by a signal: " + name
+		return "ended by a signal: " + s.String()
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -101,18 +102,16 @@ func (c *Child) Death(err error) string {
 	return fmt.Sprintf("the worker crashed: %v", err)
 }
 
-// Signal returns the name of the signal that ended a process, such as "killed". It returns "" if no signal
-// ended the process.
-func Signal(state *os.ProcessState) string {
-	name, ok := strings.CutPrefix(state.String(), "signal: ")
-	if !ok {
-		return ""
+// Signal returns the signal that ended a process. It returns 0 if no signal did, as always on Windows.
+func Signal(state *os.ProcessState) syscall.Signal {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
 	}
-	return strings.TrimSuffix(name, " (core dumped)")
+	return 0
 }
 
-// Killed reports whether SIGKILL ended the process. It returns false on Windows, which has no signals.
-func Killed(state *os.ProcessState) bool { return Signal(state) == "killed" }
+// Killed reports whether SIGKILL ended the process.
+func Killed(state *os.ProcessState) bool { return Signal(state) == syscall.SIGKILL }
 
 // MarkVariable is an environment variable that child processes inherit. It identifies these processes even
 // after they moved to another process group.

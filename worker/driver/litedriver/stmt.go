@@ -80,7 +80,11 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 		defer q.Reset()
 	}
 	if b != nil {
-		s.args = b.Append(s.args[:0], r, r+1)
+		if key, ok := b.Key(r); ok {
+			s.args = append(s.args[:0], key)
+		} else {
+			s.args = b.Append(s.args[:0], r, r+1)
+		}
 		if err := q.Bind(s.args...); err != nil {
 			return wrap(err)
 		}

@@ -203,14 +203,11 @@ func readPragma(ctx context.Context, c driver.Conn, name string) (value string, 
 	if name == "case_sensitive_like" { // this pragma returns no row
 		sql = "SELECT CASE WHEN 'a' LIKE 'A' THEN 0 ELSE 1 END"
 	}
-	rows := 0
-	text := driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Text}}}
-	err := query(ctx, c, text, func(r driver.Row) error {
-		value = r[0].Text
-		rows++
-		return nil
-	})
-	return value, err == nil && rows == 1
+	list, err := driver.Texts(ctx, c, sql)
+	if err != nil || len(list) != 1 {
+		return "", false
+	}
+	return list[0], true
 }
 
 // observe adds to r.Seen the settings that no PRAGMA reports: mode, cache and txlock. It leaves out
@@ -225,8 +222,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 	limited, cancel := context.WithTimeout(ctx, secondLimit)
 	defer cancel()
-	probe := driver.Statement{SQL: "SELECT count(*) FROM sqlite3perf_probe", Columns: ints(1)}
-	if err := query(limited, conns[1], probe, func(driver.Row) error { return nil }); err != nil {
+	if _, err := driver.Number(limited, conns[1], "SELECT count(*) FROM sqlite3perf_probe"); err != nil {
 		e, ok := errors.AsType[*driver.Error](err)
 		r.Own = ok && e.Primary() == driver.CodeError // no such table: the second connection has another database
 		return

@@ -58,10 +58,11 @@ func observeIdle(ctx context.Context, db driver.DB, n int) (kept int, err error)
 			return 0, err
 		}
 		conns = append(conns, c)
-		st := driver.Statement{SQL: "PRAGMA " + marker, Columns: ints(1)}
-		if err := query(ctx, c, st, func(r driver.Row) error { kept += int(r[0].Int); return nil }); err != nil {
+		marked, err := number(ctx, c, "PRAGMA "+marker)
+		if err != nil {
 			return 0, err
 		}
+		kept += int(marked)
 	}
 	return kept, mark(ctx, conns, false)
 }

@@ -3,10 +3,9 @@ package worker
 import (
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 	"time"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -56,31 +55,19 @@ func (t *trial) checkIntegrity(ctx context.Context) (err error) {
 	// checked.
 	checks := []string{"1"}
 	if !t.apart && t.req.Settings["cache"] == "shared" {
-		if checks, err = storedTables(ctx, db); err != nil {
+		if checks, err = texts(ctx, db, "SELECT quote(name) FROM sqlite_master WHERE type = 'table' AND rootpage > 0"); err != nil {
 			return fmt.Errorf("looking for the tables to check: %w", err)
 		}
 	}
 	for _, arg := range checks {
-		st := driver.Statement{SQL: "PRAGMA quick_check(" + arg + ")", Columns: []driver.ColumnType{{Type: driver.Text}}}
-		err := query(ctx, db, st, func(r driver.Row) error {
-			if r[0].Text != "ok" {
-				return failf(protocol.CodeIntegrity, "quick_check after the phase: %s", r[0].Text)
-			}
-			return nil
-		})
+		check := "PRAGMA quick_check(" + arg + ")"
+		found, err := texts(ctx, db, check)
+		if i := slices.IndexFunc(found, func(s string) bool { return s != "ok" }); i >= 0 {
+			return of(check, failf(protocol.CodeIntegrity, "quick_check after the phase: %s", found[i]))
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// storedTables returns the names of all tables except virtual ones, in quotes.
-func storedTables(ctx context.Context, db driver.DB) (names []string, err error) {
-	st := driver.Statement{SQL: "SELECT name FROM sqlite_master WHERE type = 'table' AND rootpage > 0", Columns: []driver.ColumnType{{Type: driver.Text}}}
-	err = query(ctx, db, st, func(r driver.Row) error {
-		names = append(names, "'"+strings.ReplaceAll(r[0].Text, "'", "''")+"'")
-		return nil
-	})
-	return names, err
 }

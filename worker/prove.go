@@ -180,8 +180,7 @@ func (t *trial) readPools(ctx context.Context, phase, after string) error {
 // connection read the schema, because SQLite applies DEFAULT_WAL_SYNCHRONOUS when it first reads a
 // database that has a WAL.
 func readSettings(ctx context.Context, c driver.Conn) (driver.Settings, error) {
-	schema := driver.Statement{SQL: "SELECT count(*) FROM sqlite_master", Columns: ints(1)}
-	if err := query(ctx, c, schema, func(driver.Row) error { return nil }); err != nil {
+	if _, err := number(ctx, c, "SELECT count(*) FROM sqlite_master"); err != nil {
 		return nil, err
 	}
 	got := driver.Settings{}
@@ -232,11 +231,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 	if err != nil {
 		return err
 	}
-	st = driver.Statement{SQL: "PRAGMA compile_options", Columns: []driver.ColumnType{text}}
-	return query(ctx, c, st, func(r driver.Row) error {
-		proof.CompileOptions = append(proof.CompileOptions, r[0].Text)
-		return nil
-	})
+	proof.CompileOptions, err = texts(ctx, c, "PRAGMA compile_options")
+	return err
 }
 
 // observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock

@@ -60,9 +60,7 @@ func (t *trial) wakeWAL(ctx context.Context) error {
 	if !t.wal {
 		return nil
 	}
-	var version int64
-	st := driver.Statement{SQL: "PRAGMA user_version", Columns: ints(1)}
-	err := query(ctx, t.db, st, func(r driver.Row) error { version = r[0].Int; return nil })
+	version, err := number(ctx, t.db, "PRAGMA user_version")
 	if err == nil {
 		err = t.db.Script(ctx, fmt.Sprintf("PRAGMA user_version = %d", version)) // SQLite writes even an equal value
 	}

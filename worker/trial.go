@@ -339,7 +339,7 @@ func (t *trial) sizes(ctx context.Context, s *protocol.Sample) (err error) {
 func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 	var w Stopwatch
 	busy := int64(0)
-	st := driver.Statement{SQL: "PRAGMA wal_checkpoint(TRUNCATE)", Columns: ints(3)}
+	st := driver.Statement{SQL: "PRAGMA wal_checkpoint(TRUNCATE)", Columns: slices.Repeat([]driver.ColumnType{{Type: driver.Int}}, 3)}
 	w.Start()
 	err := query(ctx, t.db, st, func(r driver.Row) error { busy = r[0].Int; return nil })
 	w.Stop()
@@ -349,21 +349,29 @@ func (t *trial) checkpoint(ctx context.Context) (int64, error) {
 	return w.wall, err
 }
 
-// query prepares, runs and closes one statement without parameters.
+// query is [driver.Read] with errors that name the statement.
 func query(ctx context.Context, r driver.Runner, st driver.Statement, visit func(driver.Row) error) error {
-	stmt, err := r.Prepare(ctx, st)
-	if err != nil {
-		return fmt.Errorf("%s: %w", st.SQL, err)
-	}
-	err = stmt.Query(ctx, nil, 0, visit)
-	if err = cmp.Or(err, stmt.Close()); err != nil {
-		return fmt.Errorf("%s: %w", st.SQL, err)
-	}
-	return nil
+	return of(st.SQL, driver.Read(ctx, r, st, visit))
 }
 
-func ints(n int) []driver.ColumnType {
-	return slices.Repeat([]driver.ColumnType{{Type: driver.Int}}, n)
+// texts is [driver.Texts] with errors that name the statement.
+func texts(ctx context.Context, r driver.Runner, sql string) ([]string, error) {
+	list, err := driver.Texts(ctx, r, sql)
+	return list, of(sql, err)
+}
+
+// number is [driver.Number] with errors that name the statement.
+func number(ctx context.Context, r driver.Runner, sql string) (int64, error) {
+	n, err := driver.Number(ctx, r, sql)
+	return n, of(sql, err)
+}
+
+// of adds the statement to an error.
+func of(sql string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", sql, err)
 }
 
 func fileSize(path string) int64 {

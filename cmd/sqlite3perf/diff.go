@@ -298,10 +298,8 @@ func (o *diffOptions) askedOfStatements(alone bool) (work []diff.Questions, err 
 	if len(o.sql) > 0 {
 		var list []protocol.Ask
 		for _, sql := range o.sql {
-			for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-				n := driver.StatementLen(sql)
-				list = append(list, protocol.Ask{SQL: sql[:n]})
-				sql = sql[n:]
+			for statement := range driver.Statements(sql) {
+				list = append(list, protocol.Ask{SQL: statement})
 			}
 		}
 		if list == nil {

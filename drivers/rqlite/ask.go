@@ -1,17 +1,16 @@
 package rqlite
 
 import (
-	"time"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver/connpool"
 )
 
 // Ask returns the values as the library decodes them from JSON: numbers as float64, and blobs
 // as base64.
 func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
-	args, err := asked(q.Args)
-	if err != nil {
+	args := slices.Clone(q.Args)
+	if err := convert(args); err != nil {
 		return driver.Reply{}, err
 	}
 	if !q.Rows {
@@ -43,28 +42,4 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, er
 		}
 	}
 	return reply, nil
-}
-
-func asked(args []any) ([]any, error) {
-	list := make([]any, len(args))
-	for i, a := range args {
-		switch a := a.(type) {
-		case nil, int64, string:
-			list[i] = a
-		case float64:
-			list[i] = jsonReal(a)
-		case []byte:
-			list[i] = blob(a)
-		case bool:
-			list[i] = 0
-			if a {
-				list[i] = 1
-			}
-		case time.Time:
-			list[i] = a.UnixMilli()
-		default:
-			return nil, connpool.Unbindable(i+1, a)
-		}
-	}
-	return list, nil
 }

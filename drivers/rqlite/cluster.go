@@ -10,7 +10,6 @@ import (
 	"hash/fnv"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -299,12 +298,12 @@ func (c *cluster) load(ctx context.Context, data []byte) error {
 }
 
 func (c *cluster) check(ctx context.Context) error {
-	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("PRAGMA quick_check(1)"), nil)
-	if err != nil {
+	found, err := column[string](ctx, c, "weak", "PRAGMA quick_check(1)")
+	switch {
+	case err != nil:
 		return errors.New(reason(err))
-	}
-	if rows, err := rowsOf[string](data); err != nil || len(rows) != 1 || !slices.Equal(rows[0], []string{"ok"}) {
-		return fmt.Errorf("quick_check: %.200s", data)
+	case !slices.Equal(found, []string{"ok"}):
+		return fmt.Errorf("quick_check: %.200q", found)
 	}
 	return nil
 }

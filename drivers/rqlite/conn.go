@@ -90,12 +90,10 @@ func unsupported(format string, args ...any) error {
 // Script sends each statement of sql in its own request, except the statements of a transaction,
 // which COMMIT sends together.
 func (c *conn) Script(sql string) error {
-	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-		n := driver.StatementLen(sql)
-		if err := c.runStatement(sql[:n]); err != nil {
+	for statement := range driver.Statements(sql) {
+		if err := c.runStatement(statement); err != nil {
 			return err
 		}
-		sql = sql[n:]
 	}
 	return nil
 }

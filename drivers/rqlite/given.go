@@ -150,20 +150,42 @@ func (g *given) statements() string {
 	return strings.Join(list, "; ")
 }
 
-// count returns the number that a query returns, as agreed by more than half of the nodes.
+// column returns the values of a query's only column. T is their type. If level is strong, more
+// than half of the nodes have agreed on them.
+func column[T any](ctx context.Context, c *cluster, level, sql string) ([]T, error) {
+	data, err := c.call(ctx, http.MethodGet, "/db/query?level="+level+"&q="+url.QueryEscape(sql), nil)
+	if err != nil {
+		return nil, err
+	}
+	return columnOf[T](data)
+}
+
+// columnOf returns the values of the only column in the answer of a node to one statement.
+func columnOf[T any](data []byte) ([]T, error) {
+	rows, err := rowsOf[T](data)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]T, len(rows))
+	for i, r := range rows {
+		if len(r) != 1 {
+			return nil, fmt.Errorf("%d columns: want one", len(r))
+		}
+		list[i] = r[0]
+	}
+	return list, nil
+}
+
+// count returns the number that a query returns.
 func (c *cluster) count(ctx context.Context, sql string) (int, error) {
-	data, err := c.call(ctx, http.MethodGet, "/db/query?level=strong&q="+url.QueryEscape(sql), nil)
-	if err != nil {
-		return 0, err
-	}
-	rows, err := rowsOf[int](data)
-	if err == nil && (len(rows) != 1 || len(rows[0]) != 1) {
-		err = fmt.Errorf("%.200s", data)
+	n, err := column[int](ctx, c, "strong", sql)
+	if err == nil && len(n) != 1 {
+		err = fmt.Errorf("%d rows: want one", len(n))
 	}
 	if err != nil {
 		return 0, err
 	}
-	return rows[0][0], nil
+	return n[0], nil
 }
 
 // rowsOf returns the rows in the answer of a node to one statement. T is the type of all values.
@@ -273,23 +295,13 @@ func (g *given) create(ctx context.Context, list []string, send func(context.Con
 // noteLoaded notes the tables and views of a file that was loaded into the empty cluster. The
 // caller holds g.mu, unless no other goroutine knows g.
 func (g *given) noteLoaded(ctx context.Context, c *cluster) error {
-	data, err := c.call(ctx, http.MethodGet, "/db/query?q="+url.QueryEscape("SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE%' ORDER BY rowid"), nil)
-	if err != nil {
-		return err
-	}
-	rows, err := rowsOf[string](data)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
-		if len(row) != 1 {
-			return fmt.Errorf("%.200s", data)
-		}
-		if what := createdBy(row[0]); what != "" {
+	list, err := column[string](ctx, c, "weak", "SELECT sql FROM sqlite_schema WHERE sql LIKE 'CREATE%' ORDER BY rowid")
+	for _, sql := range list {
+		if what := createdBy(sql); what != "" {
 			g.note(what)
 		}
 	}
-	return nil
+	return err
 }
 
 // alone returns an error if the cluster has a table or view that this process has not

@@ -165,22 +165,12 @@ func (d *database) ExecAt(ctx context.Context, member int, sql string, args ...a
 }
 
 func (d *database) IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error) {
-	rows, err := d.at(ctx, member, "/db/query?level="+level, sql, args)
-	if err != nil {
-		return nil, err
-	}
-	list := make([]int64, len(rows))
-	for i, r := range rows {
-		if len(r) != 1 {
-			return nil, fmt.Errorf("%d columns: want one", len(r))
-		}
-		list[i] = r[0]
-	}
-	return list, nil
+	return d.at(ctx, member, "/db/query?level="+level, sql, args)
 }
 
-// at sends a statement to one node. If that fails, it does not try another node.
-func (d *database) at(ctx context.Context, member int, path, sql string, args []any) ([][]int64, error) {
+// at sends a statement to one node, and returns the values of its only column. If that fails, it
+// does not try another node.
+func (d *database) at(ctx context.Context, member int, path, sql string, args []any) ([]int64, error) {
 	body, err := json.Marshal([][]any{append([]any{sql}, args...)})
 	if err != nil {
 		return nil, err
@@ -189,11 +179,11 @@ func (d *database) at(ctx context.Context, member int, path, sql string, args []
 	if err != nil {
 		return nil, errors.New(reason(err))
 	}
-	rows, err := rowsOf[int64](data)
+	list, err := columnOf[int64](data)
 	if err != nil {
 		return nil, fmt.Errorf("the answer of node %d: %s", member+1, oneLine(err))
 	}
-	return rows, nil
+	return list, nil
 }
 
 // node returns a node that this process has started, or an error if it has started none.

@@ -69,32 +69,37 @@ func (r jsonReal) MarshalJSON() ([]byte, error) {
 	return []byte(text), nil
 }
 
-// arguments returns the rows lo ≤ r < hi in the form that the library takes. A blob becomes a
-// text that rqlite reads as a blob. Otherwise the library would send the blob as base64, and
-// rqlite would store the base64 text.
+// arguments returns the rows lo ≤ r < hi in the form that the library takes.
 func arguments(b *driver.Batch, lo, hi int) []any {
-	args := make([]any, 0, (hi-lo)*len(b.Columns))
-	for r := lo; r < hi; r++ {
-		for i := range b.Columns {
-			c := &b.Columns[i]
-			switch {
-			case c.Null(r):
-				args = append(args, nil)
-			case c.Type == driver.Text:
-				args = append(args, c.Text(r))
-			case c.Type == driver.Blob:
-				args = append(args, blob(c.Bytes(r)))
-			case c.Type == driver.Real:
-				args = append(args, jsonReal(c.Reals[r]))
-			default:
-				args = append(args, c.Ints[r])
-			}
-		}
-	}
+	args := b.Append(make([]any, 0, (hi-lo)*len(b.Columns)), lo, hi)
+	_ = convert(args) // every value of a column can be bound
 	return args
 }
 
-func blob(b []byte) string { return "x'" + hex.EncodeToString(b) + "'" }
+// convert replaces values by the form that the library takes. A blob becomes a text that rqlite
+// reads as a blob. Otherwise the library would send the blob as base64, and rqlite would store the
+// base64 text.
+func convert(args []any) error {
+	for i, a := range args {
+		switch a := a.(type) {
+		case nil, int64, string:
+		case float64:
+			args[i] = jsonReal(a)
+		case []byte:
+			args[i] = "x'" + hex.EncodeToString(a) + "'"
+		case bool:
+			args[i] = 0
+			if a {
+				args[i] = 1
+			}
+		case time.Time:
+			args[i] = a.UnixMilli()
+		default:
+			return connpool.Unbindable(i+1, a)
+		}
+	}
+	return nil
+}
 
 // queryNode reads the value of the PRAGMA s.pragma from a node's status.
 func (s *stmt) queryNode(visit func(driver.Row) error) error {

@@ -106,12 +106,10 @@ func (c *conn) Guard(context.Context) (release func()) { return func() {} }
 // Script passes statements one by one, because the library ignores every statement of a text but
 // the first. It uses Query, because Exec does not step a statement to its end.
 func (c *conn) Script(sql string) error {
-	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-		n := driver.StatementLen(sql)
-		if _, err := c.Query(sql[:n], nil, nil); err != nil {
+	for statement := range driver.Statements(sql) {
+		if _, err := c.Query(statement, nil, nil); err != nil {
 			return wrap(err)
 		}
-		sql = sql[n:]
 	}
 	return nil
 }

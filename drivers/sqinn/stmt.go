@@ -39,7 +39,7 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 		step = b.PerExec
 	}
 	for ; lo < hi; lo += step {
-		s.bind(b, lo, lo+step)
+		s.args = b.Append(s.args[:0], lo, lo+step)
 		changes, err := s.conn.Exec(s.st.SQL, step/b.PerExec, b.PerExec*len(b.Columns), s.args)
 		if err != nil {
 			return wrap(err)
@@ -51,35 +51,10 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 	return nil
 }
 
-func (s *stmt) bind(b *driver.Batch, lo, hi int) {
-	s.args = s.args[:0]
-	for r := lo; r < hi; r++ {
-		for i := range b.Columns {
-			c := &b.Columns[i]
-			switch {
-			case c.Null(r):
-				s.args = append(s.args, nil)
-			case c.Type == driver.Text:
-				s.args = append(s.args, c.Text(r))
-			case c.Type == driver.Blob:
-				s.args = append(s.args, c.Bytes(r))
-			case c.Type == driver.Real:
-				s.args = append(s.args, c.Reals[r])
-			default:
-				s.args = append(s.args, c.Ints[r])
-			}
-		}
-	}
-}
-
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	s.args = s.args[:0]
 	if b != nil {
-		if key, ok := b.Key(r); ok {
-			s.args = append(s.args, key)
-		} else {
-			s.bind(b, r, r+1)
-		}
+		s.args = b.Append(s.args, r, r+1)
 	}
 	rows, err := s.conn.Query(s.st.SQL, s.args, s.types)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 var errDatabase = errors.New("of which a run keeps nothing")
@@ -47,7 +46,7 @@ func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 func SamePlan(a, b *result.Case) bool {
 	return a.Workload == b.Workload && a.WorkloadSHA256 == b.WorkloadSHA256 && a.Driver == b.Driver && a.Scale == b.Scale &&
 		maps.Equal(a.Parameters, b.Parameters) && maps.Equal(a.Settings, b.Settings) && slices.Equal(a.Phases, b.Phases) &&
-		maps.EqualFunc(a.InForce, b.InForce, func(x, y driver.Settings) bool { return maps.Equal(x, y) })
+		maps.EqualFunc(a.InForce, b.InForce, maps.Equal)
 }
 
 // CasesOf plans the cases of the workload w with these settings and parameters. It ignores parameters that w

@@ -58,8 +58,7 @@ var (
 // script leaves a transaction open.
 func fills(script string) bool {
 	open := 0
-	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
-		statement := rest[:driver.StatementLen(rest)]
+	for statement := range driver.Statements(script) {
 		if !filling.MatchString(statement) || passing.MatchString(statement) {
 			return false
 		}
@@ -69,7 +68,6 @@ func fills(script string) bool {
 		case "commit", "end":
 			open--
 		}
-		rest = rest[len(statement):]
 	}
 	return open == 0
 }
@@ -96,7 +94,7 @@ func loading(c *Case) int {
 		n++
 	}
 	for i := range p.Phases[n:] {
-		if slices.ContainsFunc(statements(&p.Phases[n+i]), remembering.MatchString) {
+		if slices.ContainsFunc(p.Phases[n+i].SQL(), remembering.MatchString) {
 			return 0
 		}
 	}
@@ -123,31 +121,9 @@ func loadedBytes(p *plan.Plan, n int) int64 {
 	return bytes
 }
 
-// statements returns the SQL statements of a phase, except those of an insert.
-func statements(p *plan.Phase) []string {
-	list := []string{p.Script}
-	switch {
-	case p.Query != nil:
-		list = append(list, p.Query.SQL)
-	case p.HTTP != nil:
-		list = append(list, p.HTTP.SQL)
-	case p.Replay != nil:
-		for _, s := range p.Replay.Statements {
-			list = append(list, s.SQL)
-		}
-	case p.Mix != nil:
-		for _, o := range p.Mix.Operations {
-			for _, c := range o.Calls {
-				list = append(list, c.SQL)
-			}
-		}
-	}
-	return list
-}
-
 // writes reports whether a phase may write to the database.
 func writes(p *plan.Phase) bool {
-	return p.Insert != nil || slices.ContainsFunc(statements(p), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
+	return p.Insert != nil || slices.ContainsFunc(p.SQL(), func(sql string) bool { return sql != "" && !readsOnly.MatchString(sql) })
 }
 
 // loadedTables returns the tables into which the first n phases insert, with the number of rows that each
@@ -178,12 +154,10 @@ func loadedTables(c *Case, n int) []Table {
 // changesRows reports whether a script contains any statement that does not begin with CREATE, BEGIN, COMMIT
 // or END.
 func changesRows(script string) bool {
-	for rest := driver.TrimScript(script); rest != ""; rest = driver.TrimScript(rest) {
-		statement := rest[:driver.StatementLen(rest)]
+	for statement := range driver.Statements(script) {
 		if !creating.MatchString(statement) {
 			return true
 		}
-		rest = rest[len(statement):]
 	}
 	return false
 }

@@ -38,9 +38,7 @@ var cgoOrNot = &Study{
 				"making the random words is timed as part of inserting",
 				"journal_mode=WAL and mmap_size are asked for, and have no effect in memory",
 			}),
-		}
-		if c.asPublished {
-			t.Notes = append(t.Notes, "not reproduced: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing")
+			Notes: either(c, nil, []string{"not reproduced: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing"}),
 		}
 		for nth, rows := range cgoPeople {
 			here := "-"

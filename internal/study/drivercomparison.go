@@ -40,14 +40,10 @@ var driverComparison = &Study{
 			})
 		}},
 		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: func(*cells) []comparison {
-			var list []comparison
-			for _, a := range []string{"sqinn", "crawshaw"} {
-				for _, b := range []string{"mattn", "modernc"} {
-					list = append(list, comparison{what: fmt.Sprintf("all but large: %s / %s", a, b), m: milliseconds,
-						x: comparisonOverall(a, comparisonElsewhere...), y: comparisonOverall(b, comparisonElsewhere...), atMost: 1})
-				}
-			}
-			return list
+			return each([][2]string{{"sqinn", "mattn"}, {"sqinn", "modernc"}, {"crawshaw", "mattn"}, {"crawshaw", "modernc"}}, func(d [2]string) comparison {
+				return comparison{what: fmt.Sprintf("all but large: %s / %s", d[0], d[1]), m: milliseconds,
+					x: comparisonOverall(d[0], comparisonElsewhere...), y: comparisonOverall(d[1], comparisonElsewhere...), atMost: 1}
+			})
 		}},
 		{text: "2023: mattn is a bit slower than crawshaw (up to twice)", over: func(*cells) []comparison {
 			return []comparison{{what: "all but large: mattn / crawshaw", m: milliseconds,
@@ -273,12 +269,9 @@ func comparisonTables(c *cells) []report.StudyTable {
 			"settings are applied to every connection and proven on each, on a pool of as many connections as there are clients",
 		}, []string{
 			"the better of two runs: best is the better one of the first two rounds, of which nothing says how far they vary",
-		})}
+		}), Notes: either(c, nil, []string{"not reproduced: settings on one connection of many, opening inside the time, the data race: none of them gives a figure that could be distinguished from noise"})}
 		if w == "concurrent" && !c.asPublished {
 			t.Corrected = append(t.Corrected, "opening connections and verifying the answers is not timed, and no two goroutines write one variable")
-		}
-		if c.asPublished {
-			t.Notes = append(t.Notes, "not reproduced: settings on one connection of many, opening inside the time, the data race: none of them gives a figure that could be distinguished from noise")
 		}
 		list := slices.DeleteFunc(slices.Clone(comparisonPhases), func(p comparisonPart) bool { return p.workload != w })
 		for _, p := range list {

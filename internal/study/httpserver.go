@@ -57,13 +57,11 @@ var httpServer = &Study{
 	},
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
-			var list []comparison
 			pool := c.corePool()
-			for _, d := range []string{"crawshaw", "modernc", "zombiezen"} {
-				list = append(list, comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
-					x: figureOf(httpKey(d, pool)), y: figureOf(httpKey("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5})
-			}
-			return list
+			return each([]string{"crawshaw", "modernc", "zombiezen"}, func(d string) comparison {
+				return comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
+					x: figureOf(httpKey(d, pool)), y: figureOf(httpKey("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5}
+			})
 		}},
 		{text: "a pool of about the number of cores is best", over: func(c *cells) []comparison {
 			var list []comparison

@@ -29,12 +29,10 @@ var inserts = &Study{
 	tables: insertTables,
 	claims: []claim{
 		{text: "larger batches are faster, up to 1000 rows", over: func(*cells) []comparison {
-			var list []comparison
-			for _, b := range [][2]int64{{100, 10}, {500, 100}, {1000, 500}} {
-				list = append(list, comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
-					x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1})
-			}
-			return list
+			return each([][2]int64{{100, 10}, {500, 100}, {1000, 500}}, func(b [2]int64) comparison {
+				return comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
+					x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1}
+			})
 		}},
 		{text: "prepared beats not prepared", over: func(*cells) []comparison {
 			return []comparison{{what: "batches of 100: prepared / not", m: rowsPerS,
@@ -307,9 +305,7 @@ func (c *cells) paginationTable(published figures) report.StudyTable {
 	t := report.StudyTable{Title: "Five rows at row 2,850,001 of 10,000,000", Labels: []string{"query", "driver"},
 		Columns:   []report.StudyColumn{{Title: "published", Unit: "s", Published: true, Statistic: "elapsed"}, {Title: "here", Unit: "ms", Statistic: "median"}},
 		Corrected: either(c, []string{"the query alone is timed, in the driver; the sqlite3 shell's time includes starting it"}, nil),
-	}
-	if c.asPublished {
-		t.Notes = append(t.Notes, "not reproduced: the time that the sqlite3 shell takes to start, which no driver has")
+		Notes:     either(c, nil, []string{"not reproduced: the time that the sqlite3 shell takes to start, which no driver has"}),
 	}
 	for _, n := range c.hereRows(insertPaged("offset")) {
 		t.Notes = append(t.Notes, n+", and the offset in proportion")
@@ -359,10 +355,8 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 func (c *cells) besideTable() report.StudyTable {
 	t := report.StudyTable{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
 		Columns:   []report.StudyColumn{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
-		Corrected: either(c, []string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil)}
-	if c.asPublished {
-		t.Notes = append(t.Notes, "not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write")
-	}
+		Corrected: either(c, []string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil),
+		Notes:     either(c, nil, []string{"not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write"})}
 	var keys []key
 	for _, j := range []string{"wal", "delete"} {
 		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {

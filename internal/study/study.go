@@ -29,7 +29,6 @@ var files embed.FS
 type Study struct {
 	Name      string
 	Asks      string // the question that the study answers, in one line
-	About     string // what the study does, if its tables do not make that clear
 	Published string // describes the published figures, such as their unit, rounds or dates
 
 	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
@@ -258,8 +257,6 @@ func serves(r build.Ref) bool {
 	return !limited
 }
 
-// python reports whether a driver is one of those that use Python, which are measured only in some
-// legs.
-func python(r build.Ref) bool { return strings.HasPrefix(r.Name, "python") }
-
-func library(r build.Ref) bool { return !python(r) }
+// library reports whether a driver does not use Python. Drivers that use Python are measured only in
+// some legs.
+func library(r build.Ref) bool { return !strings.HasPrefix(r.Name, "python") }

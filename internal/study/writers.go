@@ -191,15 +191,11 @@ func writersTables(c *cells) []report.StudyTable {
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
 			}, []string{
 				"the pool keeps Go's default of 2 idle connections",
-			})}
-		if c.asPublished {
-			t.Notes = append(t.Notes, "not reproduced: that the first lock error ends the benchmark, since that leaves no figure")
-		}
+			}),
+			Notes: either(c, nil, []string{"not reproduced: that the first lock error ends the benchmark, since that leaves no figure"})}
 		if b.workload == "read-write" {
 			t.Corrected = append(t.Corrected, either(c, []string{"the row that is read is decoded"}, nil)...)
-			if c.asPublished {
-				t.Notes = append(t.Notes, "nor that the read goes through Exec, which decodes no row")
-			}
+			t.Notes = append(t.Notes, either(c, nil, []string{"nor that the read goes through Exec, which decodes no row"})...)
 		}
 		var keys []key
 		for _, row := range publishedFigures("writers").where("benchmark", b.name) {

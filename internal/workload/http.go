@@ -9,11 +9,11 @@ import (
 )
 
 // http reads a phase of kind http, whose statement is served over HTTP.
-func (l *resolver) http(f *fields, phase string) *plan.HTTP {
+func (l *resolver) http(f *fields) *plan.HTTP {
 	h := &plan.HTTP{}
 	h.Clients = l.clients(f.get("clients"), false)
 	h.Count, h.DurationMS, h.Rate = l.extent(f, "http phase")
-	p := l.parameters(f.get("parameters"), phase, nil)
+	p := l.parameters(f.get("parameters"), nil)
 	call := *f // without columns and expect, which have another meaning here than in other calls
 	call.index = maps.Clone(f.index)
 	delete(call.index, "columns")

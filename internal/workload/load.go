@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -43,12 +44,12 @@ func Load(nameOrPath string, options ...Option) (*Workload, error) {
 			return nil, fmt.Errorf("no workload file %s: want a file that is there, or the name of a built-in workload, such as %s", nameOrPath, Builtins()[0])
 		}
 		if err != nil {
-			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
+			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, directory.Reason(err))
 		}
 		// os.Root does not follow links that lead out of its directory.
 		root, err := os.OpenRoot(filepath.Dir(nameOrPath))
 		if err != nil {
-			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, reasonOf(err))
+			return nil, fmt.Errorf("workload file %s: %w", nameOrPath, directory.Reason(err))
 		}
 		defer root.Close()
 		return Parse(nameOrPath, data, root.FS(), options...)
@@ -191,15 +192,7 @@ func (w *Workload) readBeside(name, path string, limit int64) ([]byte, error) {
 	defer f.Close()
 	data, err := readBounded(f, limit)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the file %q: %w", name, reasonOf(err))
+		return nil, fmt.Errorf("cannot read the file %q: %w", name, directory.Reason(err))
 	}
 	return data, nil
-}
-
-// reasonOf returns the error of a file operation without the file's name.
-func reasonOf(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }

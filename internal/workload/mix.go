@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-func (l *resolver) mix(f *fields, phase string) *plan.Mix {
+func (l *resolver) mix(f *fields) *plan.Mix {
 	m := &plan.Mix{}
 	m.OwnConn = l.is("own", f.get("connection"), "connection", "own", "pool")
 	m.Clients = l.clients(f.get("clients"), false)
@@ -34,7 +34,7 @@ func (l *resolver) mix(f *fields, phase string) *plan.Mix {
 		return m
 	}
 	for _, n := range l.list(n) {
-		if op, ok := l.operation(n, phase, m); ok {
+		if op, ok := l.operation(n, m); ok {
 			if slices.ContainsFunc(m.Operations, func(o plan.Operation) bool { return o.Name == op.Name }) {
 				l.errorf(n, "two operations are called %q: write another name", op.Name)
 			}
@@ -132,7 +132,7 @@ func (l *resolver) rate(n *yaml.Node) float64 {
 	return x
 }
 
-func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.Operation, ok bool) {
+func (l *resolver) operation(n *yaml.Node, m *plan.Mix) (op plan.Operation, ok bool) {
 	f, ok := l.object(n, "an operation", "{name: read, sql: SELECT 1, columns: [int]}", keys["operation"])
 	if !ok {
 		return op, false
@@ -145,7 +145,7 @@ func (l *resolver) operation(n *yaml.Node, phase string, m *plan.Mix) (op plan.O
 	}
 	op.Results = l.results(f.get("results"))
 	op.TimeoutMS = l.duration(f.get("timeout"), "timeout")
-	p := l.parameters(f.get("parameters"), phase+"."+op.Name, nil)
+	p := l.parameters(f.get("parameters"), nil)
 	one, many := f.get("sql"), f.get("statements")
 	switch {
 	case one != nil && many != nil:

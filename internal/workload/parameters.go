@@ -19,7 +19,7 @@ type parameterSet struct {
 
 // parameters reads, for each parameter ":name" of a query or an operation, where its values come
 // from. The query runs once for each row of the data set in the parameter each, which may be nil.
-func (l *resolver) parameters(n *yaml.Node, stream string, each *setInfo) *parameterSet {
+func (l *resolver) parameters(n *yaml.Node, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {
 		return p

@@ -53,11 +53,11 @@ func (l *resolver) phase(n *yaml.Node) {
 	case "insert":
 		p.Insert = l.insert(f)
 	case "query":
-		p.Query = l.query(f, p.Name)
+		p.Query = l.query(f)
 	case "mix":
-		p.Mix = l.mix(f, p.Name)
+		p.Mix = l.mix(f)
 	case "http":
-		p.HTTP = l.http(f, p.Name)
+		p.HTTP = l.http(f)
 	case "replay":
 		p.Replay = l.replay(f)
 	case "script":
@@ -189,7 +189,7 @@ func (l *resolver) checkPer(ins *plan.Insert, n *yaml.Node, nodes map[string]*ya
 	}
 }
 
-func (l *resolver) query(f *fields, phase string) *plan.Query {
+func (l *resolver) query(f *fields) *plan.Query {
 	q := &plan.Query{Repeat: 1, Clients: 1}
 	q.Repeat = l.numberWithin(f.get("repeat"), "repeat", 1, plan.MaxCount, 1)
 	q.Clients = l.clients(f.get("clients"), true)
@@ -201,7 +201,7 @@ func (l *resolver) query(f *fields, phase string) *plan.Query {
 	}
 	l.queryWithin(q, f)
 	broken := f.get("for each") != nil && each == nil
-	p := l.parameters(f.get("parameters"), phase, each)
+	p := l.parameters(f.get("parameters"), each)
 	q.Call = l.call(f.get("query"), f, p, each, broken)
 	p.unused(l)
 	if n := f.get("columns"); n == nil {

@@ -220,12 +220,10 @@ func rows(gen *plan.Gen, p *plan.Plan, sets []string) (*Blog, error) {
 type database struct{ Database }
 
 func (d *database) Script(_ context.Context, sql string) error {
-	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-		n := driver.StatementLen(sql)
-		if err := d.Read(sql[:n], 0, func([]string) error { return nil }); err != nil {
+	for statement := range driver.Statements(sql) {
+		if err := d.Read(statement, 0, func([]string) error { return nil }); err != nil {
 			return err
 		}
-		sql = sql[n:]
 	}
 	return nil
 }

@@ -254,7 +254,7 @@ func (p *Proxy) forward(client net.Conn) {
 // pump copies bytes from one connection, its parameter from, to the other connection, its parameter
 // to. When the first connection ends, pump closes the other for writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
-	q := newQueue(gone)
+	q := newQueue()
 	var readErr error
 	var reader sync.WaitGroup
 	reader.Go(func() { readErr = p.fill(q, from) })
@@ -298,10 +298,7 @@ func (p *Proxy) fill(q *queue, from io.Reader) error {
 // last chunk it closes the destination for writing.
 func (p *Proxy) deliver(who *dialer, q *queue, to net.Conn, gone <-chan struct{}) error {
 	for {
-		c, ok := q.take()
-		if !ok {
-			return errClosed
-		}
+		c := q.take() // fill puts a last chunk, even if the connections are closed
 		err := p.wait(c.due, gone)
 		if err == nil {
 			err = p.open(who, gone)

@@ -16,78 +16,51 @@ func (c chunk) cost() int { return len(c.bytes) + 64 }
 
 // queue has the undelivered chunks of one direction of a connection, up to [Window] bytes.
 type queue struct {
-	gone <-chan struct{} // closed when the connection has ended
-
-	mu     sync.Mutex
-	chunks []chunk
-	size   int
-	closed bool
-	more   chan struct{} // has a value if chunks may have a new element
-	room   chan struct{} // has a value if there may be room for a chunk, or the queue is closed
+	mu      sync.Mutex
+	changed *sync.Cond // broadcasts each change of the fields below
+	chunks  []chunk
+	size    int
+	closed  bool
 }
 
-func newQueue(gone <-chan struct{}) *queue {
-	return &queue{gone: gone, more: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+func newQueue() *queue {
+	q := &queue{}
+	q.changed = sync.NewCond(&q.mu)
+	return q
 }
 
-// put waits for room and appends a chunk. It returns false if the queue is closed or the
-// connection has ended.
+// put waits for room and appends a chunk. It returns false if the queue is closed.
 func (q *queue) put(c chunk) bool {
-	for {
-		q.mu.Lock()
-		closed, fits := q.closed, q.size < Window
-		if fits && !closed {
-			q.chunks, q.size = append(q.chunks, c), q.size+c.cost()
-		}
-		q.mu.Unlock()
-		switch {
-		case closed:
-			return false
-		case fits:
-			signal(q.more)
-			return true
-		}
-		select {
-		case <-q.room:
-		case <-q.gone:
-			return false
-		}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.size >= Window && !q.closed {
+		q.changed.Wait()
 	}
+	if !q.closed {
+		q.chunks, q.size = append(q.chunks, c), q.size+c.cost()
+		q.changed.Broadcast()
+	}
+	return !q.closed
 }
 
-// take waits for a chunk and removes it from the queue. It returns false if the connection has
-// ended.
-func (q *queue) take() (chunk, bool) {
-	for {
-		q.mu.Lock()
-		if len(q.chunks) > 0 {
-			c := q.chunks[0]
-			q.chunks[0] = chunk{} // frees its bytes
-			q.chunks, q.size = q.chunks[1:], q.size-c.cost()
-			q.mu.Unlock()
-			signal(q.room)
-			return c, true
-		}
-		q.mu.Unlock()
-		select {
-		case <-q.more:
-		case <-q.gone:
-			return chunk{}, false
-		}
+// take waits for a chunk and removes it from the queue.
+func (q *queue) take() chunk {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.chunks) == 0 {
+		q.changed.Wait()
 	}
+	c := q.chunks[0]
+	q.chunks[0] = chunk{} // frees its bytes
+	q.chunks, q.size = q.chunks[1:], q.size-c.cost()
+	q.changed.Broadcast()
+	return c
 }
 
 // close makes running and later calls of put return false.
 func (q *queue) close() {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.closed = true
-	q.mu.Unlock()
-	signal(q.room)
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	q.changed.Broadcast()
 }

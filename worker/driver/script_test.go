@@ -43,6 +43,23 @@ func TestStatementLen(t *testing.T) {
 	}
 }
 
+func TestStatements(t *testing.T) {
+	script := "-- a; b\nSELECT 1;;\n SELECT ';'; /* c; */ SELECT 3"
+	want := []string{"SELECT 1;", "SELECT ';';", "SELECT 3"}
+	if diff := cmp.Diff(want, slices.Collect(driver.Statements(script))); diff != "" {
+		t.Errorf("-want +got\n%s", diff)
+	}
+	for first := range driver.Statements(script) {
+		if first != want[0] {
+			t.Errorf("first: %q", first)
+		}
+		break
+	}
+	if list := slices.Collect(driver.Statements(" ; -- nothing")); list != nil {
+		t.Errorf("statements of an empty script: %q", list)
+	}
+}
+
 func TestTrimScript(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                          "",

@@ -3,6 +3,8 @@ package driver_test
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -28,6 +30,32 @@ func TestKey(t *testing.T) {
 		if ok != step.is || ok && key != 8 {
 			t.Errorf("%s: %d, %v", name, key, ok)
 		}
+	}
+}
+
+// TestAppend checks that Append returns the rows in order, and the same values as Any.
+func TestAppend(t *testing.T) {
+	spans := []driver.Span{{}, {Off: 0, Len: 1}, {Off: 1, Len: 2}}
+	b := driver.Batch{PerExec: 1, Columns: []driver.Column{
+		{Type: driver.Int, Ints: []int64{7, 8, 9}},
+		{Type: driver.Bool, Ints: []int64{0, 1, 0}, Nulls: []bool{false, false, true}},
+		{Type: driver.Time, Ints: []int64{1, 2, 3}},
+		{Type: driver.Real, Reals: []float64{1.5, 0, -2.5}},
+		{Type: driver.Text, Spans: spans, Data: []byte("abc")},
+		{Type: driver.Blob, Spans: spans, Data: []byte("abc")},
+	}}
+	want := []any{"first", int64(8), int64(1), int64(2), 0.0, "a", []byte("a"), int64(9), nil, int64(3), -2.5, "bc", []byte("bc")}
+	if diff := cmp.Diff(want, b.Append([]any{"first"}, 1, 3)); diff != "" {
+		t.Errorf("rows 1 and 2: -want +got\n%s", diff)
+	}
+	var each []any
+	for r := range 3 {
+		for i := range b.Columns {
+			each = append(each, b.Columns[i].Any(r))
+		}
+	}
+	if diff := cmp.Diff(each, b.Append(nil, 0, 3)); diff != "" {
+		t.Errorf("-Any +Append\n%s", diff)
 	}
 }
 

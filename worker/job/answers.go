@@ -194,14 +194,12 @@ func writeSized(h hash.Hash, s string) {
 
 // script runs each statement of a script and reports the statement's answer.
 func (p *asking) script(ctx context.Context, at protocol.Answer, sql string) error {
-	for sql = driver.TrimScript(sql); sql != ""; sql = driver.TrimScript(sql) {
-		n := driver.StatementLen(sql)
-		q := driver.Question{SQL: sql[:n], Rows: driver.ReturnsRows(sql[:n])}
+	for statement := range driver.Statements(sql) {
+		q := driver.Question{SQL: statement, Rows: driver.ReturnsRows(statement)}
 		if _, err := p.ask(ctx, at, q); err != nil {
 			return err
 		}
 		at.Number++
-		sql = sql[n:]
 	}
 	return nil
 }
@@ -289,14 +287,11 @@ func question(c *plan.Call, b *driver.Batch, row int) driver.Question {
 
 // arguments returns the values of the rows lo ≤ r < hi. It copies texts, because the next fill
 // of the batch overwrites their memory.
-func arguments(b *driver.Batch, lo, hi int) (args []any) {
-	for r := lo; r < hi; r++ {
-		for i := range b.Columns {
-			v := b.Columns[i].Any(r)
-			if s, ok := v.(string); ok {
-				v = strings.Clone(s)
-			}
-			args = append(args, v)
+func arguments(b *driver.Batch, lo, hi int) []any {
+	args := b.Append(nil, lo, hi)
+	for i, v := range args {
+		if s, ok := v.(string); ok {
+			args[i] = strings.Clone(s)
 		}
 	}
 	return args

@@ -124,7 +124,8 @@ func (p *reading) split(ctx context.Context, n int) error {
 	}
 	var ends []int64
 	for _, f := range []string{"min", "max"} {
-		err := query(ctx, p.db, "SELECT "+f+"(_rowid_) FROM "+driver.Quote(p.Table), []driver.ColumnType{{Type: driver.Int, Nullable: true}}, func(row driver.Row) error {
+		st := driver.Statement{SQL: "SELECT " + f + "(_rowid_) FROM " + driver.Quote(p.Table), Columns: []driver.ColumnType{{Type: driver.Int, Nullable: true}}}
+		err := driver.Read(ctx, p.db, st, func(row driver.Row) error {
 			if !row[0].Null {
 				ends = append(ends, row[0].Int)
 			}

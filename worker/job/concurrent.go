@@ -237,7 +237,7 @@ func (c concurrent) mayUse(ctx context.Context, r driver.Runner) error {
 	if err := ready(ctx, r, c.Table); err != nil || c.Writers == 0 || c.Force {
 		return err
 	}
-	id, err := number(ctx, r, "PRAGMA application_id")
+	id, err := driver.Number(ctx, r, "PRAGMA application_id")
 	if err == nil && id != ApplicationID {
 		err = refuse(protocol.CodeForeign, "sqlite3perf did not make this database: name another file, have no writers, or have rows written to its table "+c.Table+" by force", "writers", "force")
 	}

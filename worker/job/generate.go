@@ -42,7 +42,7 @@ func (g generate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 	r.Generate = out
 	tell(protocol.Progress{Stage: "insert"})
 	if err := g.fill(ctx, conn, gen, tell, out); err != nil {
-		if n, cerr := number(context.WithoutCancel(ctx), conn, "SELECT count(*) FROM "+driver.Quote(g.Table)); cerr == nil {
+		if n, cerr := driver.Number(context.WithoutCancel(ctx), conn, "SELECT count(*) FROM "+driver.Quote(g.Table)); cerr == nil {
 			err = &Error{protocol.CodePartial, fmt.Errorf("after %d of %d rows, which are in table %s: %w", n, g.Rows, g.Table, err)}
 		}
 		return err
@@ -106,11 +106,11 @@ func (g generate) remake(ctx context.Context, c driver.Conn) error {
 	if err := c.Script(ctx, "DROP TABLE IF EXISTS "+driver.Quote(g.Table)); err != nil {
 		return err
 	}
-	objects, err := number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
+	objects, err := driver.Number(ctx, c, "SELECT count(*) FROM main.sqlite_master")
 	if err != nil {
 		return err
 	}
-	id, err := number(ctx, c, "PRAGMA application_id")
+	id, err := driver.Number(ctx, c, "PRAGMA application_id")
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (g generate) mayWrite(ctx context.Context, r driver.Runner) error {
 		of  *int64
 		sql string
 	}{{&objects, "SELECT count(*) FROM main.sqlite_master"}, {&id, "PRAGMA application_id"}, {&version, "PRAGMA user_version"}} {
-		if *n.of, err = number(ctx, r, n.sql); err != nil {
+		if *n.of, err = driver.Number(ctx, r, n.sql); err != nil {
 			return err
 		}
 	}

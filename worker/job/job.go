@@ -105,7 +105,7 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 
 // mustBeNew returns an error with the reason if the database has tables.
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
-	n, err := number(ctx, r, "SELECT count(*) FROM sqlite_master")
+	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {
 		err = errorf(protocol.CodeForeign, "the database has tables already: %s", reason)
 	}
@@ -144,31 +144,4 @@ func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.P
 func Interrupted(ctx context.Context, err error) bool {
 	var e *driver.Error
 	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, &e) && e.Primary() == driver.CodeInterrupt)
-}
-
-// query prepares, runs and closes one statement without parameters.
-func query(ctx context.Context, r driver.Runner, sql string, columns []driver.ColumnType, visit func(driver.Row) error) error {
-	stmt, err := r.Prepare(ctx, driver.Statement{SQL: sql, Columns: columns})
-	if err != nil {
-		return err
-	}
-	return errors.Join(stmt.Query(ctx, nil, 0, visit), stmt.Close())
-}
-
-// texts runs a query that returns one column of text.
-func texts(ctx context.Context, r driver.Runner, sql string) (list []string, err error) {
-	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Text}}, func(row driver.Row) error {
-		list = append(list, row[0].Text)
-		return nil
-	})
-	return list, err
-}
-
-// number runs a query that returns one integer.
-func number(ctx context.Context, r driver.Runner, sql string) (n int64, err error) {
-	err = query(ctx, r, sql, []driver.ColumnType{{Type: driver.Int}}, func(row driver.Row) error {
-		n = row[0].Int
-		return nil
-	})
-	return n, err
 }

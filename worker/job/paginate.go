@@ -37,10 +37,10 @@ func (p paginate) run(ctx context.Context, d *Database, tell func(protocol.Progr
 		return err
 	}
 	out := &protocol.Paginated{}
-	if out.Rows, err = number(ctx, conn, "SELECT count(*) FROM "+driver.Quote(p.Table)); err != nil {
+	if out.Rows, err = driver.Number(ctx, conn, "SELECT count(*) FROM "+driver.Quote(p.Table)); err != nil {
 		return err
 	}
-	if odd, err := number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+driver.Quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
+	if odd, err := driver.Number(ctx, conn, "SELECT count(*) FROM (SELECT 1 FROM "+driver.Quote(p.Table)+" WHERE ID IS NULL OR ID >= '' LIMIT 1)"); err != nil {
 		return err
 	} else if odd > 0 {
 		return errorf(protocol.CodeDatabase, "table %s has a row whose ID is NULL or a text, which no keyset comes past: delete such rows", p.Table)

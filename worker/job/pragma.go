@@ -115,7 +115,7 @@ func knownPragmas(ctx context.Context, r driver.Runner) ([]string, error) {
 
 // readPragma reads a pragma whose result has one column.
 func readPragma(ctx context.Context, r driver.Runner, name string) ([]string, error) {
-	list, err := texts(ctx, r, "PRAGMA "+name)
+	list, err := driver.Texts(ctx, r, "PRAGMA "+name)
 	if _, ok := errors.AsType[*driver.Error](err); err != nil && !ok {
 		return nil, unreadable(name)
 	}

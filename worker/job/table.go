@@ -34,12 +34,12 @@ type object struct {
 // lookUp finds the table or view with this name in the main database.
 func lookUp(ctx context.Context, r driver.Runner, table string) (o object, err error) {
 	literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
-	kinds, err := texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE")
+	kinds, err := driver.Texts(ctx, r, "SELECT type FROM main.sqlite_master WHERE type IN ('table', 'view') AND name = "+literal+" COLLATE NOCASE")
 	if err != nil || len(kinds) == 0 {
 		return o, err
 	}
 	o.kind = kinds[0]
-	o.columns, err = texts(ctx, r, "SELECT name FROM pragma_table_info("+literal+")")
+	o.columns, err = driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+literal+")")
 	return o, err
 }
 

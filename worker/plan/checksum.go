@@ -149,14 +149,6 @@ func (h *Hash) Sum() string {
 	return hex.EncodeToString(h.sum.Sum(nil))
 }
 
-// Reset resets the Hash to its initial state. It keeps the allocated memory for further use.
-func (h *Hash) Reset() {
-	h.buf, h.rows = h.buf[:0], 0
-	if h.sum != nil {
-		h.sum.Reset()
-	}
-}
-
 // Expected returns the checksum and the number of the rows that a query with the given Returns
 // must return in one pass over its whole ForEach. There may be billions of rows, so Expected
 // computes them in several steps. Before each step it calls tell with the number of rows done and

@@ -32,24 +32,7 @@ func (p *Plan) SQL() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		list := []string{p.Schema}
 		for i := range p.Phases {
-			ph := &p.Phases[i]
-			list = append(list, ph.Script)
-			switch {
-			case ph.Query != nil:
-				list = append(list, ph.Query.SQL)
-			case ph.HTTP != nil:
-				list = append(list, ph.HTTP.SQL)
-			case ph.Mix != nil:
-				for _, o := range ph.Mix.Operations {
-					for _, c := range o.Calls {
-						list = append(list, c.SQL)
-					}
-				}
-			case ph.Replay != nil:
-				for _, s := range ph.Replay.Statements {
-					list = append(list, s.SQL)
-				}
-			}
+			list = append(list, p.Phases[i].SQL()...)
 		}
 		for _, sql := range list {
 			if sql != "" && !yield(sql) {
@@ -205,6 +188,28 @@ type Phase struct {
 
 	// Changes has the settings that the SQL in Script changes on purpose, with their new values.
 	Changes driver.Settings `json:"changes_settings,omitempty"`
+}
+
+// SQL returns the SQL of the phase that a user has written. Some of the texts may be empty.
+func (p *Phase) SQL() []string {
+	list := []string{p.Script}
+	switch {
+	case p.Query != nil:
+		list = append(list, p.Query.SQL)
+	case p.HTTP != nil:
+		list = append(list, p.HTTP.SQL)
+	case p.Mix != nil:
+		for _, o := range p.Mix.Operations {
+			for _, c := range o.Calls {
+				list = append(list, c.SQL)
+			}
+		}
+	case p.Replay != nil:
+		for _, s := range p.Replay.Statements {
+			list = append(list, s.SQL)
+		}
+	}
+	return list
 }
 
 // Insert writes the rows of data sets, on one connection.

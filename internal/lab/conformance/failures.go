@@ -60,7 +60,7 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed bool) (a protocol.Response, there bool, err error) {
 	file := filepath.Join(s.Dir, "other.db")
 	sql = strings.ReplaceAll(sql, "FILE", "'"+strings.ReplaceAll(file, "'", "''")+"'")
-	line, err := s.request(simplest, func(req *protocol.Request) {
+	h, err := s.askTrial(ctx, simplest, nil, func(req *protocol.Request) {
 		p := *req.Plan
 		req.Plan, p.Files = &p, allowed
 		if inSchema {
@@ -69,10 +69,6 @@ func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed
 			p.Phases = append(slices.Clone(p.Phases), plan.Phase{Name: "reaches", Script: sql})
 		}
 	})
-	if err != nil {
-		return a, false, err
-	}
-	h, err := s.ask(ctx, line, nil)
 	_, serr := os.Stat(file)
 	return h.last(), serr == nil, errors.Join(err, removeAll(s.Dir))
 }

@@ -101,8 +101,9 @@ func (s *Subject) request(text string, change ...func(*protocol.Request)) ([]byt
 	return json.Marshal(req)
 }
 
-func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool) (*heard, error) {
-	line, err := s.request(text)
+// askTrial sends the request for a trial of the workload text, after each change was applied.
+func (s *Subject) askTrial(ctx context.Context, text string, hangUp func(*protocol.Response) bool, change ...func(*protocol.Request)) (*heard, error) {
+	line, err := s.request(text, change...)
 	if err != nil {
 		return &heard{}, err
 	}
@@ -210,15 +211,10 @@ func deepest(e *jsonschema.ValidationError) string {
 func refuses(line string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		h, err := s.ask(ctx, []byte(line), nil)
-		switch a := h.last(); {
-		case err != nil:
+		if err != nil {
 			return fmt.Errorf("%s: %w: want the answer failed with the code protocol, and exit status 0", line, err)
-		case a.Type != protocol.TypeFailed:
-			return fmt.Errorf("%s: the last answer is %q: want failed with the code protocol", line, a.Type)
-		case a.Reason == nil || a.Reason.Code != protocol.CodeProtocol:
-			return fmt.Errorf("%s: failed with %s: want reason.code protocol", line, codeOf(a.Reason))
 		}
-		return nil
+		return h.failed(protocol.CodeProtocol, line)
 	}
 }
 
@@ -312,26 +308,15 @@ func leavesFile(ctx context.Context, s *Subject) error {
 // missesFile checks that the worker refuses a trial that begins with a loaded database if
 // that database does not exist.
 func missesFile(ctx context.Context, s *Subject) error {
-	line, err := s.request(filled, func(r *protocol.Request) { r.Loaded = 1 })
-	if err != nil {
-		return err
-	}
-	h, err := s.ask(ctx, line, nil)
+	h, err := s.askTrial(ctx, filled, nil, func(r *protocol.Request) { r.Loaded = 1 })
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))
 }
 
 // refusesLoading checks that the worker refuses a request to load timed phases, before it opens a database.
 func refusesLoading(ctx context.Context, s *Subject) error {
-	line, err := s.request(filled, func(r *protocol.Request) { r.Load = 2 })
-	if err != nil {
-		return err
+	h, err := s.askTrial(ctx, filled, nil, func(r *protocol.Request) { r.Load = 2 })
+	if err == nil && len(h.answers) > 1 {
+		err = fmt.Errorf("load is 2, and phase 2 of the plan is a timed query: want failed with the code plan, and nothing before it, not %d answers", len(h.answers))
 	}
-	h, err := s.ask(ctx, line, nil)
-	switch a := h.last(); {
-	case err != nil:
-		return err
-	case a.Type != protocol.TypeFailed || a.Reason == nil || a.Reason.Code != protocol.CodePlan || len(h.answers) > 1:
-		return fmt.Errorf("load is 2, and phase 2 of the plan is a timed query: %s, %s: want failed with the code plan, and nothing before it", a.Type, codeOf(a.Reason))
-	}
-	return nil
+	return cmp.Or(err, h.failed(protocol.CodePlan, "load is 2, and phase 2 of the plan is a timed query"))
 }

@@ -26,7 +26,6 @@ func (s *Subject) trial(ctx context.Context, text string, over driver.Settings) 
 	if err != nil {
 		return nil, nil, err
 	}
-	c.Worker, c.Info = s.Worker, s.Info
 	p := &lab.Processes{Dir: s.Dir, Limit: trialLimit}
 	t, err := p.Trial(ctx, c, Seed)
 	if err != nil {
@@ -52,35 +51,19 @@ func well(t *result.Trial) error {
 	return nil
 }
 
-// alternate runs two trials that take turns. A worker need not wait for the orders to proceed, but then it
-// must not claim that it waits.
-func alternate(ctx context.Context, s *Subject) error {
-	c, err := s.caseOf(pieces, nil)
-	if err != nil {
-		return err
-	}
-	c.Worker, c.Info = s.Worker, s.Info
-	other := *c
-	list, err := (&lab.Processes{Dir: s.Dir, Limit: trialLimit}).Trials(ctx, []*lab.Case{c, &other}, Seed)
-	if err != nil {
-		return err
-	}
-	return cmp.Or(well(list[0]), well(list[1]))
-}
-
-// sliced returns a check that runs two trials of a workload together, first in one piece and then
-// in slices of a few operations. A worker may ignore the slices.
-func sliced(text string) func(context.Context, *Subject) error {
+// turns returns a check that runs two trials of a workload that take turns, as many times as rounds says: first
+// in one piece and then in slices of a few operations. A worker need not wait for the orders to proceed, but
+// then it must not claim that it waits. It may ignore the slices.
+func turns(text string, rounds int) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, err := s.caseOf(text, nil)
 		if err != nil {
 			return err
 		}
-		c.Worker, c.Info = s.Worker, s.Info
 		other := *c
 		other.ID++
 		p := &lab.Processes{Dir: s.Dir, Limit: trialLimit, Slice: 20 * time.Microsecond}
-		for range 2 {
+		for range rounds {
 			list, err := p.Trials(ctx, []*lab.Case{c, &other}, Seed)
 			if err != nil {
 				return err
@@ -108,7 +91,9 @@ func (s *Subject) caseOf(text string, over driver.Settings) (*lab.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	return cases[0], nil
+	c := cases[0]
+	c.Worker, c.Info = s.Worker, s.Info
+	return c, nil
 }
 
 // trialError is the error for a trial whose status is not OK.
@@ -195,11 +180,11 @@ func trialChecks() []Check {
 	}
 	return append(list,
 		Check{Name: "loading/in pieces", test: verified(pieces)},
-		Check{Name: "trials/two that take turns", test: alternate},
+		Check{Name: "trials/two that take turns", test: turns(pieces, 1)},
 		Check{Name: "query/each way", test: verified(queries)},
-		Check{Name: "insert/in slices", test: sliced(inserting(policies[0]))},
-		Check{Name: "query/in slices", test: sliced(queries)},
-		Check{Name: "mix/in slices", Needs: "transactions=reads", test: sliced(mixed)},
+		Check{Name: "insert/in slices", test: turns(inserting(policies[0]), 2)},
+		Check{Name: "query/in slices", test: turns(queries, 2)},
+		Check{Name: "mix/in slices", Needs: "transactions=reads", test: turns(mixed, 2)},
 		Check{Name: "mix/operations and their order", Key: "transactions=reads", test: verified(mixed)},
 		Check{Name: "mix/own connections", Needs: "transactions=reads", test: verified(strings.Replace(mixed, "count: 500", "count: 500\n    connection: own", 1))},
 		Check{Name: "mix/fixed rate", test: verified(yaml("rated"))},

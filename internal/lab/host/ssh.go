@@ -1,16 +1,18 @@
 package host
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
 // sshOptions are options for the SSH client. With them, the client never prompts, and notices
@@ -52,7 +54,7 @@ type sshCommand struct {
 	*exec.Cmd
 	stdin  io.WriteCloser
 	stdout io.Reader
-	stderr tail
+	stderr process.Ends
 	host   string
 	client []string // the client with the options that the user gave
 	there  bool     // whether an agent has answered
@@ -70,8 +72,8 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	}
 	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
 	args = append(args, "--", host, "exec sh -c '"+script+"'")
-	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client}
-	isolate(p.Cmd)
+	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client, stderr: process.Ends{Max: 4 << 10}}
+	process.Isolate(p.Cmd) // Ctrl-C at the terminal reaches only this process
 	p.WaitDelay = time.Second
 	p.Stderr = &p.stderr
 	if p.stdin, err = p.StdinPipe(); err != nil {
@@ -117,48 +119,55 @@ func (p *sshCommand) fault(err error) *Error {
 	return &Error{p.host, "the agent there ended"}
 }
 
+// endedBy says how a signal ended a local process, in words that follow "was": "killed (SIGKILL)" or
+// "ended by a signal: terminated". It returns "" if no signal ended it.
+func endedBy(state *os.ProcessState) string {
+	switch s := process.Signal(state); s {
+	case 0:
+		return ""
+	case syscall.SIGKILL:
+		return "killed (SIGKILL)"
+	default:
+		return "ended by a signal: " + s.String()
+	}
+}
+
+// sshAdvice has the advice for errors of the SSH client, by signs in a line of its output. LINE stands for the
+// last such line, CONFIG for the client's configuration, and ONCE for the advice to connect once. The first
+// entry of which a line has a sign applies.
+var sshAdvice = []struct {
+	signs  []string
+	advice string
+}{
+	{[]string{"REMOTE HOST IDENTIFICATION HAS CHANGED"}, "its key is not the one that is known here, so it may be another machine: find out why before you remove the old keyOLDKEY"},
+	{[]string{"Can't open user config file"}, "LINE: name a file that exists after -F"},
+	{[]string{"Bad configuration option"}, "the client does not accept its configuration: LINE: correct CONFIG"},
+	{[]string{"bad configuration options"}, "the client does not accept its configuration: LINE: correct CONFIG"},
+	{[]string{"Host key verification failed"}, "its key is not known here: ONCE, and compare the key that it shows"},
+	{[]string{"bad permissions"}, "your key is not used, because others may read its file: LINE: make it readable by you alone, with chmod 600"},
+	{[]string{"no such identity"}, "there is no such key here: LINE: change IdentityFile in CONFIG"},
+	{[]string{"Permission denied"}, "it does not accept your key: LINE: add your public key to ~/.ssh/authorized_keys there, or load the key with ssh-add; it is not asked for passwords"},
+	{[]string{"Could not resolve hostname"}, "there is no such machine: LINE: name one as for ssh, or add it to CONFIG"},
+	{[]string{"Connection refused"}, "it refuses the connection: LINE: start an SSH server there, or set its Port in CONFIG"},
+	{[]string{"timed out", "No route to host", "Network is unreachable"}, "it cannot be reached: LINE: ONCE"},
+	{[]string{"Connection closed by", "Connection reset by", "banner exchange"}, "no SSH server answers there, or it does not let you in: LINE: set its HostName and Port in CONFIG, and ONCE"},
+	{[]string{""}, "the connection ended: LINE"},
+}
+
 // explain returns a message with advice about the error that the SSH client printed. said is the output of the
 // client.
 func explain(host string, client []string, said string) string {
-	line := "" // last line of said that contains one of the parts
-	has := func(parts ...string) bool {
-		for l := range strings.Lines(said) {
-			if slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(l, p) }) {
-				line = strings.TrimSpace(l)
-			}
-		}
-		return line != ""
-	}
-	once := connectOnce(client, host)
 	config := "~/.ssh/config"
 	if len(client) > 1 {
 		config = "the configuration of " + strings.Join(client, " ")
 	}
-	switch {
-	case has("REMOTE HOST IDENTIFICATION HAS CHANGED"):
-		return "its key is not the one that is known here, so it may be another machine: find out why before you remove the old key" + oldKey(host, said)
-	case has("Can't open user config file"):
-		return line + ": name a file that exists after -F"
-	case has("Bad configuration option"), has("bad configuration options"):
-		return "the client does not accept its configuration: " + line + ": correct " + config
-	case has("Host key verification failed"):
-		return "its key is not known here: " + once + ", and compare the key that it shows"
-	case has("bad permissions"):
-		return "your key is not used, because others may read its file: " + line + ": make it readable by you alone, with chmod 600"
-	case has("no such identity"):
-		return "there is no such key here: " + line + ": change IdentityFile in " + config
-	case has("Permission denied"):
-		return "it does not accept your key: " + line + ": add your public key to ~/.ssh/authorized_keys there, or load the key with ssh-add; it is not asked for passwords"
-	case has("Could not resolve hostname"):
-		return "there is no such machine: " + line + ": name one as for ssh, or add it to " + config
-	case has("Connection refused"):
-		return "it refuses the connection: " + line + ": start an SSH server there, or set its Port in " + config
-	case has("timed out", "No route to host", "Network is unreachable"):
-		return "it cannot be reached: " + line + ": " + once
-	case has("Connection closed by", "Connection reset by", "banner exchange"):
-		return "no SSH server answers there, or it does not let you in: " + line + ": set its HostName and Port in " + config + ", and " + once
-	case lastLine(said) != "":
-		return "the connection ended: " + lastLine(said)
+	lines := slices.Collect(strings.Lines(strings.TrimSpace(said)))
+	for _, a := range sshAdvice {
+		for _, line := range slices.Backward(lines) {
+			if slices.ContainsFunc(a.signs, func(s string) bool { return strings.Contains(line, s) }) {
+				return strings.NewReplacer("LINE", strings.TrimSpace(line), "CONFIG", config, "ONCE", connectOnce(client, host), "OLDKEY", oldKey(host, said)).Replace(a.advice)
+			}
+		}
 	}
 	return "the connection ended"
 }
@@ -188,28 +197,4 @@ func oldKey(host, said string) string {
 func lastLine(s string) string {
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
-}
-
-// tail keeps the last tailSize bytes that are written to it.
-type tail struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-const tailSize = 8 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text.Write(p)
-	if over := t.text.Len() - tailSize; over > 0 {
-		t.text.Next(over)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(t.text.String(), "?")
 }

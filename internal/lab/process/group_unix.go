@@ -29,12 +29,6 @@ func (c *Child) Pause() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGSTOP) }
 // Resume lets the process and its children continue.
 func (c *Child) Resume() { _ = syscall.Kill(-c.Process.Pid, syscall.SIGCONT) }
 
-// Killed reports whether SIGKILL ended the process.
-func Killed(state *os.ProcessState) bool {
-	ws, ok := state.Sys().(syscall.WaitStatus)
-	return ok && ws.Signaled() && ws.Signal() == syscall.SIGKILL
-}
-
 // OwnUserTime returns how much CPU time this process has used outside the kernel.
 func OwnUserTime() time.Duration {
 	var ru syscall.Rusage

@@ -22,9 +22,6 @@ func (c *Child) Pause() {}
 // Resume does nothing.
 func (c *Child) Resume() {}
 
-// Killed returns false, because Windows does not have SIGKILL.
-func Killed(*os.ProcessState) bool { return false }
-
 // OwnUserTime returns 0. On Windows nothing needs it, because the CPU time that other processes
 // take from a trial is known only on Linux.
 func OwnUserTime() time.Duration { return 0 }

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -36,7 +37,7 @@ type Child struct {
 	*exec.Cmd
 	Input  io.WriteCloser
 	output io.Reader
-	errors ends
+	errors Ends
 	mark   string
 	before map[int]bool // IDs of the processes that existed before this one started
 }
@@ -46,7 +47,7 @@ type Child struct {
 // worker has data elsewhere to remove. Then its input is closed when ctx ends, and it is killed only after the
 // time leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
-	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: ends{max: 8 * DetailEnd}, before: existing()}
+	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: Ends{Max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
 	c.Env = append(os.Environ(), env...)
 	Isolate(c.Cmd)
@@ -101,6 +102,17 @@ func (c *Child) Death(err error) string {
 	return fmt.Sprintf("the worker crashed: %v", err)
 }
 
+// Signal returns the signal that ended a process. It returns 0 if no signal did, as always on Windows.
+func Signal(state *os.ProcessState) syscall.Signal {
+	if ws, ok := state.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return ws.Signal()
+	}
+	return 0
+}
+
+// Killed reports whether SIGKILL ended the process.
+func Killed(state *os.ProcessState) bool { return Signal(state) == syscall.SIGKILL }
+
 // MarkVariable is an environment variable that child processes inherit. It identifies these processes even
 // after they moved to another process group.
 const MarkVariable = "SQLITE3PERF_MARK"
@@ -129,36 +141,37 @@ var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 // Detail returns given, the detail of a worker's reason, followed by the worker's standard
 // error without registers. It cuts out the middle of a long text.
 func Detail(given, stderr string) string {
-	e := ends{max: DetailEnd}
+	e := Ends{Max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {
 		fmt.Fprintln(&e, strings.TrimSpace(s))
 	}
 	return e.String()
 }
 
-// ends keeps the first and the last max bytes written to it. In a crash the first lines say
+// Ends keeps the first and the last Max bytes written to it. In a crash the first lines say
 // most, in a log the last lines do.
-type ends struct {
+type Ends struct {
+	Max int // limit in bytes for first and for last
+
 	mu    sync.Mutex
-	max   int // limit in bytes for first and for last
 	first []byte
 	last  []byte
 	cut   bool
 }
 
-func (e *ends) Write(p []byte) (int, error) {
+func (e *Ends) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	n := min(len(p), e.max-len(e.first))
+	n := min(len(p), e.Max-len(e.first))
 	e.first = append(e.first, p[:n]...)
 	e.last = append(e.last, p[n:]...)
-	if over := len(e.last) - e.max; over > 0 {
+	if over := len(e.last) - e.Max; over > 0 {
 		e.last, e.cut = slices.Delete(e.last, 0, over), true
 	}
 	return len(p), nil
 }
 
-func (e *ends) String() string {
+func (e *Ends) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	between := ""

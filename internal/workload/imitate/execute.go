@@ -49,7 +49,7 @@ func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	}
 	var list [][]any
 	for r := range int(min(probes, l.plan.DataSet(reads).Total)) {
-		list = append(list, values(&b, r))
+		list = append(list, b.Append(nil, r, r+1))
 	}
 	return list, nil
 }

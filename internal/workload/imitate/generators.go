@@ -77,7 +77,7 @@ func (b *builder) class(d *dataSet, t *table, c *column, class int, more bool) g
 	}
 	switch class {
 	case ints:
-		return b.integers(d, t, c, s, several, more)
+		return b.integers(t, c, s, several, more)
 	case reals:
 		return b.realNumbers(t, c, s)
 	case texts:

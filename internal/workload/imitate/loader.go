@@ -156,10 +156,7 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 			if r+several <= int(hi-lo) {
 				st, n = statements[1], several
 			}
-			list = list[:0]
-			for i := range n {
-				list = append(list, values(&batch, r+i)...)
-			}
+			list = batch.Append(list[:0], r, r+n)
 			err := within(ctx, begin, lo-from+int64(r+n), func(ctx context.Context) error {
 				_, err := st.ExecContext(ctx, list...)
 				return err
@@ -171,13 +168,4 @@ func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, t
 		}
 	}
 	return nil
-}
-
-// values returns the values of row r of a batch. They are valid until the batch is filled again.
-func values(b *driver.Batch, r int) []any {
-	list := make([]any, len(b.Columns))
-	for j := range b.Columns {
-		list[j] = b.Columns[j].Any(r)
-	}
-	return list
 }

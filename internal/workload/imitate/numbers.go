@@ -25,7 +25,7 @@ func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 	return bounds[0], step
 }
 
-func (b *builder) integers(d *dataSet, t *table, c *column, s *classStats, several, more bool) generated {
+func (b *builder) integers(t *table, c *column, s *classStats, several, more bool) generated {
 	st := &c.stats
 	low, step := b.steps(s, t)
 	first := fmt.Sprint(low)

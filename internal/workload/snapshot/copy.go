@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -41,7 +42,7 @@ func Check(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("there is no such file: name a database")
 	case err != nil:
-		return reason(err)
+		return directory.Reason(err)
 	case fi.IsDir():
 		return errors.New("it is a directory: name the file of a database")
 	case !fi.Mode().IsRegular():
@@ -63,7 +64,7 @@ func Check(path string) error {
 func head(path string, n int) ([]byte, error) {
 	f, err := directory.OpenRegular(path) // a pipe with the name of a log would block
 	if err != nil {
-		return nil, reason(err)
+		return nil, directory.Reason(err)
 	}
 	defer f.Close()
 	first := make([]byte, n)
@@ -71,7 +72,7 @@ func head(path string, n int) ([]byte, error) {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
 	}
-	return first[:n], reason(err)
+	return first[:n], directory.Reason(err)
 }
 
 // headOfLog returns the header of a database's write-ahead log, or nil if the log is missing or
@@ -82,14 +83,6 @@ func headOfLog(path string) ([]byte, error) {
 		return nil, nil
 	}
 	return first, err
-}
-
-// reason returns the error of a file operation without the file's name.
-func reason(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	return err
 }
 
 // copyQuiet copies a database and its write-ahead log, so that the copy has only complete transactions. It
@@ -122,7 +115,7 @@ const settled = 50 * time.Millisecond
 func copyOnce(ctx context.Context, path, to string) (string, error) {
 	before, err := os.Stat(path)
 	if err != nil {
-		return "", reason(err)
+		return "", directory.Reason(err)
 	}
 	if time.Since(before.ModTime()).Abs() < settled {
 		return "", busyError("a program writes to it")
@@ -189,7 +182,7 @@ func idle(path string) error {
 func copyFile(ctx context.Context, from, to string) (string, error) {
 	f, err := directory.OpenRegular(from)
 	if err != nil {
-		return "", reason(err)
+		return "", directory.Reason(err)
 	}
 	defer f.Close()
 	size, err := used(f)
@@ -198,7 +191,7 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 	}
 	if clone(f, to) {
 		if err := os.Truncate(to, size); err != nil {
-			return "", reason(err)
+			return "", directory.Reason(err)
 		}
 		return hash(ctx, to)
 	}
@@ -211,7 +204,7 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 func used(f *os.File) (int64, error) {
 	fi, err := f.Stat()
 	if err != nil {
-		return 0, reason(err)
+		return 0, directory.Reason(err)
 	}
 	var head [100]byte
 	if _, err := f.ReadAt(head[:], 0); err != nil || string(head[:len(magic)]) != magic {
@@ -243,13 +236,13 @@ func fits(path, dir string) error {
 			continue
 		}
 		if err != nil {
-			return reason(err)
+			return directory.Reason(err)
 		}
 		size, err := used(f)
 		fi, serr := f.Stat()
 		f.Close()
-		if err = errors.Join(err, serr); err != nil {
-			return reason(err)
+		if err = cmp.Or(err, serr); err != nil {
+			return directory.Reason(err)
 		}
 		if on := allocated(fi); on >= 0 && size > 1<<24 && size/mostHollow > on {
 			return fmt.Errorf("%s is sparse: it has %d bytes, and only %d of them are on its disk: name a database that SQLite has written", filepath.Base(name), size, on)
@@ -281,7 +274,7 @@ func write(ctx context.Context, from io.Reader, to string, sync bool) (string, e
 func hash(ctx context.Context, path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", reason(err)
+		return "", directory.Reason(err)
 	}
 	defer f.Close()
 	return drain(ctx, io.Discard, f)
@@ -302,7 +295,7 @@ func drain(ctx context.Context, to io.Writer, from io.Reader) (string, error) {
 		case errors.Is(err, io.EOF):
 			return hex.EncodeToString(h.Sum(nil)), nil
 		case err != nil:
-			return "", reason(err)
+			return "", directory.Reason(err)
 		case ctx.Err() != nil:
 			return "", ctx.Err()
 		}

@@ -18,6 +18,8 @@ import (
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
 // Snapshot is a copy of a user's database. Each trial begins with a copy of the Snapshot.
@@ -159,7 +161,7 @@ func checkpoint(ctx context.Context, path string) error {
 	}
 	for _, suffix := range []string{"-wal", "-shm"} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return reason(err)
+			return directory.Reason(err)
 		}
 	}
 	return nil
@@ -179,7 +181,7 @@ ORDER BY CASE WHEN sql LIKE 'CREATE VIRTUAL%' THEN 0 WHEN type = 'table' THEN 1 
 // open opens the copy, and reads its header and schema.
 func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	if s.file, err = os.Open(path); err != nil {
-		return reason(err)
+		return directory.Reason(err)
 	}
 	var head [100]byte
 	if _, err := s.file.ReadAt(head[:], 0); err != nil {
@@ -194,7 +196,7 @@ func (s *Snapshot) open(ctx context.Context, path string) (err error) {
 	}
 	fi, err := s.file.Stat()
 	if err != nil {
-		return reason(err)
+		return directory.Reason(err)
 	}
 	s.Bytes = fi.Size()
 	if s.db, err = sql.Open("sqlite", address(path, "mode=ro&immutable=1")); err != nil {

@@ -53,7 +53,8 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 		return wrap(exec())
 	}
 	for r := lo; r < hi; r += b.PerExec {
-		if err := exec(s.box(b, r, b.PerExec)...); err != nil {
+		s.args = b.Append(s.args[:0], r, r+b.PerExec)
+		if err := exec(s.args...); err != nil {
 			return wrap(err)
 		}
 	}
@@ -61,31 +62,6 @@ func (s *stmt) Exec(b *driver.Batch, lo, hi int) error {
 }
 
 func (s *stmt) execAdHoc(args ...any) error { return s.conn.Exec(s.st.SQL, args...) }
-
-// box returns the values of n rows of b, starting at row r, as values of type any, because Bind
-// accepts no other type.
-func (s *stmt) box(b *driver.Batch, r, n int) []any {
-	args := s.args[:0]
-	for end := r + n; r < end; r++ {
-		for i := range b.Columns {
-			c := &b.Columns[i]
-			switch {
-			case c.Null(r):
-				args = append(args, nil)
-			case c.Type == driver.Text:
-				args = append(args, c.Text(r))
-			case c.Type == driver.Blob:
-				args = append(args, c.Bytes(r))
-			case c.Type == driver.Real:
-				args = append(args, c.Reals[r])
-			default:
-				args = append(args, c.Ints[r])
-			}
-		}
-	}
-	s.args = args
-	return args
-}
 
 func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error {
 	q := s.held
@@ -104,13 +80,12 @@ func (s *stmt) Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 		defer q.Reset()
 	}
 	if b != nil {
-		args := s.args[:0]
 		if key, ok := b.Key(r); ok {
-			args = append(args, key)
+			s.args = append(s.args[:0], key)
 		} else {
-			args = s.box(b, r, 1)
+			s.args = b.Append(s.args[:0], r, r+1)
 		}
-		if err := q.Bind(args...); err != nil {
+		if err := q.Bind(s.args...); err != nil {
 			return wrap(err)
 		}
 	}

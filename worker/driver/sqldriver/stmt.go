@@ -99,26 +99,11 @@ func (s *shape) check(b *contract.Batch, per int) error {
 	return nil
 }
 
-// fill copies the values of the rows from row r on into args, until args is full.
-func fill(args []any, columns []contract.Column, r int) {
-	for i := 0; i < len(args); r++ {
-		for c := range columns {
-			column := &columns[c]
-			switch {
-			case column.Null(r):
-				args[i] = nil
-			case column.Type == contract.Text:
-				args[i] = column.Text(r)
-			case column.Type == contract.Blob:
-				args[i] = column.Bytes(r)
-			case column.Type == contract.Real:
-				args[i] = column.Reals[r]
-			default:
-				args[i] = column.Ints[r]
-			}
-			i++
-		}
+func (s *stmt) exec(ctx context.Context, args []any) (sql.Result, error) {
+	if s.prepared != nil {
+		return s.prepared.ExecContext(ctx, args...)
 	}
+	return s.text.ExecContext(ctx, s.SQL, args...)
 }
 
 // Box stores all values of b in b.Ready, as a []any in the order of binding. To save allocations,
@@ -159,11 +144,10 @@ func ready(b *contract.Batch) (args []any, ok bool) {
 
 func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	per := 1
-	var columns []contract.Column
 	if b == nil {
 		lo, hi = 0, 1
 	} else {
-		per, columns = max(1, b.PerExec), b.Columns
+		per = max(1, b.PerExec)
 	}
 	if err := s.check(b, per); err != nil {
 		return err
@@ -174,17 +158,11 @@ func (s *stmt) Exec(ctx context.Context, b *contract.Batch, lo, hi int) error {
 	for ; lo < hi; lo += per {
 		args := sc.args
 		if all, ok := ready(b); ok {
-			args = all[lo*len(columns):][:len(args)]
-		} else {
-			fill(args, columns, lo)
+			args = all[lo*len(b.Columns):][:len(args)]
+		} else if b != nil {
+			args = b.Append(args[:0], lo, lo+per)
 		}
-		var err error
-		if s.prepared != nil {
-			_, err = s.prepared.ExecContext(ctx, args...)
-		} else {
-			_, err = s.text.ExecContext(ctx, s.SQL, args...)
-		}
-		if err != nil {
+		if _, err := s.exec(ctx, args); err != nil {
 			return s.lib.wrapIn(ctx, err)
 		}
 	}
@@ -203,15 +181,9 @@ func (s *stmt) ExecResult(ctx context.Context, b *contract.Batch, r int) (contra
 	defer s.scratch.Put(sc)
 	ctx = s.context(ctx, sc)
 	if b != nil {
-		fill(sc.args, b.Columns, r)
+		sc.args = b.Append(sc.args[:0], r, r+per)
 	}
-	var result sql.Result
-	var err error
-	if s.prepared != nil {
-		result, err = s.prepared.ExecContext(ctx, sc.args...)
-	} else {
-		result, err = s.text.ExecContext(ctx, s.SQL, sc.args...)
-	}
+	result, err := s.exec(ctx, sc.args)
 	if err != nil {
 		return nil, s.lib.wrap(err)
 	}
@@ -233,7 +205,7 @@ func (s *stmt) QueryStarted(ctx context.Context, b *contract.Batch, r int, start
 		if key, ok := b.Key(r); ok {
 			sc.args[0] = key
 		} else {
-			fill(sc.args, b.Columns, r)
+			sc.args = b.Append(sc.args[:0], r, r+1)
 		}
 	}
 	var rows *sql.Rows

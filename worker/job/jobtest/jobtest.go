@@ -119,8 +119,8 @@ func (b *base) script(sql string) {
 // jobs use.
 func (b *base) proof(db driver.DB) *protocol.Proof {
 	b.t.Helper()
-	version, err := texts(b.t.Context(), db, "SELECT sqlite_version()")
-	options, oerr := texts(b.t.Context(), db, "PRAGMA compile_options")
+	version, err := driver.Texts(b.t.Context(), db, "SELECT sqlite_version()")
+	options, oerr := driver.Texts(b.t.Context(), db, "PRAGMA compile_options")
 	if err := errors.Join(err, oerr); err != nil {
 		b.t.Fatal(err)
 	}
@@ -160,22 +160,11 @@ func (b *base) parameters() int {
 func (b *base) texts(sql string) string {
 	b.t.Helper()
 	db := b.open(nil)
-	list, err := texts(b.t.Context(), db, sql)
+	list, err := driver.Texts(b.t.Context(), db, sql)
 	if err := errors.Join(err, db.Close()); err != nil {
 		b.t.Fatal(err)
 	}
 	return strings.Join(list, " ")
-}
-
-func texts(ctx context.Context, db driver.DB, sql string) (list []string, err error) {
-	stmt, err := db.Prepare(ctx, driver.Statement{SQL: sql, Columns: []driver.ColumnType{{Type: driver.Text}}})
-	if err != nil {
-		return nil, err
-	}
-	return list, errors.Join(stmt.Query(ctx, nil, 0, func(r driver.Row) error {
-		list = append(list, r[0].Text)
-		return nil
-	}), stmt.Close())
 }
 
 func (b *base) want(sql, want string) {

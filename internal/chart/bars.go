@@ -77,16 +77,16 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns a scale for all bars and lines. It reports false if no bar has a value. Values and
-// intervals that cannot be drawn are counted in c.left.
-func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark) (scale, bool) {
+// barScale returns a scale for all bars and lines. It is logarithmic if the bars are ratios. It reports
+// false if no bar has a value. Values and intervals that cannot be drawn are counted in c.left.
+func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale, bool) {
 	var values extent
 	for _, b := range bars {
 		if b.valued() {
 			values.add(b.Value)
 		}
 	}
-	all, log := values, values.log(a.Scale)
+	all, log := values, ratios || values.log()
 	for _, b := range bars {
 		if b.valued() && usable(b.Value, log) {
 			if c.interval(b.Low, b.High, log) {
@@ -339,7 +339,7 @@ func (b *Bars) draw() *canvas {
 		list, rows = append(list, r), append(rows, rowWords{r.Look, r.Rank, r.Name, r.Tied, r.text(b.Axis)})
 	}
 	l := c.columns(rows)
-	s, ok := c.barScale(b.Axis, list, b.Lines)
+	s, ok := c.barScale(b.Axis, list, b.Lines, false)
 	s.from, s.to = l.from, l.to
 	bar := 24.0
 	if l.narrow {

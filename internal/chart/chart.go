@@ -135,10 +135,11 @@ func widthOf(width int) float64 {
 	return float64(min(max(width, 280), 4000))
 }
 
-// Axis says how an axis shows values.
+// Axis says how an axis shows values. It is logarithmic if all values are positive and the largest is at
+// least 20 times the smallest, otherwise linear. For Lines.X, it is logarithmic if that spaces the values
+// more evenly.
 type Axis struct {
-	Label  string // says what the values are and what is better: "time per row, lower is better"
-	Scale  Scale
+	Label  string               // says what the values are and what is better: "time per row, lower is better"
 	Binary bool                 // ticks are multiples of powers of two, for bytes
 	Format func(float64) string // formats a value with its unit; nil: a plain number
 	Tick   func(float64) string // formats the round values at ticks, "5 ms" rather than "5.00 ms"; nil: Format
@@ -157,18 +158,6 @@ func (a Axis) formatTick(v float64) string {
 	}
 	return a.format(v)
 }
-
-// Scale maps values to positions.
-type Scale int
-
-const (
-	// Auto is Log if all values are positive and the largest is at least 20 times the
-	// smallest; otherwise it is Linear. For Lines.X, Auto is Log if that spaces the values
-	// more evenly.
-	Auto Scale = iota
-	Linear
-	Log
-)
 
 // Mark is a value that is shown as a line across the chart.
 type Mark struct {

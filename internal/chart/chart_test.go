@@ -76,7 +76,7 @@ var charts = map[string]Chart{
 		Cells: [][]Cell{
 			{{Value: 1, Link: "#1"}, {Value: 2.31, Tip: "2.1 to 2.5"}, {Value: 0.92}, {Value: 18.5}, {Value: 1.01}, {Value: 1.5}},
 			{{Value: 1}, {Value: 4.2}, {Value: 0.55}, {Reason: "refused: page_size is 4096, not 8192"}, {Value: 1.2}, {Value: 1.6}},
-			{{Value: 1}, {Value: 1.9}, {Value: 0.71, Reason: "too short to judge"}, {Value: math.NaN()}, {Value: -3}, {Value: 3, Text: "≈ 3×"}},
+			{{Value: 1}, {Value: 1.9}, {Value: 0.71, Reason: "too short to judge"}, {Value: math.NaN()}, {Value: -3}, {Value: 3}},
 			{{Value: 1}},
 		}},
 	"heat-phone": &Heat{Title: "Times relative to mattn", Width: Phone, Format: ratio,
@@ -102,7 +102,7 @@ func init() {
 			{Name: "ncruces", Points: quantiles(1.4)},
 			{Name: hostile, Points: append(quantiles(2.5)[:7], Percentile{101, 4, ""}, Percentile{math.NaN(), 4, ""}, Percentile{99, math.NaN(), hostile})},
 		}}
-	charts["percentiles-phone"] = &Percentiles{Title: "Latency", Width: Phone, Axis: Axis{Label: "latency", Scale: Linear, Format: nanoseconds},
+	charts["percentiles-phone"] = &Percentiles{Title: "Latency", Width: Phone, Axis: Axis{Label: "latency", Format: nanoseconds},
 		Series: []Distribution{{Name: "mattn", Points: quantiles(1)[:11]}, {Name: "modernc", Points: quantiles(1.6)[:11]}}}
 
 	clients := []float64{1, 2, 4, 8, 16, 32}
@@ -118,7 +118,7 @@ func init() {
 		best := math.Sqrt((1 - contention) / coherency)
 		return points, fit, &Point{X: best, Y: at(best), Tip: fmt.Sprintf("peak at %.1f clients", best)}
 	}
-	scaling := &Lines{Title: "Throughput against the number of clients", X: Axis{Label: "clients", Scale: Log, Format: number},
+	scaling := &Lines{Title: "Throughput against the number of clients", X: Axis{Label: "clients", Format: number},
 		Y: Axis{Label: "operations per second, higher is better", Format: func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
 	for i, name := range []string{"mattn", "modernc"} {
 		s := Series{Name: name}
@@ -131,10 +131,9 @@ func init() {
 	}}
 	charts["lines"] = scaling
 	phoneScaling := *scaling
-	phoneScaling.Width, phoneScaling.Tail, phoneScaling.X.Scale = Phone, nil, Linear
+	phoneScaling.Width, phoneScaling.Tail = Phone, nil
 	charts["lines-phone"] = &phoneScaling
-	trend := &Lines{Title: "Point reads on mattn, all runs", X: Axis{Label: "run", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds},
-		Marks: []Mark{{30.5, "v1.14.23: 8 % slower"}, {44.5, "v1.14.24"}, {47.5, "go1.26"}}}
+	trend := &Lines{Title: "Point reads on mattn, all runs", X: Axis{Label: "run", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
 	s := Series{Name: "mattn"}
 	for i := range 60 {
 		y := 2400 + 60*math.Sin(float64(i)*1.7)
@@ -182,7 +181,7 @@ func init() {
 	wide.Width, wide.Axis.Tick = Print, func(v float64) string { return fmt.Sprintf("%g µs", v/1000) }
 	charts["bars-log-wide"] = &wide
 
-	published := &Grouped{Title: "Published beside measured", Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio}, Lines: []Mark{{1, "mattn"}},
+	published := &Grouped{Title: "Published beside measured", Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio},
 		Groups: []Group{
 			{Name: "modernc, insert", Bars: []Bar{{Name: "published", Value: 2.3}, {Name: "measured", Value: 2.1, Low: 1.9, High: 2.4, Text: "2.10× ± 12 %"}}},
 			{Name: "modernc, concurrent readers with a long name that does not fit", Bars: []Bar{{Name: "published", Value: 4}, {Name: "measured", Value: 1.1, Low: 1, High: 1.2, Reason: "claim does not hold"}}},
@@ -191,7 +190,7 @@ func init() {
 		}}
 	charts["grouped"] = published
 	phonePublished := *published
-	phonePublished.Width, phonePublished.Axis.Scale = Phone, Log
+	phonePublished.Width = Phone
 	charts["grouped-phone"] = &phonePublished
 }
 

@@ -12,7 +12,7 @@ import (
 type Forest struct {
 	Title string
 	Width int  // width of the picture in pixels; 0 means Page
-	Axis  Axis // Axis.Scale is ignored: it is always logarithmic
+	Axis  Axis // always logarithmic
 
 	// Low and High are the ends of a band, such as the range of differences that do not
 	// matter. Band is the band's name. If Low is not less than High, there is no band.
@@ -57,9 +57,7 @@ func (f *Forest) kind(r *Ratio) string {
 // scale returns a scale that includes all ratios, the band and 1. It reports false if there
 // are no ratios.
 func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
-	a := f.Axis
-	a.Scale = Log
-	s, ok := c.barScale(a, bars, nil)
+	s, ok := c.barScale(f.Axis, bars, nil, true)
 	if !ok {
 		return s, false
 	}

@@ -13,7 +13,6 @@ type Grouped struct {
 	Width  int // width of the picture in pixels; 0 means Page
 	Axis   Axis
 	Groups []Group
-	Lines  []Mark
 }
 
 // Group is a group of [Grouped].
@@ -43,12 +42,9 @@ func (g *Grouped) draw() *canvas {
 	if l.narrow {
 		l.to -= l.texts + 8 // texts are right of the bars
 	}
-	s, ok := c.barScale(g.Axis, list, g.Lines)
+	s, ok := c.barScale(g.Axis, list, nil, false)
 	s.from, s.to = l.from, l.to
 	y = g.legend(c, y, sides, s.log)
-	if ok {
-		y = c.labels(g.Axis, g.Lines, s, y)
-	}
 	const high, gap = 17.0, 10.0
 	header := 20.0
 	if l.twoLines {
@@ -65,7 +61,6 @@ func (g *Grouped) draw() *canvas {
 	if ok {
 		foot = c.drawAcross(g.Axis.across(s, nil), s, top, bottom, g.Axis.Label)
 		c.zero(s, top, bottom)
-		c.lines(g.Lines, s, top, bottom)
 	}
 	for _, group := range g.Groups {
 		bars := float64(max(1, len(group.Bars)))

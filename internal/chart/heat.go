@@ -25,7 +25,6 @@ type Heat struct {
 // Cell is a cell of [Heat].
 type Cell struct {
 	Value  float64 // the ratio
-	Text   string  // text in the cell; if it is "", the value is written
 	Reason string  // why there is no value, or no reliable one; then the cell is hatched
 	Tip    string
 	Link   string
@@ -45,11 +44,8 @@ func (h *Heat) cell(row, column int) Cell {
 }
 
 func (h *Heat) text(d *Cell) string {
-	switch {
-	case !d.valued() || !usable(d.Value, true):
+	if !d.valued() || !usable(d.Value, true) {
 		return ""
-	case d.Text != "":
-		return d.Text
 	}
 	return h.format(d.Value)
 }

@@ -12,23 +12,23 @@ import (
 )
 
 // all returns a chart of each kind with the given text and numbers in every field.
-func all(text string, numbers []float64, width int, scale Scale) []Chart {
+func all(text string, numbers []float64, width int) []Chart {
 	at := func(i int) float64 {
 		if len(numbers) == 0 {
 			return 0
 		}
 		return numbers[i%len(numbers)]
 	}
-	axis := Axis{Label: text, Scale: scale, Binary: len(text)%2 == 1}
+	axis := Axis{Label: text, Binary: len(text)%2 == 1}
 	if len(text)%3 == 0 {
 		axis.Format = func(v float64) string { return text }
 	}
 	marks := []Mark{{at(0), text}, {at(1), text}}
 	bars := &Bars{Title: text, Width: width, Axis: axis, Lines: marks}
-	grouped := &Grouped{Title: text, Width: width, Axis: axis, Lines: marks}
+	grouped := &Grouped{Title: text, Width: width, Axis: axis}
 	heat := &Heat{Title: text, Width: width, Below: text, Columns: []string{text, "b", text}}
 	percentiles := &Percentiles{Title: text, Width: width, Axis: axis, Series: []Distribution{{}}}
-	lines := &Lines{Title: text, Width: width, X: axis, Y: axis, Marks: marks}
+	lines := &Lines{Title: text, Width: width, X: axis, Y: axis}
 	order := &Order{Title: text, Width: width, X: axis, Y: axis}
 	stacks := &Stacks{Title: text, Width: width, Axis: axis, Parts: []string{"a", text}}
 	forest := &Forest{Title: text, Width: width, Axis: axis, Low: at(0), High: at(1), Band: text, Less: text, More: text, Kinds: []string{text, "b"}}
@@ -44,7 +44,7 @@ func all(text string, numbers []float64, width int, scale Scale) []Chart {
 		grouped.Groups = append(grouped.Groups, Group{Name: text, Bars: []Bar{b, {Name: "other", Value: at(i + 3)}}})
 		forest.Rows = append(forest.Rows, Ratio{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
 		heat.Rows = append(heat.Rows, text)
-		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1), Text: text}})
+		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1)}})
 		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1), text})
 		peak := &Point{X: at(i + 2), Y: at(i), Tip: text}
 		p := Point{X: at(i), Y: at(i + 1), Low: at(i + 2), High: at(i + 3), Tip: text, Link: text}
@@ -90,7 +90,7 @@ func drawAll(t *testing.T, list []Chart) {
 // for a command when it prints the SVG.
 func TestCommandsOfCI(t *testing.T) {
 	for _, text := range []string{"##[error]x", "a ##vso[task.setvariable]x", "###teamcity[x]", "##\n[error]"} {
-		for _, c := range all(text, []float64{1, 2, 3, 4, 5, 6, 7}, Page, Linear) {
+		for _, c := range all(text, []float64{1, 2, 3, 4, 5, 6, 7}, Page) {
 			var b bytes.Buffer
 			if err := errors.Join(WriteSVG(&b, c), WriteInline(&b, c, "x")); err != nil {
 				t.Fatal(err)
@@ -110,25 +110,25 @@ func FuzzCharts(f *testing.F) {
 		}
 		return b
 	}
-	f.Add(hostile, pack(math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1, 99.9, 100), 360, 0)
-	f.Add("", pack(), 0, 1)
-	f.Add("a", pack(1, 1, 1), 720, 2)
-	f.Add("ab", pack(math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64), 1, 0)
-	f.Add("abc", pack(1e149, 1e-149, 1, -1e149), 720, 2)
-	f.Add("abcd", pack(1e15, 1e15+1, 1e15+2), 100_000, 0)
-	f.Add(strings.Repeat("\x00\xff<&\u202e", 1000), pack(3, 1, 2), -5, 2)
-	f.Fuzz(func(t *testing.T, text string, data []byte, width, scale int) {
+	f.Add(hostile, pack(math.NaN(), math.Inf(1), math.Inf(-1), -1, 0, 1, 99.9, 100), 360)
+	f.Add("", pack(), 0)
+	f.Add("a", pack(1, 1, 1), 720)
+	f.Add("ab", pack(math.MaxFloat64, -math.MaxFloat64, math.SmallestNonzeroFloat64), 1)
+	f.Add("abc", pack(1e149, 1e-149, 1, -1e149), 720)
+	f.Add("abcd", pack(1e15, 1e15+1, 1e15+2), 100_000)
+	f.Add(strings.Repeat("\x00\xff<&\u202e", 1000), pack(3, 1, 2), -5)
+	f.Fuzz(func(t *testing.T, text string, data []byte, width int) {
 		var numbers []float64
 		for ; len(data) >= 8 && len(numbers) < 20; data = data[8:] {
 			numbers = append(numbers, math.Float64frombits(binary.LittleEndian.Uint64(data)))
 		}
-		drawAll(t, all(text, numbers, width, Scale(scale)))
+		drawAll(t, all(text, numbers, width))
 	})
 }
 
 // TestLongText draws every kind of chart with texts of 10 MB.
 func TestLongText(t *testing.T) {
-	drawAll(t, all(strings.Repeat("long ", 2_000_000), []float64{1, 2, 3}, 0, Auto))
+	drawAll(t, all(strings.Repeat("long ", 2_000_000), []float64{1, 2, 3}, 0))
 }
 
 // TestLeftOut checks that each picture says how many values could not be drawn.
@@ -138,7 +138,7 @@ func TestLeftOut(t *testing.T) {
 		"1 value left out": {
 			&Bars{Rows: []Bar{{Value: 1}, {Value: bad}}},
 			&Bars{Rows: []Bar{{Value: 1, Low: 0.5, High: math.Inf(1)}}},
-			&Bars{Axis: Axis{Scale: Log}, Rows: []Bar{{Value: 1}, {Value: -1}}},
+			&Forest{Rows: []Ratio{{Value: 1}, {Value: -1}}},
 			&Bars{Rows: []Bar{{Value: 1}}, Lines: []Mark{{Value: bad}}},
 			&Grouped{Groups: []Group{{Bars: []Bar{{Value: 1}, {Value: bad}}}}},
 			&Heat{Rows: []string{"a"}, Columns: []string{"b", "c"}, Cells: [][]Cell{{{Value: 1}, {Value: 0}}}},

@@ -12,8 +12,7 @@ type Lines struct {
 	Width  int // width of the picture in pixels; 0 means Page
 	X, Y   Axis
 	Series []Series
-	Marks  []Mark // vertical lines at values of X, such as changes of a trend
-	Tail   *Tail  // optional smaller plot below with the same X, such as latency below throughput
+	Tail   *Tail // optional smaller plot below with the same X, such as latency below throughput
 }
 
 // Tail is the second plot of [Lines]. A series in it looks like the series with the same name in
@@ -77,7 +76,7 @@ func (p panel) scale() (scale, bool) {
 		}
 	}
 	all = values
-	log := values.log(p.y.Scale)
+	log := values.log()
 	for _, s := range p.series {
 		for _, at := range s.Points {
 			if interval(at.Low, at.High, log) {
@@ -115,10 +114,10 @@ func (l *Lines) draw() *canvas {
 			}
 		}
 	}
-	measured = slices.DeleteFunc(measured, func(v float64) bool { return !usable(v, l.X.Scale == Log) })
+	measured = slices.DeleteFunc(measured, func(v float64) bool { return !usable(v, false) })
 	slices.Sort(measured)
 	measured = slices.Compact(measured)
-	log := logSteps(l.X.Scale, measured)
+	log := logSteps(measured)
 	for _, s := range l.Series {
 		if s.Peak != nil && xs.any && s.Peak.X > 0 && s.Peak.X < xs.most*4 {
 			xs.add(s.Peak.X)
@@ -138,11 +137,6 @@ func (l *Lines) draw() *canvas {
 	}
 	sx.from, sx.to = left, c.plotEnd()
 	y = l.legend(c, y, names, looks)
-	for _, m := range l.Marks {
-		if !sx.inside(m.Value) {
-			c.left++
-		}
-	}
 	for i, p := range panels {
 		sy, ok := p.scale()
 		if !ok {
@@ -150,17 +144,8 @@ func (l *Lines) draw() *canvas {
 			y += 24
 			continue
 		}
-		y = c.above(y, p.y.Label, sy.log)
-		if i == 0 {
-			y = c.labels(l.X, l.Marks, sx, y+2)
-		}
+		y = c.above(y, p.y.Label, sy.log) + 2
 		area := c.newPlot(y, left, p.height, sx, sy, p.y)
-		for _, m := range l.Marks {
-			if sx.inside(m.Value) {
-				x := sx.at(m.Value)
-				c.line(markStroke, point{x, area.top}, point{x, area.bottom})
-			}
-		}
 		label := ""
 		if i == len(panels)-1 {
 			if label = l.X.Label; log {
@@ -327,11 +312,6 @@ func (l *Lines) table() (columns []string, rows [][]string) {
 		for _, s := range l.Tail.Series {
 			s.Name += ", " + cmp.Or(l.Tail.Y.Label, "tail")
 			add(l.Tail.Y, s)
-		}
-	}
-	for _, m := range l.Marks {
-		if usable(m.Value, false) {
-			rows = append(rows, []string{"", l.X.format(m.Value), "", "", "", m.Label})
 		}
 	}
 	return columns, rows

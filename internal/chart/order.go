@@ -46,7 +46,7 @@ func (o *Order) draw() *canvas {
 	for i, s := range o.Series {
 		names, looks = append(names, s.Name), append(looks, s.Look.or(i))
 		for _, at := range s.Points {
-			if usable(at.X, o.X.Scale == Log) && usable(at.Y, o.Y.Scale == Log) {
+			if usable(at.X, false) && usable(at.Y, false) {
 				xs.add(at.X)
 				ys.add(at.Y)
 				n++
@@ -56,7 +56,7 @@ func (o *Order) draw() *canvas {
 		}
 	}
 	log := o.log(ys)
-	sx, okX := xs.scale(o.X.Scale == Log, false)
+	sx, okX := xs.scale(false, false)
 	sy, okY := ys.scale(log, !log && ys.least >= 0 && ys.most > 1.5*ys.least)
 	if !okX || !okY {
 		return c.nothing(y)
@@ -92,12 +92,12 @@ func (o *Order) draw() *canvas {
 	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
 }
 
-// log reports whether the axis Y is logarithmic. If its scale is Auto, it is logarithmic if the
-// medians of the series differ as much as [Auto] requires, or if the greatest value is at least 100
-// times the least. So smaller outliers alone do not make it logarithmic.
+// log reports whether the axis Y is logarithmic. It is if the medians of the series differ as much as
+// [Axis] requires, or if the greatest value is at least 100 times the least. So smaller outliers alone do
+// not make it logarithmic.
 func (o *Order) log(all extent) bool {
-	if o.Y.Scale != Auto || all.any && all.least <= 0 {
-		return o.Y.Scale == Log
+	if all.any && all.least <= 0 {
+		return false
 	}
 	var medians extent
 	for _, s := range o.Series {
@@ -112,7 +112,7 @@ func (o *Order) log(all extent) bool {
 			medians.add(values[len(values)/2])
 		}
 	}
-	return medians.log(Auto) || all.any && all.most/all.least >= 100
+	return medians.log() || all.any && all.most/all.least >= 100
 }
 
 func (c *canvas) samples(area plot, o *Order, name string, points []Sample, l Look, each bool) int {

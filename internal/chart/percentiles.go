@@ -51,7 +51,7 @@ func (p *Percentiles) draw() *canvas {
 			}
 		}
 	}
-	sy, okY := ys.scale(ys.log(p.Axis.Scale), p.Axis.Scale != Log)
+	sy, okY := ys.scale(ys.log(), true)
 	if !okY {
 		return c.nothing(y)
 	}

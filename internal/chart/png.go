@@ -8,7 +8,8 @@ import (
 	"io"
 	"math"
 
-	"golang.org/x/image/font/sfnt"
+	"golang.org/x/image/font"
+	"golang.org/x/image/font/opentype"
 	"golang.org/x/image/math/fixed"
 	"golang.org/x/image/vector"
 )
@@ -26,7 +27,7 @@ func writePNG(w io.Writer, c *canvas, scale float64) error {
 		return fmt.Errorf("chart: an image of %g × %g pixels at scale %g: it must have at least 1 and at most %d", c.width, c.height, scale, most)
 	}
 	r := &raster{image: image.NewRGBA(image.Rect(0, 0, int(width), int(height))), scale: scale}
-	draw.Draw(r.image, r.image.Bounds(), image.NewUniform(rgb(colors[background].light)), image.Point{}, draw.Src)
+	draw.Draw(r.image, r.image.Bounds(), solid(background).image(), image.Point{}, draw.Src)
 	r.shapes(c.shapes)
 	return png.Encode(w, r.image)
 }
@@ -97,9 +98,7 @@ func (r *raster) paintPath(p paint, b box, build func(path *vector.Rasterizer, l
 	}
 	r.fill.Reset(area.Dx(), area.Dy())
 	build(&r.fill, float64(area.Min.X), float64(area.Min.Y))
-	c := rgb(colors[p.role].light)
-	c.A = uint8(math.Round(255 * min(p.opacity, 1)))
-	r.fill.Draw(r.image, area, image.NewUniform(c), image.Point{})
+	r.fill.Draw(r.image, area, p.image(), image.Point{})
 }
 
 // stroke fills the area of a line: a rectangle for each piece, and a circle where pieces meet. All
@@ -176,71 +175,37 @@ func dashed(l []point, dash []float64) [][]point {
 }
 
 func (r *raster) text(t textShape) {
-	f := face(t.heavy)
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
-	em := t.size * r.scale // image pixels per em
-	type letter struct {
-		x        float64
-		segments sfnt.Segments
+	f, err := opentype.NewFace(face(t.heavy).font, &opentype.FaceOptions{Size: t.size * r.scale, DPI: 72})
+	if err != nil {
+		panic(err) // cannot happen: the font is part of the program
 	}
-	var letters []letter
-	x := 0.0
-	for _, c := range t.text {
-		i, err := f.font.GlyphIndex(&f.buf, c)
-		if err != nil {
-			continue
-		}
-		segments, err := f.font.LoadGlyph(&f.buf, i, fixed.I(f.units), nil)
-		if err != nil {
-			continue
-		}
-		letters = append(letters, letter{x, append(sfnt.Segments(nil), segments...)})
-		if a, err := f.font.GlyphAdvance(&f.buf, i, fixed.I(f.units), 0); err == nil {
-			x += float64(a) / 64 / float64(f.units) * em
+	d := font.Drawer{Dst: r.image, Src: t.paint.image(), Face: f}
+	wide, high := float64(d.MeasureString(t.text))/64, t.size*r.scale
+	begin := -wide * float64(t.anchor) / 2
+	at := func(x, y float64) fixed.Point26_6 {
+		return fixed.Point26_6{X: fixed.Int26_6(x * 64), Y: fixed.Int26_6(y * 64)}
+	}
+	if !t.up {
+		d.Dot = at(t.x*r.scale+begin, t.y*r.scale)
+		d.DrawString(t.text)
+		return
+	}
+	across := image.NewAlpha(image.Rect(0, 0, int(wide)+2, int(1.5*high)))
+	up := image.NewAlpha(image.Rect(0, 0, across.Rect.Dy(), across.Rect.Dx()))
+	d.Dst, d.Src, d.Dot = across, image.Opaque, at(0, high)
+	d.DrawString(t.text)
+	for x := range up.Rect.Dy() {
+		for y := range up.Rect.Dx() {
+			up.SetAlpha(y, up.Rect.Dy()-1-x, across.AlphaAt(x, y))
 		}
 	}
-	begin := 0.0
-	switch t.anchor {
-	case atMiddle:
-		begin = -x / 2
-	case atEnd:
-		begin = -x
-	}
-	wide, high := x/r.scale, t.size
-	b := box{t.x + begin/r.scale - 2, t.y - high, t.x + begin/r.scale + wide + 2, t.y + high/2}
-	if t.up {
-		b = box{t.x - high, t.y - begin/r.scale - wide - 2, t.x + high/2, t.y - begin/r.scale + 2}
-	}
-	r.paintPath(t.paint, b, func(path *vector.Rasterizer, left, top float64) {
-		for _, l := range letters {
-			at := func(p fixed.Point26_6) (float32, float32) {
-				dx := begin + l.x + float64(p.X)/64/float64(f.units)*em
-				dy := float64(p.Y) / 64 / float64(f.units) * em
-				if t.up {
-					dx, dy = dy, -dx
-				}
-				return float32(t.x*r.scale + dx - left), float32(t.y*r.scale + dy - top)
-			}
-			for i, s := range l.segments {
-				ax, ay := at(s.Args[0])
-				bx, by := at(s.Args[1])
-				cx, cy := at(s.Args[2])
-				switch s.Op {
-				case sfnt.SegmentOpMoveTo:
-					if i > 0 {
-						path.ClosePath()
-					}
-					path.MoveTo(ax, ay)
-				case sfnt.SegmentOpLineTo:
-					path.LineTo(ax, ay)
-				case sfnt.SegmentOpQuadTo:
-					path.QuadTo(ax, ay, bx, by)
-				case sfnt.SegmentOpCubeTo:
-					path.CubeTo(ax, ay, bx, by, cx, cy)
-				}
-			}
-			path.ClosePath()
-		}
-	})
+	corner := image.Pt(int(t.x*r.scale-high), int(t.y*r.scale-begin)-up.Rect.Dy())
+	draw.DrawMask(r.image, up.Rect.Add(corner), t.paint.image(), image.Point{}, up, image.Point{}, draw.Over)
+}
+
+// image returns the color as an image without bounds.
+func (p paint) image() image.Image {
+	c := rgb(colors[p.role].light)
+	c.A = uint8(math.Round(255 * min(p.opacity, 1)))
+	return image.NewUniform(c)
 }

@@ -32,16 +32,15 @@ func (e *extent) add(values ...float64) {
 	}
 }
 
-func (e *extent) log(kind Scale) bool {
-	return kind == Log || kind == Auto && e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
+func (e *extent) log() bool {
+	return e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
 
-// logSteps reports whether the axis of a varied quantity is logarithmic. If kind is Auto, the axis
-// is logarithmic if this spaces the values more evenly, as for 1, 2, 4, 8. The values must be
-// sorted and distinct.
-func logSteps(kind Scale, values []float64) bool {
-	if kind != Auto || len(values) < 3 || !usable(values[0], true) {
-		return kind == Log
+// logSteps reports whether the axis of a varied quantity is logarithmic. It is if this spaces the values
+// more evenly, as for 1, 2, 4, 8. The values must be sorted and distinct.
+func logSteps(values []float64) bool {
+	if len(values) < 3 || !usable(values[0], true) {
+		return false
 	}
 	unevenness := func(of func(float64) float64) float64 {
 		mean := (of(values[len(values)-1]) - of(values[0])) / float64(len(values)-1)

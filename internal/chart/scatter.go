@@ -27,7 +27,6 @@ type Item struct {
 	Kind int // index into Kinds
 	X, Y float64
 	Tip  string // additional lines of the tip
-	Link string
 }
 
 const itemRadius = 5
@@ -38,7 +37,7 @@ func (s *Scatter) draw() *canvas {
 	var xs, ys extent
 	var items []Item
 	for _, it := range s.Items {
-		if usable(it.X, s.X.Scale == Log) && usable(it.Y, s.Y.Scale == Log) && it.Kind < len(s.Kinds) {
+		if usable(it.X, false) && usable(it.Y, false) && it.Kind < len(s.Kinds) {
 			xs.add(it.X)
 			ys.add(it.Y)
 			items = append(items, it)
@@ -46,8 +45,8 @@ func (s *Scatter) draw() *canvas {
 			c.left++
 		}
 	}
-	sx, okX := xs.scale(xs.log(s.X.Scale), false)
-	sy, okY := ys.scale(ys.log(s.Y.Scale), false)
+	sx, okX := xs.scale(xs.log(), false)
+	sy, okY := ys.scale(ys.log(), false)
 	if !okX || !okY {
 		return c.nothing(y)
 	}
@@ -70,7 +69,7 @@ func (s *Scatter) draw() *canvas {
 	for i, it := range items {
 		at := area.at(it.X, it.Y)
 		tip := []string{it.Name, s.X.Label + ": " + s.X.format(it.X), s.Y.Label + ": " + s.Y.format(it.Y), s.Kinds[it.Kind].Name, it.Tip}
-		c.mark(tip, it.Link, func() {
+		c.mark(tip, "", func() {
 			c.marker(looks[it.Kind], at.x, at.y, itemRadius, solid(looks[it.Kind].role()))
 			c.text(places[i].x, places[i].y+8, atStart, small, ink, it.Name, 0)
 		})

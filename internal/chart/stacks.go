@@ -5,7 +5,7 @@ package chart
 type Stacks struct {
 	Title string
 	Width int  // width of the picture in pixels; 0 means Page
-	Axis  Axis // Axis.Scale is ignored: it is always linear, because parts are added
+	Axis  Axis // always linear, because parts are added
 	Parts []string
 	Rows  []Sum
 }

@@ -106,7 +106,7 @@ func TestPNG(t *testing.T) {
 			t.Errorf("%s has %v pixels, want %v", name, p.Bounds().Size(), want)
 		}
 	}
-	bars := &Bars{Axis: Axis{Scale: Linear}, Rows: []Bar{{Name: "a", Value: 1}}}
+	bars := &Bars{Rows: []Bar{{Name: "a", Value: 1}}}
 	for _, scale := range []float64{0, -1, math.NaN(), math.Inf(1), 1e9} {
 		if err := WritePNG(io.Discard, bars, scale); err == nil {
 			t.Errorf("scale %v: no error", scale)

@@ -100,12 +100,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 }
 
 // metricNames are the names of the metrics by which a gate can judge.
-var metricNames = func() (names []string) {
-	for _, m := range stats.Metrics {
-		names = append(names, string(m))
-	}
-	return names
-}()
+var metricNames = document.Map(stats.Metrics, func(m stats.Metric) string { return string(m) })
 
 // gateHere judges the candidate on one machine and writes the result to all outputs. If the gate could
 // not judge, gateHere writes the reason to the output files, so that they don't keep an older result.

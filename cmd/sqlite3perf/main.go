@@ -16,6 +16,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/database"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -189,9 +190,6 @@ nothing could be measured; 130 interrupted, what was measured is kept.
 `
 
 func unknownCommand(root *cobra.Command, name string) error {
-	var names []string
-	for _, c := range root.Commands() {
-		names = append(names, c.Name())
-	}
+	names := document.Map(root.Commands(), (*cobra.Command).Name)
 	return cli.Usagef("unknown command %q: %s (sqlite3perf --help lists them)", name, driver.Suggest(name, names))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -340,10 +341,7 @@ func (o *runOptions) blame(err error) error {
 	if !errors.As(err, &problems) {
 		return err
 	}
-	var given []string
-	for _, p := range o.param {
-		given = append(given, "--param "+p)
-	}
+	given := document.Map(o.param, func(p string) string { return "--param " + p })
 	if o.flags.Changed("scale") {
 		given = append(given, "--scale "+o.scale)
 	}

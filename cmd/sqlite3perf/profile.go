@@ -149,10 +149,7 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 // checkFiles sets r.files to the files of the profile. It returns an error if they cannot be written or
 // would replace, without --force, files that the command profile did not write.
 func (o *profileOptions) checkFiles(r *profileRequest) error {
-	var drivers []string
-	for _, c := range r.cases {
-		drivers = append(drivers, c.Driver)
-	}
+	drivers := document.Map(r.cases, func(c *lab.Case) string { return c.Driver })
 	r.files = profile.FilesOf(o.output.File, r.cases[0].Workload, r.phase, drivers)
 	into := r.files.Dir
 	fi, err := os.Stat(into)

@@ -82,10 +82,7 @@ func (o *reproduceOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func listStudies(env *cli.Environment) error {
-	var rows [][]string
-	for _, s := range study.All() {
-		rows = append(rows, []string{s.Name, s.Asks})
-	}
+	rows := document.Map(study.All(), func(s *study.Study) []string { return []string{s.Name, s.Asks} })
 	return document.PrintTable(env.Stdout, "STUDY|ASKS", rows)
 }
 

@@ -188,10 +188,7 @@ func asked(a *result.Asked) string {
 	if a == nil {
 		return ""
 	}
-	var words []string
-	for _, name := range stats.SettingNames(a.Settings) {
-		words = append(words, name+"="+strings.Join(a.Settings[name], ","))
-	}
+	words := document.Map(stats.SettingNames(a.Settings), func(name string) string { return name + "=" + strings.Join(a.Settings[name], ",") })
 	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
 		words = append(words, name+"="+strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Parameters[name]), "[]"), " ", ","))
 	}

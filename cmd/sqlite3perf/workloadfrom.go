@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -383,12 +382,8 @@ func sizeWords(s imitate.Size) string {
 func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
 	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
 		what := fmt.Sprintf("the size, by %+.1f%%", 100*off)
-		var of []string
-		for _, s := range c.Sizes {
-			of = append(of, sizeWords(s))
-		}
-		if of != nil {
-			what += ": " + strings.Join(of, ", ")
+		if len(c.Sizes) > 0 {
+			what += ": " + document.Join(c.Sizes, ", ", sizeWords)
 		}
 		list = append(list, what)
 	} else {
@@ -467,8 +462,5 @@ func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, 
 			answer.Queries = append(answer.Queries, query{q.Query.Phase, q.Query.SQL, q.SamePlan(), side{q.Plan[0], q.Plan[1]}, side{q.Rows[0], q.Rows[1]}, side{q.Time[0].Nanoseconds(), q.Time[1].Nanoseconds()}, q.Near()})
 		}
 	}
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(answer)
+	return document.Encode(out, answer)
 }

@@ -311,10 +311,7 @@ func does(p *plan.Phase) (list []string) {
 		return []string{p.Script}
 	}
 	for _, o := range p.Mix.Operations {
-		var statements []string
-		for _, c := range o.Calls {
-			statements = append(statements, abridged(c.SQL, 60))
-		}
+		statements := document.Map(o.Calls, func(c plan.MixCall) string { return abridged(c.SQL, 60) })
 		if o.Transaction {
 			statements = slices.Concat([]string{"BEGIN"}, statements, []string{"COMMIT"})
 		}

@@ -274,10 +274,7 @@ func harmAnswer(t *ClusterTrial) string {
 
 // silent returns the longest and the median time without an acknowledged write, in nanoseconds.
 func silent(harms []protocol.Harm) (longest, median int64) {
-	var list []int64
-	for _, h := range harms {
-		list = append(list, h.SilentNS)
-	}
+	list := document.Map(harms, func(h protocol.Harm) int64 { return h.SilentNS })
 	if list == nil {
 		return 0, 0
 	}
@@ -343,12 +340,8 @@ func settingsOf(t *ClusterTrial) string {
 			break
 		}
 	}
-	var set []string
-	for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
-		set = append(set, document.Line(name+"="+t.Settings[name]))
-	}
-	if set != nil {
-		words = append(words, strings.Join(set, " "))
+	if len(t.Settings) > 0 {
+		words = append(words, document.Join(slices.Sorted(maps.Keys(t.Settings)), " ", func(name string) string { return document.Line(name + "=" + t.Settings[name]) }))
 	}
 	return strings.Join(words, "; ")
 }

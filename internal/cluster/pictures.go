@@ -27,10 +27,8 @@ func pricePicture(c *Clusters) (document.Picture, bool) {
 				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
 				if i := t.index(load); i >= 0 {
 					l, rate := &t.Result.Loads[i], t.rate(i)
-					b.Reason, b.Value, b.Low, b.High = "", rate.Median, rate.Median, rate.Median
-					if rate.Interval != nil {
-						b.Low, b.High = rate.Interval.Low, rate.Interval.High
-					}
+					b.Reason = ""
+					b.Value, b.Low, b.High = document.OfSummary(rate)
 					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
 				}
 				group.Bars = append(group.Bars, b)

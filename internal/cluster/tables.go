@@ -131,13 +131,7 @@ func harmTables(t *ClusterTrial) document.Document {
 	h := t.Result.Harmed
 	harms := document.Grid{Columns: []document.Column{{Title: "harm"}, {Title: "times", Right: true}, {Title: "longest without a write", Right: true}, {Title: "median", Right: true}}}
 	for _, kind := range []struct{ kind, words string }{{protocol.HarmKill, "leader killed and restarted"}, {protocol.HarmCut, "leader isolated and healed"}} {
-		var of []protocol.Harm
-		for _, one := range h.Harms {
-			if one.Kind == kind.kind {
-				of = append(of, one)
-			}
-		}
-		if of != nil {
+		if of := slices.DeleteFunc(slices.Clone(h.Harms), func(one protocol.Harm) bool { return one.Kind != kind.kind }); len(of) > 0 {
 			longest, median := silent(of)
 			harms.Rows = append(harms.Rows, []string{kind.words, document.Thousands(int64(len(of))), document.Nanoseconds(longest), document.Nanoseconds(median)})
 		}

@@ -63,10 +63,7 @@ func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseO
 
 // HarmfulIn returns the defects that are harmful under the conditions of a table's workload.
 func HarmfulIn(a *stats.Analysis, t *stats.Table) Harmful {
-	var outcomes []*stats.Outcome
-	for _, c := range t.Cells {
-		outcomes = append(outcomes, c.Outcome)
-	}
+	outcomes := document.Map(t.Cells, func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return harmful(a, outcomes, useIn(a, outcomes))
 }
 

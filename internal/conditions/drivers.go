@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -189,9 +190,7 @@ func unasked(a *stats.Analysis) document.List {
 	competing := map[string][]string{} // workloads in which a setting can change times, by setting
 	for _, g := range a.Groups {
 		for _, it := range Deciding(g.Outcomes) {
-			if !slices.Contains(competing[it.Label], g.Workload) {
-				competing[it.Label] = append(competing[it.Label], g.Workload)
-			}
+			competing[it.Label] = distinct.Append(competing[it.Label], g.Workload)
 		}
 		if slices.ContainsFunc(g.Outcomes, func(o *stats.Outcome) bool { return o.Proof() != nil }) {
 			all++
@@ -242,11 +241,7 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 		}
 		var words []string
 		for _, value := range slices.Sorted(maps.Keys(got[name])) {
-			drivers, more := got[name][value], ""
-			if len(drivers) > most {
-				drivers, more = drivers[:most], fmt.Sprintf(" and %d more", len(drivers)-most)
-			}
-			words = append(words, fmt.Sprintf("%s with %s%s", value, strings.Join(drivers, ", "), more))
+			words = append(words, value+" with "+document.FirstOf(got[name][value], most, ", "))
 		}
 		l = append(l, document.Item{Label: name, Text: strings.Join(words, "; ")})
 	}
@@ -315,12 +310,8 @@ func UnsetItem(workloads []string, setting, values string) document.Item {
 }
 
 func changes(c *result.Case, name string) bool {
-	for _, s := range c.InForce {
-		if s[name] != c.Settings[name] {
-			return true
-		}
-	}
-	return false
+	in := slices.Collect(maps.Values(c.InForce))
+	return slices.ContainsFunc(in, func(s driver.Settings) bool { return s[name] != c.Settings[name] })
 }
 
 // readBack returns the settings that the connections of a pool read back. If connections read

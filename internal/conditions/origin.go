@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -102,11 +103,8 @@ func SliceTime(run *result.Run) time.Duration {
 }
 
 // Runs returns the runs of analyses.
-func Runs(analyses []*stats.Analysis) (list []*result.Run) {
-	for _, a := range analyses {
-		list = append(list, a.Run)
-	}
-	return list
+func Runs(analyses []*stats.Analysis) []*result.Run {
+	return document.Map(analyses, func(a *stats.Analysis) *result.Run { return a.Run })
 }
 
 // MeasuredIn says when a run was measured, how, and how many rounds it has.
@@ -124,12 +122,7 @@ func MeasuredIn(a *stats.Analysis, how string) string {
 func SideLibraries(cells []*stats.Compared) (first, second []string) {
 	library := func(o *stats.Outcome) string { return Name(o) + ", SQLite " + SQLiteVersion(o) }
 	for _, x := range cells {
-		if a := library(x.First.Outcome); !slices.Contains(first, a) {
-			first = append(first, a)
-		}
-		if b := library(x.Second.Outcome); !slices.Contains(second, b) {
-			second = append(second, b)
-		}
+		first, second = distinct.Append(first, library(x.First.Outcome)), distinct.Append(second, library(x.Second.Outcome))
 	}
 	return first, second
 }

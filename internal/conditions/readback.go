@@ -2,6 +2,7 @@ package conditions
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -63,13 +64,11 @@ func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 			asked[name] = true
 		}
 		values.Add(Label(o.Case), got)
-		for name, value := range got {
-			all[name] = value
-		}
+		maps.Copy(all, got)
 	}
 	names := stats.SettingNames(all)
 	slices.SortStableFunc(names, func(x, y string) int {
-		return cmp.Compare(map[bool]int{true: 0, false: 1}[asked[x]], map[bool]int{true: 0, false: 1}[asked[y]])
+		return map[bool]int{true: -1}[asked[x]] - map[bool]int{true: -1}[asked[y]]
 	})
 	for _, name := range names {
 		var drivers Groups[string, string] // by value

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -153,9 +154,7 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 			if o.Status != result.OK && o.Proof() == nil { // the case's worker reported nothing, so no settings are known to be in force
 				continue
 			}
-			if !slices.Contains(workloads, g.Workload) {
-				workloads = append(workloads, g.Workload)
-			}
+			workloads = distinct.Append(workloads, g.Workload)
 			all[o.Case.Driver] = true
 			for _, p := range o.Case.Phases {
 				for _, r := range CellRisks(o, p) {
@@ -198,11 +197,6 @@ func (r Risk) Item(workloads ...string) document.Item {
 
 // SideRisks returns the risks that only one side of a comparison has, and the risks of both sides.
 func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
-	add := func(list *[]Risk, r Risk) {
-		if !slices.Contains(*list, r) {
-			*list = append(*list, r)
-		}
-	}
 	for _, x := range c.Cells {
 		if !x.Measured() {
 			continue
@@ -210,9 +204,9 @@ func SideRisks(c *stats.Comparison) (differing, shared []Risk) {
 		first, second := CellRisks(x.First.Outcome, x.Phase), CellRisks(x.Second.Outcome, x.Phase)
 		for _, r := range slices.Concat(first, second) {
 			if slices.Contains(first, r) && slices.Contains(second, r) {
-				add(&shared, r)
+				shared = distinct.Append(shared, r)
 			} else {
-				add(&differing, r)
+				differing = distinct.Append(differing, r)
 			}
 		}
 	}

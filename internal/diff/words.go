@@ -2,7 +2,6 @@ package diff
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -31,20 +30,13 @@ var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers"
 	{Name: "html", To: func(w io.Writer, d *Diffed, o Options) error {
 		return document.RenderHTML(w, d.page(), "Answers", o.Options)
 	}},
-	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return WriteDiffJSON(w, d) }},
+	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return document.Encode(w, JSONDiff{"diff", d}) }},
 }}
 
 // JSONDiff is the JSON form of a comparison of answers.
 type JSONDiff struct {
 	Command string `json:"command"` // always "diff"
 	*Diffed
-}
-
-// WriteDiffJSON writes a complete comparison of answers as JSON.
-func WriteDiffJSON(w io.Writer, d *Diffed) error {
-	enc := json.NewEncoder(document.PrintableJSON(w))
-	enc.SetIndent("", "  ")
-	return enc.Encode(JSONDiff{"diff", d})
 }
 
 // diffWidth is the greatest width of a comparison of answers on a terminal, in columns.
@@ -80,7 +72,7 @@ func (d *Diffed) document(full bool) document.Document {
 	doc = append(doc, d.caveats()...)
 	if p.cut {
 		doc = append(doc, document.Section{Rank: 2, Forms: []document.Form{
-			{Body: part("", "Not every statement is shown; all are in the full output and in JSON.")}, {},
+			{Body: part("Not every statement is shown; all are in the full output and in JSON.")}, {},
 		}})
 	}
 	return doc
@@ -97,9 +89,9 @@ func indented(indent, format string, args ...any) document.Paragraph {
 	return document.Paragraph{Label: indent, Text: fmt.Sprintf(format, args...)}
 }
 
-// part returns an indented paragraph after an empty line.
-func part(indent, format string, args ...any) document.Document {
-	return document.Document{document.Space{}, indented(indent, format, args...)}
+// part returns a paragraph after an empty line.
+func part(format string, args ...any) document.Document {
+	return document.Document{document.Space{}, indented("", format, args...)}
 }
 
 // section returns a part of the document that may be left out if a terminal has no room for it.
@@ -110,13 +102,13 @@ func section(body document.Document, missing string) document.Section {
 
 func (d *Diffed) caveats() (doc document.Document) {
 	if slices.ContainsFunc(d.Results, func(r *Result) bool { return r.Most == d.Most }) {
-		doc = append(doc, part("", "Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)...)
+		doc = append(doc, part("Of each statement, only the first %d executions were compared. This number can be raised.", d.Most)...)
 	}
 	if len(d.TimesAsText) > 0 {
-		doc = append(doc, part("", "%s.", d.timesAsText())...)
+		doc = append(doc, part("%s.", d.timesAsText())...)
 	}
 	for _, name := range d.Skipped {
-		doc = append(doc, part("", "Not compared: phase %s. A phase of this kind cannot be run statement by statement.", document.Line(name))...)
+		doc = append(doc, part("Not compared: phase %s. A phase of this kind cannot be run statement by statement.", document.Line(name))...)
 	}
 	return doc
 }
@@ -252,8 +244,8 @@ func (d *Diffed) table() document.Document {
 
 func (p *words) result(r *Result) (doc document.Document) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
-		head := part("", "== %s against %s ==", document.Line(r.Second), document.Line(r.First))
-		doc = append(doc, section(append(head, part("", "%s", DiffAnswer(r))...), differencesMissing))
+		head := part("== %s against %s ==", document.Line(r.Second), document.Line(r.First))
+		doc = append(doc, section(append(head, part("%s", DiffAnswer(r))...), differencesMissing))
 	}
 	for i := range r.Groups {
 		doc = append(doc, p.group(r, &r.Groups[i]))
@@ -262,7 +254,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 		doc = append(doc, section(body, statementsMissing))
 	}
 	if len(r.Unstable) > 0 {
-		doc = append(doc, section(part("", "Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.fewOf(r.Unstable)), differencesMissing))
+		doc = append(doc, section(part("Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.fewOf(r.Unstable)), differencesMissing))
 	}
 	var reasons conditions.Groups[string, string]
 	for _, u := range r.Unasked {
@@ -270,7 +262,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 	}
 	for _, key := range reasons.Keys {
 		of := reasons.Of[key]
-		doc = append(doc, section(part("", "Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.fewOf(of)), differencesMissing))
+		doc = append(doc, section(part("Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.fewOf(of)), differencesMissing))
 	}
 	return doc
 }
@@ -295,7 +287,7 @@ func (p *words) failing(r *Result) document.Document {
 	if other > 0 {
 		words = fmt.Sprintf("%d of them with another error, so only the error is compared", other)
 	}
-	doc := part("", "With both %s and %s, %s, %s:", document.Line(r.First), document.Line(r.Second), failDiff(len(r.Failing)), words)
+	doc := part("With both %s and %s, %s, %s:", document.Line(r.First), document.Line(r.Second), failDiff(len(r.Failing)), words)
 	for _, f := range list {
 		doc = append(doc, indented("  ", "%s: %s", document.Line(f.Where), p.short(f.SQL)))
 		if f.Other == "" {
@@ -330,7 +322,7 @@ func (p *words) fewOf(list []string) string {
 }
 
 func (p *words) group(r *Result, g *Group) document.Section {
-	brief := append(part("", "%s: %s: %s", strings.ToUpper(kinds[g.Kind.rank()].name), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
+	brief := append(part("%s: %s: %s", strings.ToUpper(kinds[g.Kind.rank()].name), diffWhat(g), document.Counted(int64(len(g.Statements)), "statement")),
 		indented("  ", "Likely: %s.", DiffReason(r, g)))
 	list := g.Statements
 	if n := diffShown(g); !p.full && len(list) > n {

@@ -88,8 +88,6 @@ type Item struct {
 	// Short has up to two shorter versions of Text, the longer version first; "" means that there is none.
 	// If Most is 1 or 2, and Text needs more lines than that, the first version that fits is shown instead.
 	Short [2]string
-
-	More Reference // further reading, which only pages link to
 }
 
 // Note adds an item, unless its text is empty.
@@ -288,7 +286,7 @@ func (d Document) each(line, cell func(string) string) Document {
 			}
 			for i := range b {
 				b[i].Label, b[i].Text = cell(line(b[i].Label)), line(b[i].Text)
-				b[i].Short, b[i].More.Title = [2]string{line(b[i].Short[0]), line(b[i].Short[1])}, line(b[i].More.Title)
+				b[i].Short = [2]string{line(b[i].Short[0]), line(b[i].Short[1])}
 			}
 			out = append(out, b)
 		case Details:

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -155,11 +156,7 @@ func (n *Name) Mask(text string) string {
 
 // String returns the DSN as typed, with secrets replaced.
 func (n *Name) String() string {
-	var raw []string
-	for i := range n.Options {
-		raw = append(raw, n.Options[i].String())
-	}
-	return withOptions(n.prefix+n.path, raw)
+	return withOptions(n.prefix+n.path, document.Map(n.Options, func(o Option) string { return o.String() }))
 }
 
 func withOptions(name string, options []string) string {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -36,10 +37,7 @@ type way struct{ option, another string }
 // Ask returns the questions about a DSN. dir is the directory of the worker's job.
 func Ask(n *Name, dir string) *Questions {
 	q := &Questions{Name: n, dir: dir, index: map[string]int{}, other: -1, ways: map[Wants][]way{}}
-	var typed []string
-	for _, o := range n.Options {
-		typed = append(typed, o.raw)
-	}
+	typed := document.Map(n.Options, func(o Option) string { return o.raw })
 	q.plain = q.add(n.uri, nil)
 	if !n.fixed {
 		q.other = q.add(!n.uri, nil)

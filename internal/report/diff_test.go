@@ -192,7 +192,7 @@ func TestWriteDiffFull(t *testing.T) {
 
 func TestWriteDiffJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := diff.WriteDiffJSON(&b, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1)))); err != nil {
+	if err := diff.Formats.Write(&b, "json", diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))), diff.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {

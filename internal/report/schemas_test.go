@@ -30,10 +30,10 @@ func TestDSNFulfilsSchema(t *testing.T) {
 
 func TestDiffFulfilsSchema(t *testing.T) {
 	fulfilled(t, "diff", func(w io.Writer) error {
-		return diff.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))))
+		return diff.Formats.Write(w, "json", diffed(noted("a", "3.53.4", "a\x00b", int64(1)), noted("b", "3.53.4", "a", int64(1))), diff.Options{})
 	})
 	fulfilled(t, "diff", func(w io.Writer) error {
-		return diff.WriteDiffJSON(w, diffed(noted("a", "3.53.4", "a"), noted("b", "3.53.4", "a"))) // no difference
+		return diff.Formats.Write(w, "json", diffed(noted("a", "3.53.4", "a"), noted("b", "3.53.4", "a")), diff.Options{}) // no difference
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -31,10 +32,7 @@ func (s *Search) confirm(ctx context.Context) error {
 			}
 			return nil
 		}
-		var list []driver.Settings
-		for _, x := range steps {
-			list = append(list, x.Changes)
-		}
+		list := document.Map(steps, func(x *Step) driver.Settings { return x.Changes })
 		tests := mostConfirms * (len(steps) - 1)
 		least, share := leastRounds(tests), firstShare
 		if attempt > 1 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -69,11 +70,8 @@ func (s *Search) update(f *field) bool {
 	return changed
 }
 
-func (s *Search) incumbents() (list []driver.Settings) {
-	for _, level := range s.levels() {
-		list = append(list, s.best[level])
-	}
-	return list
+func (s *Search) incumbents() []driver.Settings {
+	return document.Map(s.levels(), func(level int) driver.Settings { return s.best[level] })
 }
 
 // unknown returns a map with all values as name=value. It is true for values whose effect no pair

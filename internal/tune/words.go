@@ -109,9 +109,6 @@ func (t Tuning) undecided() string {
 			words = append(words, added(s.Added)+": "+slower(s.Gain))
 		}
 	}
-	if words == nil {
-		return ""
-	}
 	return strings.Join(words, "; ")
 }
 
@@ -151,14 +148,9 @@ func (t Tuning) now() string {
 	if t.Base == nil {
 		return ""
 	}
-	var words []string
-	for _, name := range Names {
-		if v, ok := t.Base[name]; ok {
-			words = append(words, name+"="+v)
-		}
-	}
-	words = append(words, "can lose: "+lossWords[t.Loss])
-	return strings.Join(words, " ")
+	known := slices.DeleteFunc(slices.Clone(Names), func(name string) bool { _, ok := t.Base[name]; return !ok })
+	words := document.Map(known, func(name string) string { return name + "=" + t.Base[name] })
+	return strings.Join(append(words, "can lose: "+lossWords[t.Loss]), " ")
 }
 
 func (t Tuning) phases() string {

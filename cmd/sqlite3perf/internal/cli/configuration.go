@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -104,10 +105,7 @@ func variable(flag string) string {
 // warnUnknownVariables prints a warning to standard error for each environment variable that looks
 // like the variable of a flag, but is not one.
 func warnUnknownVariables(cmd *cobra.Command) {
-	var known []string
-	for _, name := range FlagNames(cmd.Root()) {
-		known = append(known, variable(name))
-	}
+	known := document.Map(FlagNames(cmd.Root()), variable)
 	for _, entry := range os.Environ() {
 		name, value, _ := strings.Cut(entry, "=")
 		if strings.HasPrefix(name, variable("")) && value != "" && !slices.Contains(known, name) {

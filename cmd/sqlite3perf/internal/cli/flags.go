@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -204,11 +205,7 @@ func EachList(flag string, list []string, each func(name, value string) error) e
 
 // Words formats settings or parameters as name=value, sorted by name.
 func Words[V any](m map[string]V) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		list = append(list, fmt.Sprintf("%s=%v", k, m[k]))
-	}
-	return strings.Join(list, " ")
+	return document.Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
 }
 
 // AddAllowFilesFlag adds --allow-files.

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -253,11 +252,4 @@ func InStore(store, command string) string {
 		command += " --store " + conditions.ShellWord(store)
 	}
 	return command
-}
-
-// WriteJSON writes v as indented JSON that a terminal can show.
-func WriteJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(document.PrintableJSON(w))
-	enc.SetIndent("", "  ")
-	return enc.Encode(v)
 }

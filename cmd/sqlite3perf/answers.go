@@ -28,7 +28,7 @@ var stored = map[string]question{
 	}},
 	result.QuestionCluster: {cluster.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		c, err := cluster.Stored(a.Run)
-		return clustersWriter(c), err
+		return cluster.Formats.Of(c), err
 	}},
 	result.QuestionDiff: {diff.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		d, err := diff.Stored(a.Run)

@@ -81,7 +81,7 @@ func TestClustersShown(t *testing.T) {
 		o := &clusterOptions{store: path, output: cli.OutputOptions{Format: format, Store: path}}
 		c := someClusters()
 		id := o.keep(t.Context(), env, c, time.Now(), false)
-		if err := o.output.PrintAnswer(env, clustersWriter(c), cli.ShowAgain(id)); err != nil || id == 0 {
+		if err := o.output.PrintAnswer(env, cluster.Formats.Of(c), cli.ShowAgain(id)); err != nil || id == 0 {
 			t.Fatalf("%s: run %d, %v: %s", format, id, err, messages)
 		}
 		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -157,7 +155,7 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	if len(out.Trials) > 0 {
 		o.output.Store = o.store
 		id := o.keep(ctx, env, out, started, stopped)
-		if err := o.output.PrintAnswer(env, clustersWriter(out), cli.ShowAgain(id)); err != nil {
+		if err := o.output.PrintAnswer(env, cluster.Formats.Of(out), cli.ShowAgain(id)); err != nil {
 			return err
 		}
 	}
@@ -183,12 +181,6 @@ func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cl
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
 	return cli.KeepRun(ctx, env, o.store, run, out)
-}
-
-func clustersWriter(c *cluster.Clusters) cli.AnswerWriter {
-	return func(w io.Writer, format string, opts document.Options) error {
-		return cluster.Formats.Write(w, format, c, opts)
-	}
 }
 
 func (o *clusterOptions) harms() bool { return o.kills != 0 || o.cuts != 0 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -93,9 +92,7 @@ func tellDSN(ctx context.Context, env *cli.Environment, o *dsnOptions, text stri
 	if err != nil {
 		return err
 	}
-	return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
-		return dsn.Formats.Write(w, format, &dsn.DSN{Name: name, Told: told}, opts)
-	}, "")
+	return o.output.PrintAnswer(env, dsn.Formats.Of(&dsn.DSN{Name: name, Told: told}), "")
 }
 
 func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build.Ref, err error) {

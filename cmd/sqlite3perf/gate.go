@@ -145,10 +145,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	if unreached != nil && o.output.File == "" {
 		return cli.Incomplete(unreached)
 	}
-	err = o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
-		return machines.GateFormats.Write(w, format, list, opts)
-	}, "sqlite3perf gate")
-	switch {
+	switch err = o.output.Print(env, machines.GateFormats.Of(list), "sqlite3perf gate"); {
 	case err != nil && unreached != nil:
 		return fmt.Errorf("%w; and %w", unreached, err)
 	case err != nil:
@@ -208,11 +205,8 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		return err
 	}
 	if out.Base != nil {
-		var names []string
-		for _, c := range r.cases {
-			names = distinct.Append(names, c.Driver)
-		}
-		out.Candidate = strings.Join(names, ", ")
+		names := document.Map(r.cases, func(c *lab.Case) string { return c.Driver })
+		out.Candidate = strings.Join(distinct.Append(nil, names...), ", ")
 	}
 	if len(out.Differences) > 0 && !o.differ {
 		return cli.Usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))

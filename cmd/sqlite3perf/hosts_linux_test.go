@@ -572,7 +572,7 @@ func TestSoakHostMistakes(t *testing.T) {
 	}
 	var gates machines.JSONGates
 	if text, err := os.ReadFile(filepath.Join(p.dir, "gate.json")); err != nil || json.Unmarshal(text, &gates) != nil || gates.Passed ||
-		len(gates.Machines) != 2 || !strings.Contains(string(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(string(gates.Machines[1].Gate), "it refuses the connection") {
+		len(gates.Machines) != 2 || !strings.Contains(fmt.Sprint(gates.Machines[0].Gate), "another machine did not answer") || !strings.Contains(fmt.Sprint(gates.Machines[1].Gate), "it refuses the connection") {
 		t.Errorf("gate.json: %v\n%s", err, text)
 	}
 	// If no driver has a worker, there is nothing to print.

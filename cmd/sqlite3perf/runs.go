@@ -62,10 +62,7 @@ func listRuns(ctx context.Context, env *cli.Environment, o *cli.OutputOptions) e
 	if err != nil {
 		return err
 	}
-	err = o.Print(env, func(w io.Writer, format string, opts document.Options) error {
-		return runsFormats.Write(w, format, list, opts)
-	}, o.Again("sqlite3perf runs"))
-	if err != nil {
+	if err := o.Print(env, runsFormats.Of(list), o.Again("sqlite3perf runs")); err != nil {
 		return err
 	}
 	orphans, err := st.Orphans(ctx)

@@ -20,7 +20,7 @@ CREATE TABLE generated (id INTEGER PRIMARY KEY, net INTEGER, gross REAL AS (net 
 INSERT INTO generated (net) VALUES (100)
 SELECT * FROM generated
 CREATE TABLE typed (id INTEGER PRIMARY KEY, value INTEGER) STRICT
-INSERT INTO typed (value) VALUES (?)	a text
+INSERT INTO typed (value) VALUES (?)	"a text"
 CREATE TABLE children (id INTEGER PRIMARY KEY, parent INTEGER REFERENCES mixed(id))
 INSERT INTO children (parent) VALUES (999)
 CREATE VIEW views AS SELECT id, value AS shown FROM mixed

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -141,12 +142,11 @@ func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 // optionIn returns the entry of PRAGMA compile_options for the option called name, such as
 // "DQS=0". It returns "" if the option is not set.
 func optionIn(p *protocol.Proof, name string) string {
-	for _, o := range p.CompileOptions {
-		if o == name || strings.HasPrefix(o, name+"=") {
-			return o
-		}
+	i := slices.IndexFunc(p.CompileOptions, func(o string) bool { return o == name || strings.HasPrefix(o, name+"=") })
+	if i < 0 {
+		return ""
 	}
-	return ""
+	return p.CompileOptions[i]
 }
 
 // earlier is a statement that ran before the current one and that only one side could run.
@@ -178,10 +178,8 @@ func newReasons(first, second *Work) *reasons {
 		for i := range w.Answers {
 			a := &w.Answers[i]
 			t := transactionOf{a.Phase, a.Transaction}
-			for _, name := range tables(a.SQL) {
-				if t.number != 0 && !slices.Contains(r.wrote[t], name) {
-					r.wrote[t] = append(r.wrote[t], name)
-				}
+			if t.number != 0 {
+				r.wrote[t] = distinct.Append(r.wrote[t], tables(a.SQL)...)
 			}
 		}
 	}
@@ -238,23 +236,17 @@ func tables(sql string) (list []string) {
 
 // mentions reports whether a statement contains the name of a table as a word.
 func mentions(sql, table string) bool {
-	sql, table = strings.ToLower(sql), strings.ToLower(table)
-	for from := 0; ; {
-		i := strings.Index(sql[from:], table)
-		if i < 0 {
-			return false
-		}
-		begin := from + i
-		end := begin + len(table)
-		if (begin == 0 || !inWord(sql[begin-1])) && (end == len(sql) || !inWord(sql[end])) {
+	table = strings.ToLower(table)
+	for word := range strings.FieldsFuncSeq(strings.ToLower(sql), outsideWord) {
+		if word == table {
 			return true
 		}
-		from = end
 	}
+	return false
 }
 
-// inWord reports whether `\w` matches a byte of a lower-case text.
-func inWord(b byte) bool { return b == '_' || '0' <= b && b <= '9' || 'a' <= b && b <= 'z' }
+// outsideWord reports whether `\W` matches a character of a lower-case text.
+func outsideWord(c rune) bool { return c != '_' && (c < '0' || '9' < c) && (c < 'a' || 'z' < c) }
 
 // follows returns evidence that an earlier statement explains a difference, because the
 // statement or its transaction changed the same table on one side only. It returns "" if no
@@ -319,11 +311,9 @@ func timedTables(sides ...*Work) (list []string) {
 			if !has && !from {
 				continue
 			}
-			for _, t := range tables(sql) {
-				if !slices.Contains(list, t) {
-					list, more = append(list, t), true
-				}
-			}
+			before := len(list)
+			list = distinct.Append(list, tables(sql)...)
+			more = more || len(list) > before
 		}
 	}
 	return list

@@ -48,6 +48,11 @@ func (list FormatsOf[T, O]) Write(w io.Writer, format string, v T, opts O) error
 	return list.Check(format)
 }
 
+// Of returns a function that writes v in the format with the given name.
+func (list FormatsOf[T, O]) Of(v T) func(w io.Writer, format string, opts O) error {
+	return func(w io.Writer, format string, opts O) error { return list.Write(w, format, v, opts) }
+}
+
 // Encode writes v as indented JSON.
 func Encode(w io.Writer, v any) error {
 	e := json.NewEncoder(PrintableJSON(w))

@@ -50,11 +50,7 @@ func whoIsFirst(all []OnMachine, m *stats.Machines) string {
 	if len(first.Keys) == 1 {
 		return fmt.Sprintf("First on %s (%s): %s.", together(len(list)), strings.Join(first.Of[first.Keys[0]], ", "), first.Keys[0])
 	}
-	var parts []string
-	for _, who := range first.Keys {
-		parts = append(parts, fmt.Sprintf("%s: %s", strings.Join(first.Of[who], ", "), who))
-	}
-	words := strings.Join(parts, "; ")
+	words := document.Join(first.Keys, "; ", func(who string) string { return fmt.Sprintf("%s: %s", strings.Join(first.Of[who], ", "), who) })
 	switch {
 	case turnsAround(list):
 		return "Who comes first depends on the machine. " + words + "."

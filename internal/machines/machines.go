@@ -8,11 +8,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -34,11 +34,7 @@ var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machine
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
 func sideBySide(all []OnMachine) *stats.Machines {
-	var runs []*stats.Analysis
-	for _, m := range all {
-		runs = append(runs, m.Analysis)
-	}
-	return stats.OnMachines(runs)
+	return stats.OnMachines(document.Map(all, func(m OnMachine) *stats.Analysis { return m.Analysis }))
 }
 
 // MachinesAnswer summarizes the runs on all machines in a sentence or two.
@@ -115,9 +111,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 		l = append(l[:short/2], document.Item{Label: "", Text: "and more, in the tables", Alarm: false})
 	}
 	d = append(d, l)
-	for _, g := range allRatiosOn(all) {
-		d = append(d, document.Heading{Level: 2, Text: g.name + ": time relative to " + g.base}, g.grid)
-	}
+	d = append(d, allRatiosOn(all)...)
 	if len(m.Pairs) > 0 {
 		d = append(d, document.Space{}, document.Paragraph{Text: "A difference counts on a machine if its own run tells it: machines are judged one by one. Times of different machines are not compared, only ratios within each.", Quiet: true})
 	}
@@ -147,8 +141,8 @@ func shared(all []OnMachine) (list []string) {
 			continue
 		}
 		for _, w := range x.Analysis.Run.Warnings {
-			if w.Code == result.WarningShared && !slices.Contains(list, w.Message) {
-				list = append(list, w.Message)
+			if w.Code == result.WarningShared {
+				list = distinct.Append(list, w.Message)
 			}
 		}
 	}
@@ -236,15 +230,9 @@ func pairWords(p stats.MachinesPair, all []OnMachine) string {
 	return p.String() + ": " + strings.Join(parts, "; ")
 }
 
-// ratiosOn has the ratios of one table on each machine.
-type ratiosOn struct {
-	name, base string
-	grid       document.Grid
-}
-
 // allRatiosOn returns a grid for each table that more than one machine has. In a grid, all ratios
 // are relative to the same driver.
-func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
+func allRatiosOn(all []OnMachine) (grids document.Document) {
 	byName := map[stats.TableName][]*stats.Table{} // tables by name, one for each machine
 	var names []stats.TableName
 	for i, m := range all {
@@ -262,16 +250,14 @@ func allRatiosOn(all []OnMachine) (grids []ratiosOn) {
 		}
 	}
 	for _, n := range names {
-		if g, ok := ratiosOnOf(n, byName[n], all); ok {
-			grids = append(grids, g)
-		}
+		grids = append(grids, ratiosOn(n, byName[n], all)...)
 	}
 	return grids
 }
 
-// ratiosOnOf returns the grid of one table. ok is false if the table has only one driver, or if the
-// driver to which ratios are relative was measured on only one machine.
-func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out ratiosOn, ok bool) {
+// ratiosOn returns a heading and the grid of one table. It returns nil if the table has only one
+// driver, or if the driver to which ratios are relative was measured on only one machine.
+func ratiosOn(n stats.TableName, tables []*stats.Table, all []OnMachine) document.Document {
 	cells := make([]map[string]int, len(tables)) // index in t.Measured() of each driver that has figures, by machine and driver
 	var drivers []string
 	on := map[string]int{} // number of machines on which a driver was measured
@@ -284,9 +270,8 @@ func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out 
 		for k, c := range t.Measured() {
 			name := c.Case.Driver
 			cells[i][name] = k
-			if on[name]++; !slices.Contains(drivers, name) {
-				drivers = append(drivers, name)
-			}
+			on[name]++
+			drivers = distinct.Append(drivers, name)
 			if t.IsFloor && k == t.Base {
 				floor = name
 			}
@@ -299,10 +284,10 @@ func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out 
 		}
 	}
 	if len(drivers) < 2 || on[base] < 2 {
-		return out, false
+		return nil
 	}
-	out.name, out.base = n.String(), base
-	out.grid.Add(document.Column{Title: "driver"}, drivers)
+	var grid document.Grid
+	grid.Add(document.Column{Title: "driver"}, drivers)
 	for i, m := range all {
 		t := tables[i]
 		var words []string
@@ -319,9 +304,9 @@ func ratiosOnOf(n stats.TableName, tables []*stats.Table, all []OnMachine) (out 
 				words = append(words, cmp.Or(strings.TrimSpace(document.Times(r.Median)+" "+document.Ends(r)), "–"))
 			}
 		}
-		out.grid.Add(document.Column{Title: m.Name, Right: true, Whole: true}, words)
+		grid.Add(document.Column{Title: m.Name, Right: true, Whole: true}, words)
 	}
-	return out, true
+	return document.Document{document.Heading{Level: 2, Text: n.String() + ": time relative to " + base}, grid}
 }
 
 // MachinesVersion is the version of the JSON form of runs on several machines.

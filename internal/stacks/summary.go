@@ -39,39 +39,36 @@ type Summary struct {
 func Summarize(p *result.Profile, g Grouper) *Summary {
 	list := Stacks(p, p.CPU)
 	s := &Summary{Trials: len(p.CPUNS), WallNS: p.WallNS, TrialNS: append([]int64{}, p.CPUNS...), Samples: Samples(list)}
-	groups, functions := map[Group]*Part{}, map[[2]string]*Part{}
+	groups, functions, allocations := map[Part]*Part{}, map[Part]*Part{}, map[Part]*Part{}
 	for _, st := range list {
 		s.CPUNS += st.Value
 		group := g.Of(st.Frames)
-		add(groups, group, Part{Group: group}, st)
-		name := name(st.Frames)
-		add(functions, [2]string{string(group), name}, Part{Group: group, Function: name}, st)
+		add(groups, Part{Group: group}, st)
+		add(functions, Part{Group: group, Function: name(st.Frames)}, st)
 	}
 	s.Groups = parts(groups, s.Samples, float64(s.CPUNS), s.Trials)
 	s.Functions = parts(functions, s.Samples, float64(s.CPUNS), s.Trials)
-	allocations := map[[2]string]*Part{}
 	for _, st := range Stacks(p, p.Allocations) {
 		s.AllocatedBytes += st.Value
 		s.AllocSamples += st.Samples
 		frames := allocator(st.Frames)
-		group, name := g.Of(frames), name(frames)
-		add(allocations, [2]string{string(group), name}, Part{Group: group, Function: name}, st)
+		add(allocations, Part{Group: g.Of(frames), Function: name(frames)}, st)
 	}
 	s.Allocations = parts(allocations, s.AllocSamples, float64(s.AllocatedBytes), s.Trials)
 	return s
 }
 
-func add[K comparable](to map[K]*Part, key K, part Part, s Stack) {
-	p := to[key]
+func add(to map[Part]*Part, part Part, s Stack) {
+	p := to[part]
 	if p == nil {
-		p = &part
-		to[key] = p
+		p = new(part)
+		to[part] = p
 	}
 	p.Samples += s.Samples
 	p.PerTrial += float64(s.Value)
 }
 
-func parts[K comparable](m map[K]*Part, samples int64, value float64, trials int) []Part {
+func parts(m map[Part]*Part, samples int64, value float64, trials int) []Part {
 	list := []Part{}
 	for _, p := range m {
 		if value > 0 {
@@ -148,19 +145,11 @@ type Change struct {
 // first.
 func Compare(first, second *Summary) []Change {
 	var list []Change
-	groups := 0
-	for _, g := range Groups {
-		if first.of(g).Samples > 0 || second.of(g).Samples > 0 {
-			groups++
-		}
-	}
-	for _, g := range Groups {
+	groups := slices.DeleteFunc(slices.Clone(Groups), func(g Group) bool { return first.of(g).Samples == 0 && second.of(g).Samples == 0 })
+	for _, g := range groups {
 		a, b := first.of(g), second.of(g)
-		if a.Samples == 0 && b.Samples == 0 {
-			continue
-		}
 		c := Change{Group: g, FirstNS: a.PerTrial, SecondNS: b.PerTrial}
-		c.Difference, c.Margin = stats.PartsDiffer(first.sampled(), a.Samples, second.sampled(), b.Samples, groups)
+		c.Difference, c.Margin = stats.PartsDiffer(first.sampled(), a.Samples, second.sampled(), b.Samples, len(groups))
 		list = append(list, c)
 	}
 	slices.SortStableFunc(list, func(a, b Change) int {

@@ -224,9 +224,7 @@ func (e *Entry) addCase(driver, workload sql.NullString) {
 	}
 	e.Cases++
 	e.Drivers = distinct.Append(e.Drivers, driver.String)
-	if !slices.Contains(e.Workloads, workload.String) {
-		e.Workloads = append(e.Workloads, workload.String)
-	}
+	e.Workloads = distinct.Append(e.Workloads, workload.String)
 }
 
 func (e *Entry) addTrials(status result.Status, n int) {

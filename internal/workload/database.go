@@ -14,6 +14,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -47,7 +48,7 @@ func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 		return q.lists, q.err
 	}
 	for _, sql := range s.Schema {
-		w.need(FeaturesOf(sql))
+		w.Needs = distinct.Append(w.Needs, FeaturesOf(sql)...)
 	}
 	r := &reader{file: w.file}
 	w.resolveAll(r)

@@ -100,9 +100,8 @@ func (l *resolver) words(c *columnInfo, f *fields, n *yaml.Node) {
 		l.errorf(n, "%s has up to %d words: want at most %d", c.full, gen.High, plan.MaxWords)
 		gen.Low, gen.High, gen.Bounds = 0, 0, nil
 	}
-	of := f.get("of")
+	of := l.required(f, "of", "%s: words of nothing: write of: and the column of a data set, such as of: vocabulary.word", c.full)
 	if of == nil {
-		l.errorf(f.node, "%s: words of nothing: write of: and the column of a data set, such as of: vocabulary.word", c.full)
 		c.broken = true
 		return
 	}
@@ -151,10 +150,7 @@ func (l *resolver) lengthWithin(c *columnInfo, n *yaml.Node) {
 func (l *resolver) repeat(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	gen.Text, _ = l.text(n, c.full+": repeat", `repeat: "text "`)
-	if f.get("times") == nil {
-		l.errorf(f.node, "%s: repeat without times: write times: 12", c.full)
-	}
-	gen.Times = l.numberWithin(f.get("times"), "times", 0, math.MaxInt64, 0)
+	gen.Times = l.numberWithin(l.required(f, "times", "%s: repeat without times: write times: 12", c.full), "times", 0, math.MaxInt64, 0)
 	if len(gen.Text) > 0 && gen.Times > plan.MaxValueBytes/int64(len(gen.Text)) {
 		l.errorf(n, "%s has %d times %d bytes: want at most %d", c.full, gen.Times, len(gen.Text), int64(plan.MaxValueBytes))
 		gen.Times = 0

@@ -54,11 +54,7 @@ func (l *resolver) retry(n *yaml.Node) *plan.Retry {
 	if !ok {
 		return r
 	}
-	if n := f.get("attempts"); n == nil {
-		l.errorf(f.node, "retry has no attempts: write attempts: 10")
-	} else {
-		r.Attempts = l.numberWithin(n, "attempts", 2, plan.MaxWeight, 2)
-	}
+	r.Attempts = l.numberWithin(l.required(f, "attempts", "retry has no attempts: write attempts: 10"), "attempts", 2, plan.MaxWeight, 2)
 	if n := f.get("backoff"); n != nil {
 		d, err := time.ParseDuration(n.Value)
 		if n.Kind != yaml.ScalarNode || err != nil || d < 0 || d > time.Hour {
@@ -202,8 +198,7 @@ func (l *resolver) statement(n *yaml.Node, p *parameterSet, op *plan.Operation, 
 	if !ok {
 		return c, false
 	}
-	if f.get("sql") == nil {
-		l.errorf(f.node, "the statement has no sql: write sql: SELECT 1")
+	if l.required(f, "sql", "the statement has no sql: write sql: SELECT 1") == nil {
 		return c, false
 	}
 	c.Call = l.call(f.get("sql"), f, p, nil, false)

@@ -19,12 +19,7 @@ func (l *resolver) phase(n *yaml.Node) {
 	if !ok {
 		return
 	}
-	var kinds []string
-	for _, k := range phaseKinds {
-		if f.get(k) != nil {
-			kinds = append(kinds, k)
-		}
-	}
+	kinds := slices.DeleteFunc(slices.Clone(phaseKinds), func(k string) bool { return f.get(k) == nil })
 	switch {
 	case len(kinds) == 0:
 		for _, k := range f.keys {
@@ -80,10 +75,7 @@ func (l *resolver) phase(n *yaml.Node) {
 // name reads the name of a phase or operation, which is shown in tables and identifies random
 // streams. ok is false if the name is missing or bad.
 func (l *resolver) name(f *fields, what, example string) (name string, ok bool) {
-	n := f.get("name")
-	if n == nil {
-		l.errorf(f.node, "the %s has no name: write name: %s", what, example)
-	}
+	n := l.required(f, "name", "the %s has no name: write name: %s", what, example)
 	if name, ok = l.text(n, "name", "name: "+example); !ok {
 		return "", false
 	}
@@ -204,9 +196,7 @@ func (l *resolver) query(f *fields) *plan.Query {
 	p := l.parameters(f.get("parameters"), each)
 	q.Call = l.call(f.get("query"), f, p, each, broken)
 	p.unused(l)
-	if n := f.get("columns"); n == nil {
-		l.errorf(f.node, "the query has no columns: write columns: [int, text] with the type of each")
-	}
+	l.required(f, "columns", "the query has no columns: write columns: [int, text] with the type of each")
 	if e := f.get("expect"); e != nil && e.Kind == yaml.MappingNode {
 		if f, ok := l.mapping(e, "expect", "{rows: 1}"); ok && f.get("returns") != nil {
 			l.returns(q, f.get("returns"), each, f.get("rows") == nil)
@@ -323,10 +313,8 @@ func (l *resolver) returned(n *yaml.Node, types []driver.ColumnType) (*plan.Retu
 		return nil, nil
 	}
 	var cols []*columnInfo
-	for _, c := range s.order {
-		if names == nil && !c.Hidden {
-			cols = append(cols, c)
-		}
+	if names == nil {
+		cols = slices.DeleteFunc(slices.Clone(s.order), func(c *columnInfo) bool { return c.Hidden })
 	}
 	for _, n := range names {
 		name, ok := l.text(n, "a column of returns", "users.id")

@@ -199,6 +199,15 @@ func (f *fields) get(key string) *yaml.Node {
 	return nil
 }
 
+// required returns the value of a key. If the key is missing, it reports a problem and returns nil.
+func (r *reader) required(f *fields, key, problem string, args ...any) *yaml.Node {
+	n := f.get(key)
+	if n == nil {
+		r.errorf(f.node, problem, args...)
+	}
+	return n
+}
+
 // key returns the node of the key itself, or the node of the mapping if the key is missing.
 func (f *fields) key(key string) *yaml.Node {
 	if i, ok := f.index[key]; ok {

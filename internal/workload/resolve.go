@@ -63,9 +63,8 @@ func (l *resolver) resolve() {
 			l.readRows(f)
 		}
 	}
-	n := f.get("phases")
+	n := l.required(f, "phases", "the workload has no phases: write phases: and a list")
 	if n == nil {
-		l.errorf(f.node, "the workload has no phases: write phases: and a list")
 		return
 	}
 	if n.Kind != yaml.SequenceNode || len(n.Content) == 0 {

@@ -70,9 +70,7 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 		return s
 	}
 	before := l.found
-	if n := f.get("count"); n == nil {
-		l.errorf(f.node, "%s has no count: write count: and a number", what)
-	} else {
+	if n := l.required(f, "count", "%s has no count: write count: and a number", what); n != nil {
 		s.Count, _ = l.number(n, "count of "+what, 0)
 	}
 	s.broken = l.found > before
@@ -91,9 +89,8 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 // columnsOf calls read for each column of a data set, and adds the column to the set. The
 // parameters example and more are used in errors that say how columns are written.
 func (l *resolver) columnsOf(s *setInfo, f *fields, what, example, more string, read func(c *columnInfo, name *yaml.Node)) {
-	n := f.get("columns")
+	n := l.required(f, "columns", "%s has no columns: write columns: %s%s", what, example, more)
 	if n == nil {
-		l.errorf(f.node, "%s has no columns: write columns: %s%s", what, example, more)
 		return
 	}
 	cols, ok := l.mapping(n, "columns of "+what, example)

@@ -175,18 +175,11 @@ func (w *Workload) resolveAll(r *reader) {
 			}
 			l := w.resolver(r, values)
 			l.resolve()
-			w.need(l.features)
+			w.Needs = distinct.Append(w.Needs, l.features...)
 			if i == 0 && scale == Quick {
 				w.Settings, w.Phases, w.Changes, w.Warnings = l.settings, l.infos, l.plan.Changes, l.warnings
 			}
 		}
-	}
-}
-
-// need adds the features that w.Needs does not have yet.
-func (w *Workload) need(keys []string) {
-	for _, key := range keys {
-		w.Needs = distinct.Append(w.Needs, key)
 	}
 }
 
@@ -197,11 +190,10 @@ func (w *Workload) header(r *reader, n *yaml.Node) {
 		return
 	}
 	w.root = f
-	if n := f.get("name"); n == nil {
-		r.errorf(f.node, "the workload has no name: write name: and a word")
-	} else if v, ok := r.text(n, "name", "name: mine"); ok {
+	name := r.required(f, "name", "the workload has no name: write name: and a word")
+	if v, ok := r.text(name, "name", "name: mine"); ok {
 		if w.Name = v; strings.Trim(v, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" || v == "" {
-			r.errorf(n, "bad name %q of a workload: want lower-case letters, digits and -, such as my-reads", v)
+			r.errorf(name, "bad name %q of a workload: want lower-case letters, digits and -, such as my-reads", v)
 		}
 	}
 	about, _ := r.text(f.get("about"), "about", "about: one row per statement")

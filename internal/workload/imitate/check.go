@@ -29,10 +29,7 @@ func (t *table) checks(list []token) []check {
 			continue
 		}
 		begin, from := beginning(list, i)
-		open := i + 1
-		for open < len(list) && list[open].Text != "(" {
-			open++
-		}
+		open := following(list, i)
 		if i = closing(list, open); i == len(list) {
 			break
 		}

@@ -126,27 +126,16 @@ func (c *computed) of(list []token) (string, error) {
 
 // expression returns the expression of a generated column, or nil for other columns.
 func (c *computed) expression(name string) []token {
-	list := sqltext.All(c.sql)
-	depth, begins, here := 0, false, false
-	for i, tok := range list {
-		switch {
-		case tok.Kind == sqltext.Space || tok.Kind == sqltext.Comment:
+	for _, list := range elements(sqltext.All(c.sql)) {
+		first := following(list, -1)
+		if first == len(list) || !strings.EqualFold(list[first].Unquoted(), name) {
 			continue
-		case tok.Text == "(":
-			depth++
-			begins = depth == 1
-			continue
-		case tok.Text == ")":
-			depth--
-		case tok.Text == "," && depth == 1:
-			begins = true
-			continue
-		case depth == 1 && begins:
-			here = strings.EqualFold(tok.Unquoted(), name)
-		case depth == 1 && here && tok.Is("AS"):
-			return inside(list, following(list, i))
 		}
-		begins = false
+		for i, tok := range outer(list) {
+			if i > first && tok.Is("AS") {
+				return inside(list, following(list, i))
+			}
+		}
 	}
 	return nil
 }
@@ -154,28 +143,10 @@ func (c *computed) expression(name string) []token {
 // keyExpression returns the tokens of the part of a key with the given number, from 0, in a CREATE INDEX
 // statement. It leaves out the part's collation and order.
 func keyExpression(sql string, number int) []token {
-	list := sqltext.All(sql)
-	open := slices.IndexFunc(list, func(t token) bool { return t.Text == "(" })
-	if open < 0 {
-		return nil
+	if parts := elements(sqltext.All(sql)); number < len(parts) {
+		return withoutOrder(parts[number])
 	}
-	list = inside(list, open)
-	depth, from := 0, 0
-	for i, tok := range list {
-		switch {
-		case tok.Text == "(":
-			depth++
-		case tok.Text == ")":
-			depth--
-		case tok.Text == "," && depth == 0:
-			if number == 0 {
-				return withoutOrder(list[from:i])
-			}
-			number--
-			from = i + 1
-		}
-	}
-	return withoutOrder(list[from:])
+	return nil
 }
 
 // withoutOrder cuts COLLATE, ASC and DESC from the end of a part of a key.

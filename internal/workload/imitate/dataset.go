@@ -66,18 +66,16 @@ func (d *dataSet) help(c *column, suffix string, g generated, avoid []*column) s
 // identifierOf returns a name in which "_" replaces all characters except ASCII letters, digits and
 // "_". If the first character is a digit, "_" precedes it.
 func identifierOf(name string) string {
-	var b strings.Builder
-	for _, c := range name {
-		if c == '_' || c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
-			b.WriteRune(c)
-		} else {
-			b.WriteByte('_')
+	name = strings.Map(func(c rune) rune {
+		if c < utf8.RuneSelf && (unicode.IsLetter(c) || unicode.IsDigit(c)) {
+			return c
 		}
+		return '_'
+	}, name)
+	if name != "" && (name[0] < '0' || name[0] > '9') {
+		return name
 	}
-	if s := b.String(); s != "" && (s[0] < '0' || s[0] > '9') {
-		return s
-	}
-	return "_" + b.String()
+	return "_" + name
 }
 
 func isPlain(name string) bool { return identifierOf(name) == name }

@@ -99,16 +99,22 @@ func (b *builder) fromFew(t *table, c *column, s *classStats, g generated) gener
 		d.add(g)
 		b.dictionaries[key] = d.name
 	}
-	g = generated{kind: "pick", value: b.dictionaries[key] + ".value"}
-	if s := skew(s.distinct.values(), s.distinct.repeats()); s > 0 {
-		g.also = []string{fmt.Sprintf("skew: %g", s)}
-	}
-	return g
+	return generated{kind: "pick", value: b.dictionaries[key] + ".value", also: skewed(s.distinct.values(), s.distinct.repeats())}
 }
 
 // weight returns how often value v occurs in about 1000 rows of the column that are not NULL.
 func (c *column) weight(v any) int64 {
 	return max(1, share(c.stats.few[v], c.stats.rows-c.stats.nulls))
+}
+
+// fewOf returns the values of the type T of a column that has few distinct values.
+func fewOf[T any](c *column) (values []T) {
+	for v := range c.stats.few {
+		if x, ok := v.(T); ok {
+			values = append(values, x)
+		}
+	}
+	return values
 }
 
 // call notes that the workload has the parameter name in place of a value of the column.

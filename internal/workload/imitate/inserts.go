@@ -6,9 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -120,27 +120,19 @@ func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 // firstFailure runs the plan's timed insert phases one after another until one fails, and rolls
 // them all back. Triggers that the workload lacks do not run. It returns the failed phase's table and the reason why, or "" and nil if no phase fails.
 func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
-	tx, err := l.db.BeginTx(ctx, nil)
-	if err != nil {
-		return "", nil, err
-	}
-	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && why == nil { // after a failure, RAISE(ROLLBACK) may have rolled back already
-			err = errors.Join(err, back)
-		}
-	}()
-	for _, o := range b.schema.objects {
-		if o.kind == "trigger" && !b.scripted[o.name] {
-			if _, err := tx.ExecContext(ctx, "DROP TRIGGER IF EXISTS "+driver.Quote(o.name)); err != nil {
-				return "", nil, err
+	lacking := slices.DeleteFunc(slices.Clone(b.schema.objects), func(o object) bool { return o.kind != "trigger" || b.scripted[o.name] })
+	err = l.undone(ctx, lacking, func(tx *sql.Tx) error {
+		for p, d := range l.timedInserts() {
+			l.tell("trying the phase " + p.Name)
+			if why = l.rows(ctx, tx, d, 0, d.Total); why != nil {
+				table = d.Table
+				return why
 			}
 		}
+		return nil
+	})
+	if why != nil {
+		err = ctx.Err()
 	}
-	for p, d := range l.timedInserts() {
-		l.tell("trying the phase " + p.Name)
-		if err := l.rows(ctx, tx, d, 0, d.Total); err != nil {
-			return d.Table, err, ctx.Err()
-		}
-	}
-	return "", nil, nil
+	return table, why, err
 }

@@ -58,7 +58,7 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 			repeats = st.class[i].distinct.repeats()
 		}
 	}
-	s := skew(parents, repeats)
+	skew := skewed(parents, repeats)
 	switch {
 	case f.parent == t && more:
 	case f.parent == t: // refers to a row that is inserted earlier
@@ -76,14 +76,12 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	case !more && float64(values) > 0.95*float64(parents) && repeats*float64(t.rows)+0.5 < float64(t.rows)/float64(parents):
 		// Each parent has about as many rows as any other.
 		return at(number, generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)})
-	case len(f.columns) > 1 && s > 0:
-		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: []string{fmt.Sprintf("skew: %g", s)}})
+	case len(f.columns) > 1 && skew != nil:
+		return at(number, generated{kind: "zipf", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set), also: skew})
 	case len(f.columns) > 1:
 		return at(number, generated{kind: "int", value: fmt.Sprintf("[0, $%s - 1]", f.parent.set)})
 	}
-	if s > 0 {
-		g.also = []string{fmt.Sprintf("skew: %g", s)}
-	}
+	g.also = skew
 	return g
 }
 

@@ -56,12 +56,7 @@ func (b *builder) integers(t *table, c *column, s *classStats, several, more boo
 // fewInts returns the generator of a column that has few distinct integers. Each of them, or the
 // integer that replaces it, is as frequent as in the database.
 func (b *builder) fewInts(c *column) generated {
-	var values []int64
-	for v := range c.stats.few {
-		if x, ok := v.(int64); ok {
-			values = append(values, x)
-		}
-	}
+	values := fewOf[int64](c)
 	slices.Sort(values)
 	var parts []string
 	used := map[int64]bool{}

@@ -48,8 +48,8 @@ func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query
 		if t.rows == 0 || t.virtual != "" {
 			continue
 		}
-		if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
-			x := &index{unique: true, whole: true, parts: []part{{column: t.columns[i]}}}
+		if c := find(t.columns, func(c *column) bool { return c.rowid }); c != nil {
+			x := &index{unique: true, whole: true, parts: []part{{column: c}}}
 			if q, err := b.read(t, x); err == nil { // there is no error, because the values of a rowid are integers
 				add(q, t.name+" by "+x.key())
 			}
@@ -176,10 +176,10 @@ func (b *builder) joined(t *table, f *foreign) *Query {
 // t has no key whose values can be parameters.
 func (b *builder) joinedBack(t *table, f *foreign) *Query {
 	var key []*column
-	if i := slices.IndexFunc(t.columns, func(c *column) bool { return c.rowid }); i >= 0 {
-		key = []*column{t.columns[i]}
-	} else if i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.origin == "pk" }); i >= 0 {
-		key = t.indexes[i].columns
+	if c := find(t.columns, func(c *column) bool { return c.rowid }); c != nil {
+		key = []*column{c}
+	} else if x := find(t.indexes, func(x *index) bool { return x.origin == "pk" }); x != nil {
+		key = x.columns
 	}
 	if key == nil || slices.ContainsFunc(key, (*column).mixed) {
 		return nil
@@ -325,11 +325,7 @@ func (b *builder) probe(queries []*Query) {
 			}
 			if q.words != nil {
 				w := q.words.stats.words
-				g := generated{name: a.name, kind: "pick", value: b.vocabulary(q.words) + ".word"}
-				if s := skew(w.distinct.values(), w.distinct.repeats()); s > 0 {
-					g.also = []string{fmt.Sprintf("skew: %g", s)}
-				}
-				d.add(g)
+				d.add(generated{name: a.name, kind: "pick", value: b.vocabulary(q.words) + ".word", also: skewed(w.distinct.values(), w.distinct.repeats())})
 				continue
 			}
 			row := rows[q.table]

@@ -75,11 +75,15 @@ type foreign struct {
 }
 
 func (t *table) column(name string) *column {
-	i := slices.IndexFunc(t.columns, func(c *column) bool { return strings.EqualFold(c.name, name) })
-	if i < 0 {
-		return nil
+	return find(t.columns, func(c *column) bool { return strings.EqualFold(c.name, name) })
+}
+
+// find returns the first element of a list for which is returns true, or nil if there is none.
+func find[T any](list []*T, is func(*T) bool) *T {
+	if i := slices.IndexFunc(list, is); i >= 0 {
+		return list[i]
 	}
-	return t.columns[i]
+	return nil
 }
 
 // named returns the text that replaces value, a value of the table, in the workload. It returns false if
@@ -130,11 +134,7 @@ type schema struct {
 }
 
 func (s *schema) table(name string) *table {
-	i := slices.IndexFunc(s.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
-	if i < 0 {
-		return nil
-	}
-	return s.tables[i]
+	return find(s.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
 }
 
 // all calls row after each row of a query has been read into dest.
@@ -401,10 +401,7 @@ func (s *schema) references(ctx context.Context, db *sql.DB, t *table) error {
 			if f.parent != nil {
 				target = f.parent.column(to.String)
 				if !to.Valid {
-					i := slices.IndexFunc(f.parent.columns, func(c *column) bool { return c.key == len(f.columns) })
-					if i >= 0 {
-						target = f.parent.columns[i]
-					}
+					target = find(f.parent.columns, func(c *column) bool { return c.key == len(f.columns) })
 				}
 			}
 			f.to = append(f.to, target)

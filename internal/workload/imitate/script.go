@@ -118,11 +118,7 @@ func (b *builder) index(o object) *index {
 	if t == nil {
 		return nil
 	}
-	i := slices.IndexFunc(t.indexes, func(x *index) bool { return x.name == o.name })
-	if i < 0 {
-		return nil
-	}
-	return t.indexes[i]
+	return find(t.indexes, func(x *index) bool { return x.name == o.name })
 }
 
 // loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows

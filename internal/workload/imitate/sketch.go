@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -150,6 +151,15 @@ func skew(n int64, p float64) float64 {
 		}
 	}
 	return math.Round(low*100) / 100
+}
+
+// skewed returns the option of a generator with the skew of n values of which two are equal with the
+// probability p, or nil if they are about uniform.
+func skewed(n int64, p float64) []string {
+	if s := skew(n, p); s > 0 {
+		return []string{fmt.Sprintf("skew: %g", s)}
+	}
+	return nil
 }
 
 // equal returns the probability that two values of a Zipf distribution are equal.

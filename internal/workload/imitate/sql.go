@@ -1,6 +1,7 @@
 package imitate
 
 import (
+	"iter"
 	"slices"
 	"strings"
 
@@ -55,18 +56,46 @@ func beginning(list []token, at int) (begin, comma int) {
 	return begin, begin
 }
 
+// outer returns an iterator over the tokens that are not in parentheses, with their indexes in list.
+func outer(list []token) iter.Seq2[int, token] {
+	return func(yield func(int, token) bool) {
+		depth := 0
+		for i, t := range list {
+			switch {
+			case t.Text == "(":
+				depth++
+			case t.Text == ")":
+				depth--
+			case depth == 0 && !yield(i, t):
+				return
+			}
+		}
+	}
+}
+
+// elements returns the parts of a list in SQL: its tokens between the first parenthesis and the one
+// that closes it, cut at the commas. It returns nil if there are no parentheses.
+func elements(list []token) (parts [][]token) {
+	open := slices.IndexFunc(list, func(t token) bool { return t.Text == "(" })
+	if open < 0 {
+		return nil
+	}
+	list = inside(list, open)
+	from := 0
+	for i, t := range outer(list) {
+		if t.Text == "," {
+			parts, from = append(parts, list[from:i]), i+1
+		}
+	}
+	return append(parts, list[from:])
+}
+
 // cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE,
 // before is the whole text.
 func cutWhere(text string) (before, condition string, found bool) {
 	list := sqltext.All(text)
-	depth := 0
-	for i, t := range list {
-		switch {
-		case t.Text == "(":
-			depth++
-		case t.Text == ")":
-			depth--
-		case depth == 0 && t.Is("WHERE"):
+	for i, t := range outer(list) {
+		if t.Is("WHERE") {
 			return join(list[:i]), strings.TrimSpace(join(list[i+1:])), true
 		}
 	}

@@ -36,12 +36,7 @@ func (b *builder) text(d *dataSet, t *table, c *column, s *classStats, several, 
 // fewTexts returns the generator of a column that has few distinct texts. Each of them, or the text
 // that replaces it, is as frequent as in the database.
 func (b *builder) fewTexts(c *column) generated {
-	var values []string
-	for v := range c.stats.few {
-		if x, ok := v.(string); ok {
-			values = append(values, x)
-		}
-	}
+	values := fewOf[string](c)
 	slices.SortFunc(values, func(x, y string) int {
 		return cmp.Or(cmp.Compare(c.stats.few[y], c.stats.few[x]), strings.Compare(x, y))
 	})
@@ -104,12 +99,8 @@ func (b *builder) ascendingText(d *dataSet, t *table, c *column, s *classStats) 
 // prose returns the generator of texts that consist of words.
 func (b *builder) prose(c *column) generated {
 	w := c.stats.words
-	set := b.vocabulary(c)
-	g := generated{kind: "words", value: lengths(&w.counts), also: []string{"of: " + set + ".word"}}
-	if s := skew(w.distinct.values(), w.distinct.repeats()); s > 0 {
-		g.also = append(g.also, fmt.Sprintf("skew: %g", s))
-	}
-	return g
+	also := append([]string{"of: " + b.vocabulary(c) + ".word"}, skewed(w.distinct.values(), w.distinct.repeats())...)
+	return generated{kind: "words", value: lengths(&w.counts), also: also}
 }
 
 // vocabulary returns the name of the data set with the words of a column. It adds the data set if

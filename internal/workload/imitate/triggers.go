@@ -51,22 +51,27 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 
 // without drops triggers, inserts rows of a data set, and rolls both back. It returns the error
 // of inserting the rows.
-func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) (err error) {
+func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) error {
+	return l.undone(ctx, triggers, func(tx *sql.Tx) error { return l.rows(ctx, tx, d, 0, min(triedRows, d.Total)) })
+}
+
+// undone drops triggers, calls work, and rolls everything back. It returns the error of work.
+func (l *loader) undone(ctx context.Context, triggers []object, work func(*sql.Tx) error) (err error) {
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if back := tx.Rollback(); !errors.Is(back, sql.ErrTxDone) && !errors.Is(err, errEndless) { // RAISE(ROLLBACK) or an interruption may have rolled back already
-			err = errors.Join(err, back)
+		if back := tx.Rollback(); err == nil && !errors.Is(back, sql.ErrTxDone) { // after a failure, RAISE(ROLLBACK) or an interruption may have rolled back already
+			err = back
 		}
 	}()
 	for _, o := range triggers {
-		if _, err := tx.ExecContext(ctx, "DROP TRIGGER "+driver.Quote(o.name)); err != nil {
+		if _, err := tx.ExecContext(ctx, "DROP TRIGGER IF EXISTS "+driver.Quote(o.name)); err != nil {
 			return err
 		}
 	}
-	return l.rows(ctx, tx, d, 0, min(triedRows, d.Total))
+	return work(tx)
 }
 
 // triggersOf returns the triggers of a table that the workload's script creates.

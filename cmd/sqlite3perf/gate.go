@@ -145,7 +145,8 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	if unreached != nil && o.output.File == "" {
 		return cli.Incomplete(unreached)
 	}
-	switch err = o.output.Print(env, machines.GateFormats.Of(list), "sqlite3perf gate"); {
+	err = o.output.Print(env, machines.GateFormats.Of(list), "sqlite3perf gate")
+	switch {
 	case err != nil && unreached != nil:
 		return fmt.Errorf("%w; and %w", unreached, err)
 	case err != nil:

@@ -272,7 +272,7 @@ func (r *mergeReport) count() {
 
 func (r *mergeReport) print(env *cli.Environment, format string) error {
 	if format == "json" {
-		return document.Encode(env.RawOut, r)
+		return document.EncodeEscaped(env.RawOut, r)
 	}
 	var b strings.Builder
 	if r.made {

@@ -68,7 +68,7 @@ func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 	}
 	names := stats.SettingNames(all)
 	slices.SortStableFunc(names, func(x, y string) int {
-		return map[bool]int{true: -1}[asked[x]] - map[bool]int{true: -1}[asked[y]]
+		return cmp.Compare(map[bool]int{true: 0, false: 1}[asked[x]], map[bool]int{true: 0, false: 1}[asked[y]])
 	})
 	for _, name := range names {
 		var drivers Groups[string, string] // by value

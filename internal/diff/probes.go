@@ -45,7 +45,7 @@ func (p *probes) ask(sql string, args ...any) {
 
 func (p *probes) script(lines string) {
 	for line := range strings.Lines(lines) {
-		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		fields := strings.Split(strings.TrimSpace(line), "\t")
 		p.ask(fields[0], document.Map(fields[1:], literal)...)
 	}
 }
@@ -68,7 +68,10 @@ func literal(s string) any {
 	if text, err := strconv.Unquote(s); err == nil {
 		return text
 	}
-	blob, _ := hex.DecodeString(strings.Trim(s, "x'"))
+	blob, err := hex.DecodeString(strings.Trim(s, "x'"))
+	if err != nil {
+		panic(err) // cannot happen: the files are part of the program
+	}
 	return blob
 }
 

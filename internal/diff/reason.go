@@ -142,11 +142,12 @@ func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 // optionIn returns the entry of PRAGMA compile_options for the option called name, such as
 // "DQS=0". It returns "" if the option is not set.
 func optionIn(p *protocol.Proof, name string) string {
-	i := slices.IndexFunc(p.CompileOptions, func(o string) bool { return o == name || strings.HasPrefix(o, name+"=") })
-	if i < 0 {
-		return ""
+	for _, o := range p.CompileOptions {
+		if o == name || strings.HasPrefix(o, name+"=") {
+			return o
+		}
 	}
-	return p.CompileOptions[i]
+	return ""
 }
 
 // earlier is a statement that ran before the current one and that only one side could run.

@@ -30,7 +30,7 @@ var Formats = document.FormatsOf[*Diffed, Options]{What: "comparison of answers"
 	{Name: "html", To: func(w io.Writer, d *Diffed, o Options) error {
 		return document.RenderHTML(w, d.page(), "Answers", o.Options)
 	}},
-	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return document.Encode(w, JSONDiff{"diff", d}) }},
+	{Name: "json", To: func(w io.Writer, d *Diffed, _ Options) error { return document.EncodeEscaped(w, JSONDiff{"diff", d}) }},
 }}
 
 // JSONDiff is the JSON form of a comparison of answers.

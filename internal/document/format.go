@@ -54,9 +54,14 @@ func (list FormatsOf[T, O]) Of(v T) func(w io.Writer, format string, opts O) err
 }
 
 // Encode writes v as indented JSON.
-func Encode(w io.Writer, v any) error {
+func Encode(w io.Writer, v any) error { return encode(w, v, false) }
+
+// EncodeEscaped writes v as [Encode] does, but escapes <, > and & in texts.
+func EncodeEscaped(w io.Writer, v any) error { return encode(w, v, true) }
+
+func encode(w io.Writer, v any, escape bool) error {
 	e := json.NewEncoder(PrintableJSON(w))
 	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
+	e.SetEscapeHTML(escape)
 	return e.Encode(v)
 }

@@ -148,9 +148,14 @@ func (t Tuning) now() string {
 	if t.Base == nil {
 		return ""
 	}
-	known := slices.DeleteFunc(slices.Clone(Names), func(name string) bool { _, ok := t.Base[name]; return !ok })
-	words := document.Map(known, func(name string) string { return name + "=" + t.Base[name] })
-	return strings.Join(append(words, "can lose: "+lossWords[t.Loss]), " ")
+	var words []string
+	for _, name := range Names {
+		if v, ok := t.Base[name]; ok {
+			words = append(words, name+"="+v)
+		}
+	}
+	words = append(words, "can lose: "+lossWords[t.Loss])
+	return strings.Join(words, " ")
 }
 
 func (t Tuning) phases() string {

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
-	"io/fs"
+	"io"
 	"maps"
 	"math"
 	"os"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -131,7 +129,7 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	if err := db.Close(); err != nil {
 		return nil, err
 	}
-	return c, copyNew(ctx, path, keep)
+	return c, copyNew(path, keep)
 }
 
 // pack returns the size of the imitation. If the imitation in db is larger than wanted, pack runs VACUUM
@@ -237,13 +235,22 @@ func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 }
 
 // copyNew copies a file to a path where no file exists yet.
-func copyNew(ctx context.Context, from, to string) error {
+func copyNew(from, to string) (err error) {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	if _, err = snapshot.Write(ctx, in, to, false); err != nil && !errors.Is(err, fs.ErrExist) {
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(out, in); err == nil {
+		err = out.Close()
+	} else {
+		out.Close()
+	}
+	if err != nil {
 		os.Remove(to)
 	}
 	return err

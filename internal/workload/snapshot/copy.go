@@ -195,7 +195,7 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 		}
 		return hash(ctx, to)
 	}
-	return Write(ctx, io.NewSectionReader(f, 0, size), to, false)
+	return write(ctx, io.NewSectionReader(f, 0, size), to, false)
 }
 
 // used returns the size of a database without the bytes after its pages, and the whole size of
@@ -255,10 +255,10 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// Write creates the file at the path to, copies everything from the reader from into it, and
-// returns the SHA-256 of the contents. If sync is true, the contents are on the disk when Write
+// write creates the file at the path to, copies everything from the reader from into it, and
+// returns the SHA-256 of the contents. If sync is true, the contents are on the disk when write
 // returns.
-func Write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
+func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err

@@ -152,7 +152,7 @@ func perSecond(n, ns int64) float64 { return float64(n) / max(float64(ns)/1e9, 1
 
 func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped bool) error {
 	if o.format == "json" {
-		return document.Encode(out, document.Map(list, func(b benched) *databaseOutput { return b.databaseOutput }))
+		return document.EncodeEscaped(out, document.Map(list, func(b benched) *databaseOutput { return b.databaseOutput }))
 	}
 	for i, b := range list {
 		if i > 0 {

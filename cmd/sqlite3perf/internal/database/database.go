@@ -260,7 +260,7 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error
 	if t.options.format == "json" {
-		err = document.Encode(t.env.Stdout, t.databaseOutput(command, r))
+		err = document.EncodeEscaped(t.env.Stdout, t.databaseOutput(command, r))
 	} else {
 		err = text(t.env.Stdout)
 	}

@@ -182,9 +182,7 @@ func (a Advised) otherWork() (l document.List) {
 
 func workloadsOf(run *result.Run) (names []string) {
 	for i := range run.Cases {
-		if name := document.Line(run.Cases[i].Workload); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
+		names = distinct.Append(names, document.Line(run.Cases[i].Workload))
 	}
 	return names
 }

@@ -239,11 +239,9 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 		if len(got[name]) < 2 {
 			continue
 		}
-		var words []string
-		for _, value := range slices.Sorted(maps.Keys(got[name])) {
-			words = append(words, value+" with "+document.FirstOf(got[name][value], most, ", "))
-		}
-		l = append(l, document.Item{Label: name, Text: strings.Join(words, "; ")})
+		l = append(l, document.Item{Label: name, Text: document.Join(slices.Sorted(maps.Keys(got[name])), "; ", func(value string) string {
+			return value + " with " + document.FirstOf(got[name][value], most, ", ")
+		})})
 	}
 	return l
 }

@@ -108,7 +108,7 @@ func (x *Asker) Compare(ctx context.Context, work []Questions) (*Diffed, error) 
 			if err != nil {
 				return nil, err
 			}
-			s.Work = append(s.Work, Work{Name: work[k].Name, Proof: a.Proof, Answers: a.Answers, Skipped: a.Skipped, Times: a.Times})
+			s.Work = append(s.Work, Work{Name: work[k].Name, Proof: a.Proof, Answers: a.Answers, Times: a.Times})
 			if a.TimesAsText {
 				d.TimesAsText = distinct.Append(d.TimesAsText, s.Name)
 			}

@@ -26,7 +26,6 @@ type Work struct {
 	Name    string
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
-	Skipped []string // names of phases that were not run
 
 	// Again has the answers of a second execution of the workload, if there was one. If the answers to
 	// a statement changed, its rows and numbers are not compared with those of other drivers.

@@ -40,7 +40,7 @@ func asset(name string) string {
 var pageTemplate = template.Must(template.New("page.html").ParseFS(pageFiles, "page/page.html"))
 
 type page struct {
-	Language, Title, Kind, Policy string
+	Title, Kind, Policy string
 
 	Assets string // URL of the directory with style and script; "" if the page contains them
 	Style  template.CSS
@@ -144,7 +144,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 // RenderHTML writes a document as a page. Without [Options.Assets], the page loads nothing from the
 // network. kind names the kind of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
-	p := page{Language: "en", Kind: kind, Title: kind, Assets: o.Assets}
+	p := page{Kind: kind, Title: kind, Assets: o.Assets}
 	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}
 	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)

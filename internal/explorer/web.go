@@ -13,6 +13,7 @@ import (
 	"html/template"
 	"io"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -32,11 +33,6 @@ import (
 type Options struct {
 	Store string // path of the store's file
 	Floor string // name of the driver that is plain C, with which other drivers are compared
-
-	// Hosts are the host names, without a port, that requests may use for this server. IP
-	// addresses and localhost are always allowed, because no foreign site can use them as
-	// its own name.
-	Hosts []string
 
 	Launcher *Launcher // starts runs; nil: no run can be started
 
@@ -197,7 +193,7 @@ func (s *Server) known(host string) bool {
 	if ip, err := netip.ParseAddr(name); err == nil {
 		return ip.Zone() == "" // no IPv6 zone, because a zone may be any text
 	}
-	return strings.EqualFold(name, "localhost") || slices.ContainsFunc(s.options.Hosts, func(h string) bool { return strings.EqualFold(h, name) })
+	return strings.EqualFold(name, "localhost")
 }
 
 type only map[string]http.Handler
@@ -211,11 +207,7 @@ func (o only) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r)
 		return
 	}
-	var allowed []string
-	for m := range o {
-		allowed = append(allowed, m)
-	}
-	slices.Sort(allowed)
+	allowed := slices.Sorted(maps.Keys(o))
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	writeError(w, failf(http.StatusMethodNotAllowed, "%s takes only %s", clip(r.URL.Path), document.And(allowed)))
 }

@@ -269,11 +269,8 @@ func gateOrigin(g Gated, h document.Hints) document.Details {
 	return document.Details{Title: title, Body: document.Document{l}}
 }
 
-func comparedCells(g *stats.Gate) (list []*stats.Compared) {
-	for _, c := range g.Cells {
-		list = append(list, c.Compared)
-	}
-	return list
+func comparedCells(g *stats.Gate) []*stats.Compared {
+	return document.Map(g.Cells, func(c *stats.Gated) *stats.Compared { return c.Compared })
 }
 
 // cause says why a cell has no ratio, or what its failed operations show. It returns "" if there is

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -332,8 +333,8 @@ func origin(l *Locks) document.List {
 		for _, b := range conditions.Troubles(g, protocol.CodeEndless, result.WarningSkipped, result.WarningDifferent, result.WarningUnlocked) {
 			t, _ := b.(document.List)
 			for _, it := range t {
-				if it.Label != string(result.OK) && !slices.Contains(list, it) {
-					list = append(list, it)
+				if it.Label != string(result.OK) {
+					list = distinct.Append(list, it)
 				}
 			}
 		}

@@ -91,9 +91,7 @@ type Row struct {
 	Name    string // the driver, or the settings
 	Version string // version of the driver
 	Case    int
-	Status  result.Status
 	stats.Standing
-	Unranked string // why a row that has figures has no rank
 	TooShort bool
 
 	Median *stats.Summary // median time in seconds; nil for a row without figures, and over all tables
@@ -198,7 +196,7 @@ func ranking(t *stats.Table) Ranking {
 		ratio: func(i, j int) stats.Summary { return t.Ratio(stats.Pair{First: i, Second: j}) }}
 	measured := len(t.Measured())
 	for i, c := range t.Cells {
-		row := Row{Name: cmp.Or(c.As, conditions.Label(c.Case)), Version: conditions.Version(c.Outcome), Case: c.Case.ID, Status: c.Status, Standing: c.Standing, Unranked: c.Unranked, risk: conditions.CellSeverity(c.Outcome, t.Phase)}
+		row := Row{Name: cmp.Or(c.As, conditions.Label(c.Case)), Version: conditions.Version(c.Outcome), Case: c.Case.ID, Standing: c.Standing, risk: conditions.CellSeverity(c.Outcome, t.Phase)}
 		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
@@ -226,7 +224,7 @@ func overallRanking(a *stats.Analysis) *Ranking {
 	}
 	outcomes := conditions.OutcomesByCase(a)
 	for _, d := range o.Drivers {
-		row := Row{Name: conditions.Label(d.Case), Version: conditions.Version(outcomes[d.Case.ID]), Case: d.Case.ID, Status: result.OK, Standing: d.Standing}
+		row := Row{Name: conditions.Label(d.Case), Version: conditions.Version(outcomes[d.Case.ID]), Case: d.Case.ID, Standing: d.Standing}
 		row.setLibrary(outcomes[d.Case.ID])
 		if d.Ratio.N > 0 {
 			row.Ratio = &d.Ratio

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -188,8 +189,8 @@ func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {
 		for _, w := range c.Warnings {
-			if w.Code == result.WarningUnverified && w.Phase == phase && !slices.Contains(list, w.Message) {
-				list = append(list, w.Message)
+			if w.Code == result.WarningUnverified && w.Phase == phase {
+				list = distinct.Append(list, w.Message)
 			}
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -121,12 +122,7 @@ func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
 	for _, t := range whose.Keys {
 		var drivers, workloads []string
 		for _, p := range whose.Of[t] {
-			if !slices.Contains(drivers, p.driver) {
-				drivers = append(drivers, p.driver)
-			}
-			if !slices.Contains(workloads, p.workload) {
-				workloads = append(workloads, p.workload)
-			}
+			drivers, workloads = distinct.Append(drivers, p.driver), distinct.Append(workloads, p.workload)
 		}
 		list = append(list, conditions.Caveat{Code: t.code, Count: len(whose.Of[t]), Text: fmt.Sprintf("%s on %s: %s", document.AndOthers(drivers), document.AndOthers(workloads), t.why)})
 	}

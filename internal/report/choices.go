@@ -68,9 +68,6 @@ func (s *Answers) alternatives() document.List {
 
 // Alternatives returns pairs of a need and the driver to use for it. The last pair gives the
 // reason not to use the fastest driver, if the recommended one is another.
-func (s *Answers) Alternatives() (lines [][2]string) {
-	for _, i := range s.alternatives() {
-		lines = append(lines, [2]string{i.Label, i.Text})
-	}
-	return lines
+func (s *Answers) Alternatives() [][2]string {
+	return document.Map(s.alternatives(), func(i document.Item) [2]string { return [2]string{i.Label, i.Text} })
 }

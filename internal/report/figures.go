@@ -8,6 +8,7 @@ import (
 	"golang.org/x/perf/benchunit"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -399,9 +400,7 @@ func latencyRows(cells []*stats.Cell, figures []latencyFigure) []latencyRow {
 	for _, c := range cells {
 		for _, s := range c.Samples {
 			for _, l := range s.Latency {
-				if !slices.Contains(operations, l.Operation) {
-					operations = append(operations, l.Operation)
-				}
+				operations = distinct.Append(operations, l.Operation)
 			}
 		}
 	}

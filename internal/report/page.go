@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -318,8 +319,8 @@ const mostOpen = 8
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	for _, g := range a.Groups {
 		for _, t := range g.Tables {
-			if g.Workload == workload && !slices.Contains(list, t.Phase) {
-				list = append(list, t.Phase)
+			if g.Workload == workload {
+				list = distinct.Append(list, t.Phase)
 			}
 		}
 	}

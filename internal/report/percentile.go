@@ -1,8 +1,7 @@
 package report
 
 import (
-	"slices"
-
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
@@ -61,9 +60,7 @@ func slowestKind(cells []*stats.Cell) (kind string, only bool) {
 			samples++
 			count[l.Operation]++
 			for _, each := range c.Samples[i].Latency {
-				if !slices.Contains(kinds, each.Operation) {
-					kinds = append(kinds, each.Operation)
-				}
+				kinds = distinct.Append(kinds, each.Operation)
 			}
 		}
 	}

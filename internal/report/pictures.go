@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -428,9 +429,7 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 		r := row{c, conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors })}
 		rows = append(rows, r)
 		for _, e := range r.errors {
-			if !slices.Contains(parts, e.Name) {
-				parts = append(parts, e.Name)
-			}
+			parts = distinct.Append(parts, e.Name)
 		}
 	}
 	if parts == nil {

@@ -185,8 +185,8 @@ func newCells(a *stats.Analysis, share float64) *cells {
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
-		if k := &c.run.Cases[i]; k.Workload == workload && !slices.Contains(own, k.Driver) {
-			own = append(own, k.Driver)
+		if k := &c.run.Cases[i]; k.Workload == workload {
+			own = distinct.Append(own, k.Driver)
 		}
 	}
 	list := slices.Clone(first)

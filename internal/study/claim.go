@@ -45,14 +45,6 @@ type quotient struct {
 	under *key
 }
 
-// each returns the results of the function of for all values.
-func each[T any](values []T, of func(T) comparison) (list []comparison) {
-	for _, v := range values {
-		list = append(list, of(v))
-	}
-	return list
-}
-
 func figureOf(k key) operand { return operand{{over: k}} }
 
 func per(over, under key) operand { return operand{{over, &under}} }
@@ -325,11 +317,7 @@ func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 }
 
 func (c *claim) verdict(list []*ruling) report.Verdict {
-	var verdicts []report.Verdict
-	for _, r := range list {
-		verdicts = append(verdicts, r.Verdict)
-	}
-	return combine(verdicts, c.anyOf)
+	return combine(document.Map(list, func(r *ruling) report.Verdict { return r.Verdict }), c.anyOf)
 }
 
 func combine(verdicts []report.Verdict, anyOf bool) report.Verdict {

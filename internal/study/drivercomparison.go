@@ -34,7 +34,7 @@ var driverComparison = &Study{
 	tables: comparisonTables,
 	claims: []claim{
 		{text: "2023: sqinn is the slowest in large", over: func(*cells) []comparison {
-			return each([]string{"crawshaw", "modernc", "mattn"}, func(d string) comparison {
+			return document.Map([]string{"crawshaw", "modernc", "mattn"}, func(d string) comparison {
 				return comparison{what: "large: sqinn / " + d, m: milliseconds,
 					x: comparisonOverall("sqinn", comparisonLarge...), y: comparisonOverall(d, comparisonLarge...), atLeast: 1}
 			})
@@ -59,7 +59,7 @@ var driverComparison = &Study{
 		}},
 		{text: "2026: there is no clear winner (no driver is clearly the fastest in more than half of the phases)", over: comparisonNoWinner},
 		{text: "2026: SQLite without cgo is practical (glebarez, modernc, ncruces and zombiezen take at most twice the time of mattn, over all phases)", over: func(*cells) []comparison {
-			return each([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
+			return document.Map([]string{"glebarez", "modernc", "ncruces", "zombiezen"}, func(d string) comparison {
 				return comparison{what: "all phases: " + d + " / mattn", m: milliseconds,
 					x: comparisonOverall(d, comparisonPhases...), y: comparisonOverall("mattn", comparisonPhases...), atMost: 2}
 			})
@@ -83,11 +83,9 @@ func (p comparisonPart) key(driver string) key {
 }
 
 func comparisonParts(workload string, n ...int64) []comparisonPart {
-	var list []comparisonPart
-	for _, n := range n {
-		list = append(list, comparisonPart{workload, "query", fmt.Sprintf("query/N=%d", n), n})
-	}
-	return list
+	return document.Map(n, func(n int64) comparisonPart {
+		return comparisonPart{workload, "query", fmt.Sprintf("query/N=%d", n), n}
+	})
 }
 
 // The phases, grouped as the claims group them. The measurement of 2023 did not have the

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
 // published has the figures of the studies as they were published, one file for each study.
@@ -52,10 +54,7 @@ func (f figures) where(pairs ...string) figures {
 }
 
 func (f figures) values(column string) []string {
-	var list []string
-	for _, row := range f {
-		list = append(list, row[column])
-	}
+	list := document.Map(f, func(row map[string]string) string { return row[column] })
 	slices.Sort(list)
 	return slices.Compact(list)
 }

@@ -118,11 +118,8 @@ func (c *cells) lockNote(t *report.StudyTable, keys []key) {
 	}
 }
 
-func (c *cells) figures(k key, f statistic, measures ...measure) (list []report.StudyFigure) {
-	for _, m := range measures {
-		list = append(list, c.figure(k, m, f))
-	}
-	return list
+func (c *cells) figures(k key, f statistic, measures ...measure) []report.StudyFigure {
+	return document.Map(measures, func(m measure) report.StudyFigure { return c.figure(k, m, f) })
 }
 
 func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 )
 
@@ -39,7 +40,7 @@ var writers = &Study{
 		}},
 		{text: "a mutex keeps the rate flat to 256 writers", over: func(*cells) []comparison {
 			low, high := about(1)
-			return each([]string{"parallel-mutex", "concurrent-mutex"}, func(w string) comparison {
+			return document.Map([]string{"parallel-mutex", "concurrent-mutex"}, func(w string) comparison {
 				return comparison{what: w + ", normal: time per write, 256 writers / 1", m: nsPerOp,
 					x: figureOf(writersKey(w, "normal", 256)), y: figureOf(writersKey(w, "normal", 1)), atLeast: low, atMost: high}
 			})
@@ -55,7 +56,7 @@ var writers = &Study{
 			return list
 		}},
 		{text: "a read before each write costs little (at most 1.5 times the write under the mutex alone)", over: func(*cells) []comparison {
-			return each([]int64{1, 32, 256}, func(n int64) comparison {
+			return document.Map([]int64{1, 32, 256}, func(n int64) comparison {
 				return comparison{what: fmt.Sprintf("%d writers: read and write / write", n), m: nsPerOp,
 					x: figureOf(writersKey("read-write", "normal", n)), y: figureOf(writersKey("concurrent-mutex", "normal", n)), atMost: 1.5}
 			})
@@ -145,7 +146,7 @@ func writersCollapse(c *cells, workload string) []comparison {
 }
 
 func writersBySync(sizes []int64, atLeast, atMost float64) []comparison {
-	return each(sizes, func(n int64) comparison {
+	return document.Map(sizes, func(n int64) comparison {
 		return comparison{what: fmt.Sprintf("%d bytes: full / normal", n), m: nsPerOp,
 			x: figureOf(writersSized("full", n)), y: figureOf(writersSized("normal", n)), atLeast: atLeast, atMost: atMost}
 	})

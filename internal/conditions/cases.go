@@ -35,8 +35,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 		l.Note(document.Item{Label: "SQLite", Text: strings.TrimSpace(p.SQLiteVersion + " " + p.SQLiteSourceID)})
 		l.Note(document.Item{Label: "module", Text: strings.TrimSpace(p.Module + " " + p.ModuleVersion)})
 	}
-	asked := document.Map(stats.SettingNames(o.Case.Settings), func(n string) string { return n + "=" + o.Case.Settings[n] })
-	l.Note(document.Item{Label: "asked for", Text: strings.Join(asked, " ")})
+	l.Note(document.Item{Label: "asked for", Text: stats.SettingWords(o.Case.Settings)})
 	l.Note(document.Item{Label: "itself", Text: Changed(o.Case)})
 	d := document.Details{Title: Name(o), ID: CaseID(o.Case.ID), Body: document.Document{l}}
 	if p := o.Proof(); p != nil && o.Status == result.Refused {
@@ -54,11 +53,10 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 
 func opened(p *protocol.Proof) string {
 	set := readBack(p)
-	words := document.Map(stats.SettingNames(set), func(n string) string { return n + "=" + set[n] })
-	if words == nil {
+	if len(set) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", strings.Join(words, " "), document.Counted(int64(len(p.Connections)), "connection"))
+	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", stats.SettingWords(set), document.Counted(int64(len(p.Connections)), "connection"))
 }
 
 // connections returns a table with a row for each connection of a refused case: the values of

@@ -1,8 +1,8 @@
 package conditions
 
 import (
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -70,16 +70,10 @@ var risky = []struct {
 // Risks returns the risks of the settings s.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
-		var words []string
-		for _, name := range stats.SettingNames(k.when) {
-			if s[name] == k.when[name] {
-				words = append(words, name+"="+s[name])
-			}
-		}
-		if len(words) < len(k.when) {
+		if !maps.Equal(s, s.With(k.when)) {
 			continue
 		}
-		list = append(list, Risk{strings.Join(words, " "), k.Loss, k.text})
+		list = append(list, Risk{stats.SettingWords(k.when), k.Loss, k.text})
 		if k.when["mode"] != "" { // in memory: no file remains, so other settings add no risk
 			break
 		}

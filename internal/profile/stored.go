@@ -2,7 +2,6 @@ package profile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -21,11 +20,7 @@ func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 	for i := range run.Cases {
 		c := &run.Cases[i]
 		if i == 0 {
-			p.Workload = c.Workload
-			for _, name := range stats.SettingNames(c.Settings) {
-				p.Settings += " " + name + "=" + c.Settings[name]
-			}
-			p.Settings = strings.TrimSpace(p.Settings)
+			p.Workload, p.Settings = c.Workload, stats.SettingWords(c.Settings)
 		}
 		d := ProfiledDriver{Name: c.Driver, Case: c.ID, Status: stats.NotMeasured,
 			Reason: &protocol.Reason{Code: protocol.CodeNoTrial, Message: "it was interrupted before the first trial had ended"}}

@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // writeBenchfmt writes one line per sample of the cases that are OK. It writes comments for other
@@ -99,7 +98,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	config("scale", c.Case.Scale)
 	config("workload-sha256", c.Case.WorkloadSHA256)
 	if s, ok := c.Case.InForce[t.Phase]; ok {
-		config("in-force", assignments(s))
+		config("in-force", stats.SettingWords(s))
 	}
 	var b strings.Builder
 	b.WriteString(camel(c.Case.Workload) + "/" + benchWord(t.Phase))
@@ -147,11 +146,6 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 		value(float64(e.Count), "result-"+benchWord(cmp.Or(e.Name, fmt.Sprintf("code-%d", e.Code))))
 	}
 	return r
-}
-
-func assignments(s driver.Settings) string {
-	words := document.Map(stats.SettingNames(s), func(n string) string { return n + "=" + s[n] })
-	return strings.Join(words, " ")
 }
 
 // camel converts a workload's name to a benchmark's name: point-read to PointRead.

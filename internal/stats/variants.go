@@ -151,6 +151,15 @@ func SettingNames[V any](settings map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(settings), compareSettings)
 }
 
+// SettingWords formats settings as name=value, in the order of [driver.Vocabulary].
+func SettingWords(settings driver.Settings) string {
+	words := SettingNames(settings)
+	for i, name := range words {
+		words[i] = name + "=" + settings[name]
+	}
+	return strings.Join(words, " ")
+}
+
 func compareSettings(a, b string) int {
 	place := func(name string) int {
 		i := slices.IndexFunc(driver.Vocabulary, func(d driver.SettingDef) bool { return d.Name == name })

@@ -100,7 +100,7 @@ func (t Tuning) risk(s *Step) string {
 	return ""
 }
 
-func assigned(s driver.Settings) string { return document.And(strings.Fields(words(s))) }
+func assigned(s driver.Settings) string { return document.And(strings.Fields(stats.SettingWords(s))) }
 
 // added joins the settings that a step adds. A value of "" stands for the workload's own value.
 func added(s driver.Settings) string {

@@ -3,8 +3,6 @@ package tune
 import (
 	"slices"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -59,11 +57,6 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 		}
 	}
 	return c
-}
-
-// words returns changes as name=value, in the order of driver.Vocabulary.
-func words(changes driver.Settings) string {
-	return document.Join(stats.SettingNames(changes), " ", func(name string) string { return name + "=" + changes[name] })
 }
 
 // oneMore returns the name of the only setting that c has in addition to the settings of the

@@ -3,6 +3,7 @@ package tune
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -102,7 +103,7 @@ func (s *Search) steps() []*Step {
 	}
 	for _, level := range slices.Backward(s.levels()) {
 		c := s.best[level]
-		there := slices.ContainsFunc(steps, func(x *Step) bool { return words(x.Changes) == words(c) })
+		there := slices.ContainsFunc(steps, func(x *Step) bool { return maps.Equal(x.Changes, c) })
 		if level < s.found.Loss && s.loss(c) == level && !there {
 			steps = append(steps, &Step{Changes: c, Added: c, Loss: level, Level: level, Safer: true})
 		}

@@ -63,7 +63,7 @@ func (s *Search) update(f *field) bool {
 				best = i
 			}
 		}
-		if now := f.list[best]; s.best[level] == nil || words(now) != words(s.best[level]) {
+		if now := f.list[best]; s.best[level] == nil || !maps.Equal(now, s.best[level]) {
 			s.best[level], changed = now, true
 		}
 	}

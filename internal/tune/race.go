@@ -96,12 +96,12 @@ type field struct {
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
-		stay[words(c)] = true
+		stay[stats.SettingWords(c)] = true
 	}
 	seen := map[string]bool{}
 	list = slices.DeleteFunc(list, func(c driver.Settings) bool {
-		again := seen[words(c)]
-		seen[words(c)] = true
+		again := seen[stats.SettingWords(c)]
+		seen[stats.SettingWords(c)] = true
 		return again
 	})
 	if len(list) == len(stay) {
@@ -156,7 +156,7 @@ func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a
 	for i, c := range f.list {
-		if status, _ := a.Bad(i); !stay[words(c)] && !f.out[i] && status == result.OK {
+		if status, _ := a.Bad(i); !stay[stats.SettingWords(c)] && !f.out[i] && status == result.OK {
 			byLoss[s.loss(c)] = append(byLoss[s.loss(c)], i)
 		}
 	}

@@ -152,14 +152,14 @@ func (s *Search) skip() {
 	for _, x := range s.space {
 		for _, v := range x.Values {
 			c := driver.Settings{x.Name: v}
-			value := Skipped{words(c), "there was no time for it"}
+			value := Skipped{stats.SettingWords(c), "there was no time for it"}
 			switch {
 			case s.tried[value.Setting]:
 				continue
 			case !s.allowed(c):
 				value.Why = "by itself it could lose more than is allowed"
 			case len(s.normal(c)) == 0:
-				value.Why = "it changes nothing without " + words(x.Needs)
+				value.Why = "it changes nothing without " + stats.SettingWords(x.Needs)
 			}
 			s.found.Skipped = append(s.found.Skipped, value)
 		}

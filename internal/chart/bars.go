@@ -134,15 +134,19 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	} else {
 		c.rect(s.at(0), y-thick/2, x-s.at(0), thick, paint{l.role(), opacity})
 	}
+	c.whisker(b, s, y, 3.5, stroke{paint: paint{ends, max(opacity, 0.7)}, width: 1.5})
+	if s.log {
+		c.marker(l, x, y, 4.5, paint{l.role(), opacity})
+	}
+}
+
+// whisker draws the interval of a bar, if it has one: a line, and at its ends lines that reach the
+// distance end above and below it.
+func (c *canvas) whisker(b *Bar, s scale, y, end float64, line stroke) {
 	if interval(b.Low, b.High, s.log) {
 		low, high := s.at(b.Low), s.at(b.High)
 		c.whiskers = true
-		c.add(pathShape{stroke: stroke{paint: paint{ends, max(opacity, 0.7)}, width: 1.5}, lines: [][]point{
-			{{low, y}, {high, y}}, {{low, y - 3.5}, {low, y + 3.5}}, {{high, y - 3.5}, {high, y + 3.5}},
-		}})
-	}
-	if s.log {
-		c.marker(l, x, y, 4.5, paint{l.role(), opacity})
+		c.add(pathShape{stroke: line, lines: [][]point{{{low, y}, {high, y}}, {{low, y - end}, {low, y + end}}, {{high, y - end}, {high, y + end}}}})
 	}
 }
 

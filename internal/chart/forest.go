@@ -126,13 +126,7 @@ func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
 	}
 	look := Look{}.or(max(kind, 0))
 	p := solid(look.role())
-	if interval(b.Low, b.High, true) {
-		low, high := s.at(b.Low), s.at(b.High)
-		c.whiskers = true
-		c.add(pathShape{stroke: stroke{paint: p, width: 2}, lines: [][]point{
-			{{low, y}, {high, y}}, {{low, y - 4}, {low, y + 4}}, {{high, y - 4}, {high, y + 4}},
-		}})
-	}
+	c.whisker(b, s, y, 4, stroke{paint: p, width: 2})
 	c.marker(look, s.at(b.Value), y, 4.5, p)
 }
 

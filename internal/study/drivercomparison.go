@@ -40,7 +40,7 @@ var driverComparison = &Study{
 			})
 		}},
 		{text: "2023: sqinn and crawshaw are the fastest elsewhere", over: func(*cells) []comparison {
-			return each([][2]string{{"sqinn", "mattn"}, {"sqinn", "modernc"}, {"crawshaw", "mattn"}, {"crawshaw", "modernc"}}, func(d [2]string) comparison {
+			return document.Map([][2]string{{"sqinn", "mattn"}, {"sqinn", "modernc"}, {"crawshaw", "mattn"}, {"crawshaw", "modernc"}}, func(d [2]string) comparison {
 				return comparison{what: fmt.Sprintf("all but large: %s / %s", d[0], d[1]), m: milliseconds,
 					x: comparisonOverall(d[0], comparisonElsewhere...), y: comparisonOverall(d[1], comparisonElsewhere...), atMost: 1}
 			})

@@ -58,7 +58,7 @@ var httpServer = &Study{
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
 			pool := c.corePool()
-			return each([]string{"crawshaw", "modernc", "zombiezen"}, func(d string) comparison {
+			return document.Map([]string{"crawshaw", "modernc", "zombiezen"}, func(d string) comparison {
 				return comparison{what: fmt.Sprintf("pool %d: %s / mattn", pool, d), m: opsPerS,
 					x: figureOf(httpKey(d, pool)), y: figureOf(httpKey("mattn", pool)), atLeast: 1 / 1.5, atMost: 1.5}
 			})

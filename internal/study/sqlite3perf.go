@@ -29,7 +29,7 @@ var inserts = &Study{
 	tables: insertTables,
 	claims: []claim{
 		{text: "larger batches are faster, up to 1000 rows", over: func(*cells) []comparison {
-			return each([][2]int64{{100, 10}, {500, 100}, {1000, 500}}, func(b [2]int64) comparison {
+			return document.Map([][2]int64{{100, 10}, {500, 100}, {1000, 500}}, func(b [2]int64) comparison {
 				return comparison{what: fmt.Sprintf("batch %d / %d", b[0], b[1]), m: rowsPerS,
 					x: figureOf(insertBatched(b[0])), y: figureOf(insertBatched(b[1])), atLeast: 1}
 			})

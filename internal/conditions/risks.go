@@ -1,6 +1,7 @@
 package conditions
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
@@ -181,10 +182,13 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 // Item returns the warning of a risk: what can be lost, the settings, and the workloads with them.
 func (r Risk) Item(workloads ...string) document.Item {
 	where := "with " + r.Settings
+	text, short := where, where
 	if workloads != nil {
-		where += ", as in " + document.And(workloads)
+		text += ", as in " + document.And(workloads)
+		short += fmt.Sprintf(", in %s", document.Counted(int64(len(workloads)), "workload"))
 	}
-	it := KindOf(CaveatRisk).Item(r.Text + " (" + where + ")")
+	it := KindOf(CaveatRisk).Item(r.Text + " (" + text + ")")
+	it.Short[0] = r.Text + " (" + short + ")"
 	it.Alarm = r.CanLose == LoseDatabase
 	return it
 }

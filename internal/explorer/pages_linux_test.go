@@ -168,6 +168,7 @@ func TestHarmPage(t *testing.T) {
 		t.Errorf("a mark of drivers that are not shown: %s", text)
 	}
 	p = read(t, serveRuns(t, harmedRun(1), harmedRun(2)).URL+"/trends?workload=simple&driver=zombiezen&driver=mattn")
+	p.Until(nil, `document.querySelectorAll(".uplot canvas").length === 2`)
 	text := strings.Join(p.Visible("main"), " ")
 	for _, words := range []string{"zombiezen!", "! has a known defect that can lose or falsify data in this workload"} {
 		if !strings.Contains(text, words) || strings.Contains(text, "mattn!") {

@@ -13,36 +13,42 @@ import (
 )
 
 // HowSure says how certain the answer of a run is: how many rounds it rests on, whether another row
-// may be faster than the first one, how exact the ratios are, and how often a run calls equal rows
-// different. It is the same text in every format.
+// may be faster than the first one, and how exact the ratios are. It is the same text in every format.
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if a.Run.Compares != nil && opts.Study == nil {
 		c := stats.CompareRun(a)
 		return sentences(document.Counted(int64(rounds(a)), "round"), compare.HowSure(c))
 	}
 	measured := document.Counted(int64(rounds(a)), "round")
-	if n := said.leastRounds(); n > 0 && n < rounds(a) {
-		measured = fmt.Sprintf("%d or more of %s", n, measured)
-		if len(said.Tables) > 1 {
-			measured += " in each cell"
-		}
-	}
-	shown, chance := said.Tables, ""
+	var text []string
+	shown := said.Tables
 	if first := said.first(); first != nil && opts.Study == nil {
-		if another := said.another(a, first); another != "" {
-			measured += ": " + another
-		}
 		shown = []Ranking{*first}
+		if another := said.another(a, first); another != "" {
+			text = append(text, another)
+		}
 	}
-	if said.FalseDifference > 0 && opts.Study == nil {
-		chance = fmt.Sprintf("The chance of any false difference is at most %s", document.Share(said.FalseDifference))
+	switch n := said.leastRounds(); {
+	case n > 0 && n < rounds(a):
+		measured = fmt.Sprintf("at least %d of %s", n, measured)
+		if len(said.Tables) > 1 {
+			measured = "each cell has " + measured + ", as many as it needed"
+		}
+		if len(text) > 0 {
+			measured = document.Upper(measured)
+		}
+		text = append(text, measured)
+	case len(text) > 0:
+		text[0] = measured + ": " + text[0]
+	default:
+		text = append(text, measured)
 	}
 	listed := ""
 	if opts.Study == nil { // the report of a study has no list of imprecise figures
 		u := impreciseOf(a)
 		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
 	}
-	return sentences(measured, exactness(shown), listed, chance)
+	return sentences(append(text, exactness(shown), listed)...)
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
@@ -58,12 +64,8 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
 	}
 	if of, over, ok := said.fastest(); ok && said.Overall != nil {
-		measured := document.Counted(int64(rounds(a)), "round")
-		if n := said.leastRounds(); n > 0 && n < rounds(a) {
-			measured = fmt.Sprintf("%d or more rounds", n)
-		}
 		if c := cellByCell(a, of, over); c.n > 1 {
-			it.Short[1] = fmt.Sprintf("%s; %s is %s", measured, of, c.words(" than "+over))
+			it.Short[1] = fmt.Sprintf("%s was faster than %s in %s", of, over, c.words())
 		}
 	}
 	return it
@@ -109,7 +111,7 @@ func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 		return words
 	}
 	if c := cellByCell(a, of, over); c.n > 1 {
-		words += "; " + c.words("")
+		return fmt.Sprintf("%s was faster than %s in %s (p<%g); overall, in %s", of, over, c.words(), stats.Alpha, first.roundsFaster(first.rowOf(of), first.rowOf(over), all))
 	}
 	return "overall, " + words
 }
@@ -133,27 +135,16 @@ func (r *Ranking) rowOf(driver string) int {
 type cells struct {
 	n      int // cells in which the two were compared
 	faster int // cells in which the driver is faster, at least probably
-	clear  int // cells in which it is clearly faster
 	slower int // cells in which it is slower, at least probably
 }
 
-// words says in how many cells the driver is faster: "faster than modernc in 12 of 15 cells (p<0.05, in
-// 1 p<0.01)". The parameter than, which may be "", follows the word faster.
-func (c *cells) words(than string) string {
-	words := fmt.Sprintf("faster%s in %d of %d cells", than, c.faster, c.n)
-	switch {
-	case c.faster == 0:
-	case c.clear == 0:
-		words += fmt.Sprintf(" (p<%g)", stats.Alpha)
-	case c.clear == c.faster:
-		words += fmt.Sprintf(" (p<%g)", stats.Doubt)
-	default:
-		words += fmt.Sprintf(" (p<%g, in %d p<%g)", stats.Alpha, c.clear, stats.Doubt)
-	}
+// words says in how many cells the driver is faster and slower: "12 of 15 cells, slower in none".
+func (c *cells) words() string {
+	slower := "none"
 	if c.slower > 0 {
-		words += fmt.Sprintf(", slower in %d", c.slower)
+		slower = fmt.Sprint(c.slower)
 	}
-	return words
+	return fmt.Sprintf("%d of %d cells, slower in %s", c.faster, c.n, slower)
 }
 
 // cellByCell compares a driver with another one in each cell, because a driver that is faster over all
@@ -167,9 +158,6 @@ func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 		switch x.Likely() {
 		case -1:
 			c.faster++
-			if x.Verdict == stats.Faster {
-				c.clear++
-			}
 		case 1:
 			c.slower++
 		}
@@ -177,8 +165,18 @@ func cellByCell(a *stats.Analysis, driver, than string) (c cells) {
 	return c
 }
 
-// faster says in how many rounds row i was faster than row j.
+// faster says in how many rounds row i was faster than row j. It returns "" if that is not known.
 func (r *Ranking) faster(i, j, all int) string {
+	in := r.roundsFaster(i, j, all)
+	if in == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s was faster than %s in %s", r.Rows[i].Name, r.Rows[j].Name, in)
+}
+
+// roundsFaster says in how many rounds row i was faster than row j, such as "all 7 rounds that have all
+// cells (p=0.025)". It returns "" if that is not known.
+func (r *Ranking) roundsFaster(i, j, all int) string {
 	if i < 0 || j < 0 {
 		return ""
 	}
@@ -186,7 +184,7 @@ func (r *Ranking) faster(i, j, all int) string {
 	if !ok {
 		return ""
 	}
-	return fmt.Sprintf("%s was faster than %s in %s (p%s)", r.Rows[i].Name, r.Rows[j].Name, r.agreed(test, all), equals(document.Probability(test.Adjusted)))
+	return fmt.Sprintf("%s (p%s)", r.agreed(test, all), equals(document.Probability(test.Adjusted)))
 }
 
 // another says whether another row may be faster than the best one: which rows are tied with it,
@@ -219,7 +217,7 @@ func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
 	switch {
 	case n == t.N && n == all:
-		return "every one"
+		return "every round"
 	case n == t.N:
 		have := "both have"
 		if r.Table == nil {

@@ -21,7 +21,7 @@ func howSure(run *result.Run, o report.Options) string {
 }
 
 func TestHowSure(t *testing.T) {
-	const equal = " The chance of any false difference is at most 5%"
+	const known = " or better (95% intervals)"
 	slower := func(rounds, faster int) *result.Run { // modernc is faster in some rounds
 		run := insertRun(rounds, "mattn", "modernc")
 		spoil(run, "mine", "modernc", func(t *result.Trial) {
@@ -41,13 +41,13 @@ func TestHowSure(t *testing.T) {
 		begin string
 		end   string
 	}{
-		{"all rounds agree", insertRun(9, "mattn", "modernc"), "9 rounds: mattn was faster than modernc in every one (p=0.004). The ratios are known to ±", " or better (95% intervals)." + equal},
-		{"many rounds", insertRun(19, "mattn", "modernc"), "19 rounds: mattn was faster than modernc in every one (p<0.001). ", equal},
-		{"most rounds agree", slower(19, 2), "19 rounds: mattn was faster than modernc in 17 of 19 rounds (p", equal},
-		{"one that is left out is as fast", insertRun(9, "mattn", "tailscale", "modernc"), "9 rounds: mattn was faster than modernc in every one (p=0.004). ", equal},
-		{"several cells", cellByCell(), "9 rounds: overall, mattn was faster than modernc in every one (p=0.004); faster in 2 of 3 cells (p<0.05), slower in 1. ", equal},
-		{"the other is left out", insertRun(9, "mattn", "tailscale"), "9 rounds. The ratios are known to ±", equal},
-		{"rough", rough, "9 rounds: mattn was faster than modernc in every one (p=0.004). The ratios are rough, ±", equal},
+		{"all rounds agree", insertRun(9, "mattn", "modernc"), "9 rounds: mattn was faster than modernc in every round (p=0.004). The ratios are known to ±", known},
+		{"many rounds", insertRun(19, "mattn", "modernc"), "19 rounds: mattn was faster than modernc in every round (p<0.001). ", known},
+		{"most rounds agree", slower(19, 2), "19 rounds: mattn was faster than modernc in 17 of 19 rounds (p", known},
+		{"one that is left out is as fast", insertRun(9, "mattn", "tailscale", "modernc"), "9 rounds: mattn was faster than modernc in every round (p=0.004). ", known},
+		{"several cells", cellByCell(), "9 rounds: mattn was faster than modernc in 2 of 3 cells, slower in 1 (p<0.05); overall, in every round (p=0.004). ", known},
+		{"the other is left out", insertRun(9, "mattn", "tailscale"), "9 rounds. The ratios are known to ±", known},
+		{"rough", rough, "9 rounds: mattn was faster than modernc in every round (p=0.004). The ratios are rough, ±", " at worst (95% intervals)"},
 		{"few rounds", insertRun(3, "mattn", "modernc"), "3 rounds", "3 rounds"},
 		{"alone", insertRun(9, "mattn"), "9 rounds. The times are known to ±", " or better (95% intervals)"},
 		{"nothing", newRun(0), "0 rounds", "0 rounds"},
@@ -75,16 +75,16 @@ func TestHowSureShort(t *testing.T) {
 		}
 	}
 	run.Trials = kept
-	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "12 or more of 19 rounds: mattn was faster than modernc in all 12 rounds that both have (p<0.001). ") {
+	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "mattn was faster than modernc in all 12 rounds that both have (p<0.001). At least 12 of 19 rounds. ") {
 		t.Error(got)
 	}
 	run = cellByCell()
 	add(run, "risky", nil, driver.Settings{"journal_mode": "memory", "synchronous": "off"}, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 	run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return run.Cases[tr.Case-1].Driver == "modernc" && tr.Round > 7 })
-	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "7 or more of 9 rounds in each cell: overall, mattn was faster than modernc in all 7 rounds that have all cells (p") {
+	if got := howSure(run, report.Options{}); !strings.HasPrefix(got, "mattn was faster than modernc in 3 of 4 cells, slower in 1 (p<0.05); overall, in all 7 rounds that have all cells (p=0.016). Each cell has at least 7 of 9 rounds, as many as it needed. ") {
 		t.Error(got)
 	}
-	if got := screen(t, run, document.Options{Width: 80, Lines: 16}); !strings.Contains(got, "\nhow sure      7 or more rounds; mattn is faster than modernc in 3 of 4 cells") {
+	if got := screen(t, run, document.Options{Width: 80, Lines: 16}); !strings.Contains(got, "\nhow sure      mattn was faster than modernc in 3 of 4 cells, slower in 1\n") {
 		t.Error(got)
 	}
 }

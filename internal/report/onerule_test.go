@@ -78,7 +78,7 @@ func TestSameCount(t *testing.T) {
 	run := cellByCell()
 	a := stats.Analyze(run, "native")
 	said := report.AnswersOf(a, report.Options{})
-	if got := report.HowSure(a, &said, report.Options{}); !strings.Contains(got, "; faster in 2 of 3 cells (p<0.05), slower in 1. ") {
+	if got := report.HowSure(a, &said, report.Options{}); !strings.Contains(got, "mattn was faster than modernc in 2 of 3 cells, slower in 1 (p<0.05); ") {
 		t.Error(got)
 	}
 	c := compare.Compared{Comparison: stats.CompareDrivers(a, "mattn", "modernc", 0.02), First: a, Second: a}

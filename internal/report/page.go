@@ -35,7 +35,7 @@ func pageOf(a *stats.Analysis, o Options) document.Document {
 	d := pageAnswer(a, &said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
-		d = append(d, s.pageStudy(a, o.Study)...)
+		d = append(append(d, worstWarnings(&said, o)), s.pageStudy(a, o.Study)...)
 		d = append(d, pageWarnings(&said, o)...)
 	} else {
 		d = append(d, s.pageFigures(a, &said, o)...)
@@ -72,7 +72,7 @@ func below(d document.Document) document.Document {
 func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d document.Document) {
 	looks := LooksOf(a)
 	first := s.pageSummary(a, looks)
-	d = append(d, first...)
+	d = append(append(d, first...), worstWarnings(said, o))
 	if p, ok := s.tradeoffPicture(a); ok {
 		d = append(d, document.Heading{Level: 2, Text: "Time and memory"}, p)
 	}
@@ -150,7 +150,7 @@ func headline(text string, names []string) (head, rest string) {
 }
 
 // pageAnswer returns the beginning of a page: the answer, when and where it was measured, which
-// drivers to take for other needs, how sure that is, and the worst warnings in a line each.
+// drivers to take for other needs, how sure that is, and its risks.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
 	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: conditions.RunSource(a.Run), Quiet: true}}
@@ -162,15 +162,28 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 		sure.Text += ". " + u.sentence() // the contents of the page link to the list
 	}
 	l := append(said.alternatives(), sure)
-	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
-	for _, it := range worst[:min(len(worst), mostWorst)] {
-		it.Brief = it.Most >= 0 // a risk is never cut, because a part of it could be misread
-		l = append(l, it)
+	if o.Study == nil {
+		for _, it := range conditions.RunRisks(a) {
+			it.Text, it.Alarm = it.Short[0], true
+			l = append(l, it)
+		}
 	}
 	return append(d, l)
 }
 
-// mostWorst is the number of warnings that a page shows before its first picture.
+// worstWarnings lists the worst warnings of a page that are not risks, each in one line. They come after the
+// first picture, so that the picture is on the first screen of a phone.
+func worstWarnings(said *Answers, o Options) document.List {
+	risk := conditions.KindOf(conditions.CaveatRisk).Name
+	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm || it.Label == risk })
+	worst = worst[:min(len(worst), mostWorst)]
+	for i := range worst {
+		worst[i].Brief = true
+	}
+	return worst
+}
+
+// mostWorst is the number of warnings that a page shows in addition to the section of all warnings.
 const mostWorst = 2
 
 // pageWarnings returns a section with all warnings.

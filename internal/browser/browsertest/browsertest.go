@@ -22,32 +22,32 @@ var Looks = []browser.Look{
 
 // chromium is the browser that all tests of a package share. Each test opens its own pages in it.
 var chromium struct {
-	sync.Mutex
-	*browser.Browser
+	mu sync.Mutex
+	b  *browser.Browser // nil: not started
 }
 
 // Close ends the browser, if a test has started one. Call it when all tests of a package have ended.
 func Close() {
-	chromium.Lock()
-	defer chromium.Unlock()
-	if chromium.Browser != nil {
-		chromium.Browser.Close()
-		chromium.Browser = nil
+	chromium.mu.Lock()
+	defer chromium.mu.Unlock()
+	if chromium.b != nil {
+		chromium.b.Close()
+		chromium.b = nil
 	}
 }
 
 func start(t testing.TB) *browser.Browser {
 	t.Helper()
-	chromium.Lock()
-	defer chromium.Unlock()
-	if chromium.Browser == nil {
+	chromium.mu.Lock()
+	defer chromium.mu.Unlock()
+	if chromium.b == nil {
 		b, err := browser.Start(context.Background())
 		if err != nil {
 			t.Fatal(err)
 		}
-		chromium.Browser = b
+		chromium.b = b
 	}
-	return chromium.Browser
+	return chromium.b
 }
 
 // A Reader imitates a person who reads a page. Its methods end the test if the page cannot be used.

@@ -140,15 +140,25 @@ func (s *session) until(part string) {
 	}
 }
 
-// untilRound waits for the line about round n or a later round, because not every round has a line.
-func (s *session) untilRound(n int) {
-	s.t.Helper()
+// untilRound waits until run 1 of the default store, which s measures, has a trial of round n. The lines
+// of s are too rare for that: between two of them, many rounds are measured.
+func (p *place) untilRound(s *session, n int) {
+	p.t.Helper()
 	s.until("round 1 of")
-	for round := 1; round < n; {
-		before := s.said.Len()
-		s.until("round ")
-		_, _ = fmt.Sscanf(s.said.String()[before:], "round %d", &round)
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		out, err := p.command("show", "1", "--format", "json").Output()
+		if err != nil {
+			continue // the run has no trial yet
+		}
+		j, err := load(out)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		if trials := j.Run.Trials; trials[len(trials)-1].Round >= n {
+			return
+		}
 	}
+	p.t.Fatalf("round %d has not begun:\n%s", n, s.said.String())
 }
 
 // TestInterruptedComputing sends an interrupt while the expected results of a workload are computed.
@@ -272,7 +282,7 @@ func TestInterruptedOnce(t *testing.T) {
 			t.Parallel()
 			p := newPlace(t)
 			s := p.start("run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "100000")
-			s.untilRound(3)
+			p.untilRound(s, 4)
 			s.signal(sig)
 			if code := s.wait(); code != 130 {
 				t.Errorf("exit status %d", code)
@@ -306,7 +316,7 @@ func TestInterruptedGate(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.start("gate", "--baseline", "./good", "--drivers", "./better", "--workloads", "./tiny.yaml", "--rounds", "100000", "--also", "junit=gate.xml")
-	s.untilRound(3)
+	p.untilRound(s, 4)
 	s.signal(os.Interrupt)
 	if code := s.wait(); code != 130 {
 		t.Errorf("exit status %d", code)
@@ -442,7 +452,7 @@ func TestKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)
 	s := p.start("run", "--drivers", "./good,./better", "--workloads", "./tiny.yaml", "--rounds", "100000")
-	s.untilRound(4)
+	p.untilRound(s, 5)
 	s.signal(os.Kill)
 	if code := s.wait(); code != -1 {
 		t.Errorf("exit status %d", code)

@@ -7,9 +7,9 @@ import (
 
 // TestVerdicts checks that no verdict is false, and no interval misses the true value, more
 // often than promised.
-func TestVerdicts(t *testing.T) { promised(t, 240) }
+func TestVerdicts(t *testing.T) { promised(t, 100) }
 
-// TestSoakVerdicts is TestVerdicts with more simulations.
+// TestSoakVerdicts is TestVerdicts with twenty times as many simulations.
 func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
 
 // promised simulates each verdict so often that all take about the same time: a verdict of cost 1

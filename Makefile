@@ -53,7 +53,7 @@ sshd: ## an SSH server, which the tests of hosts need: Debian's package, where t
 LONG := ^Test(Soak|Prove|Kills)|^TestDocumentedCommands/docs
 KINDS := drivers/mattn/ drivers/modernc/ drivers/native/
 OTHERS := $(filter-out $(KINDS),$(filter drivers/%,$(MODULES)))
-SUITES := $(LONG)|TestDriver/conformance/(cancel|values)|TestDriver/jobs/generate
+SUITES := $(LONG)|TestDriver/conformance/(cancel|values)|TestDriver/conformance/statements/100,000_rows|TestDriver/jobs/generate
 export LONG KINDS SUITES
 LEAVES := case "$$KINDS" in (*$$1*) skip=$$LONG;; (*) skip=$$SUITES;; esac
 

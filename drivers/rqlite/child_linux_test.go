@@ -18,8 +18,8 @@ var busy = &plan.Plan{
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30) SELECT count(*) FROM t, n WHERE length(hex(b)) + i > 0`}},
 }
 
-// TestNodesAreCharged checks that the CPU time of the nodes counts as the driver's.
-func TestNodesAreCharged(t *testing.T) {
+// TestSoakNodesAreCharged checks that the CPU time of the nodes counts as the driver's.
+func TestSoakNodesAreCharged(t *testing.T) {
 	runtime.GC() // frees what other tests have left
 	before := ownCPU(t)
 	answers := request(t, protocol.Request{Type: protocol.TypeTrial, Protocol: protocol.Version, Seed: 3, Path: filepath.Join(t.TempDir(), "test.db"), Plan: busy})

@@ -35,9 +35,9 @@ func openCluster(t *testing.T, s driver.Settings) (driver.ClusterDB, *job.Databa
 	}
 }
 
-// TestHarm kills the leader of three real nodes twice under load, and isolates it once. It expects
+// TestSoakHarm kills the leader of three real nodes twice under load, and isolates it once. It expects
 // that no acknowledged row is lost.
-func TestHarm(t *testing.T) {
+func TestSoakHarm(t *testing.T) {
 	const nodes = 3
 	_, d := openCluster(t, driver.Settings{"nodes": strconv.Itoa(nodes), "pool_size": "1", "node_delay": "0"})
 	r, err := job.Run(t.Context(), &protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{

@@ -250,7 +250,7 @@ function legend(cells, best, ranked, marked, sound) {
     cells.some(best) && key("best", (marked ? "best without !" : ranked ? "first" : "best") + (ranked ? ", or tied with it" : "")),
     cells.some((c) => c.median !== undefined && !best(c) && !faded(c)) && key("", marked || !sound ? "other drivers" : ranked ? "slower than the first" : "others"),
     cells.some(faded) && key("faded", cells.filter(faded).every((c) => c.floor) ? "the floor" : "without a rank"),
-    marked && h("span", { class: "warn" }, "! has a known defect that can lose or falsify data in this workload", cells.some((c) => c.median !== undefined && !c.floor && !harmful(c)) ? "" : ", as has every driver here"));
+    marked && h("span", { class: "warn" }, "! has a known defect that can lose or falsify data and that nothing in this workload rules out", cells.some((c) => c.median !== undefined && !c.floor && !harmful(c)) ? "" : ", as has every driver here"));
 }
 
 // ownLead says that sqlite3perf's overhead may explain why a cell leads.

@@ -95,12 +95,12 @@ func TestFirstScreen(t *testing.T) {
 	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
 		t.Errorf("-o: %v\n%s", err, out)
 	}
-	// The text of a workload has comments with the settings in force, but not in pipes.
+	// Comments with the answer and the settings in force precede the text of a workload, but not in pipes.
 	text, err := os.ReadFile("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasPrefix(out, string(text)) || !strings.Contains(out, "\n# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
+	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasSuffix(out, "\n\n"+string(text)) || !strings.HasPrefix(out, "# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
 		t.Errorf("--workload:\n%s", out)
 	}
 }

@@ -194,8 +194,9 @@ func TestRuledOutBySQL(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what show prints below the text of a workload: the answer of each cell,
-// and the settings in force in at most three lines, by driver where they differ.
+// TestMeasuredWorkload checks what show prints before the text of a workload: the answer of each cell
+// with how sure it is, the warnings of the workload, and the settings in force in at most three lines, by
+// driver where they differ.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}
@@ -209,13 +210,24 @@ func TestMeasuredWorkload(t *testing.T) {
 			tr.Proof.Connections = []driver.Settings{all.With(wal)}
 		})
 	}
+	add(run, "other", nil, rollback, names, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for _, d := range names {
+		spoil(run, "other", d, func(tr *result.Trial) { tr.Status, tr.Samples = result.Failed, nil })
+	}
 	a := stats.Analyze(run, "native")
 	for _, width := range []int{80, 100, 160} {
 		var b strings.Builder
 		if err := report.WriteMeasured(&b, a, "mine", document.Options{Width: width, Color: true}); err != nil {
 			t.Fatal(err)
 		}
-		text := b.String()
+		text, ended := strings.CutSuffix(b.String(), "\n\n")
+		text += "\n"
+		if risk, settings := strings.Index(text, "\n# risk "), strings.Index(text, "\n# in force "); !ended || risk < 0 || risk > settings || strings.Contains(text, "failed") {
+			t.Errorf("%d columns: want only the warnings of the workload before its settings:\n%s", width, text)
+		}
+		if words := strings.Join(strings.Fields(strings.ReplaceAll(text, "\n#", "")), " "); strings.Count(words, "mattn was faster than modernc in every round (p=0.004)") != 2 {
+			t.Errorf("%d columns: not how sure each answer is:\n%s", width, text)
+		}
 		for _, want := range []string{"# What run 12 measured with this workload\n", "\n# insert ", "\n# query ", "\n# in force ", "journal_mode=wal", "\n# differ        txlock=immediate with tailscale, deferred with the others\n"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%d columns: no %q in\n%s", width, want, text)

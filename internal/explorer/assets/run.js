@@ -328,7 +328,7 @@ function settings(c) {
   const ok = c.status === "ok"; // otherwise the settings in force in the phase are not known
   return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? quiet("not asked for") },
-    ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not looked at") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },
+    ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not read") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },
     c.read_back && { title: "Read back after " + (c.read_back.after || "the schema"), cell: (n) => said(c.read_back, n) || quiet("not read") },
   ].filter(Boolean), names);
 }

@@ -88,8 +88,6 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	switch {
 	case o.picture != "" && !isPicture:
 		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats()))
-	case o.Format == "png" && o.File == "" && env.StdoutWidth > 0:
-		return cli.Usagef("--format png: a terminal does not show it: name a file with -o")
 	case len(args) > 1 && (o.text != "" || o.picture != ""):
 		return cli.Usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
 	case len(args) > 1:
@@ -166,6 +164,8 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 		return cli.Usagef("--format %s: %w", o.Format, err)
 	case err != nil:
 		return cli.Usagef("--chart %s: %w", name, err)
+	case o.File == "" && env.StdoutWidth > 0:
+		return cli.Usagef("picture %s: a terminal does not show it: name a file with -o, such as -o %[1]s.%s", p.Name, o.Format)
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)

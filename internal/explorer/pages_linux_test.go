@@ -143,6 +143,9 @@ func TestHarmPage(t *testing.T) {
 				t.Errorf("%s: without %q: %s", metric, words, text)
 			}
 		}
+		if text := strings.Join(p.Visible("main > p"), " "); strings.Contains(text, "Of all drivers and phases of the run: Least memory: zombiezen! with ") != (metric == "memory") {
+			t.Errorf("%s: %s", metric, text)
+		}
 		if rows := p.Visible("tr:has(small.sound)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
 			t.Errorf("%s: best without mark: %q", metric, rows)
 		}

@@ -247,6 +247,10 @@ func TestHarm(t *testing.T) {
 		if got := strings.Join(words, " "); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
+		least := get[*Cells](t, server, path).Answer
+		if of := strings.HasPrefix(least, "Least memory: zombiezen! with ") && strings.Contains(least, "; without a known defect that can lose data, mattn with "); of != strings.Contains(query, "metric=memory") {
+			t.Errorf("%s: %q", query, least)
+		}
 	}
 	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix&metric=p99").Tables[0]
 	for _, c := range table.Cells {

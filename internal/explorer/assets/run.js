@@ -102,6 +102,7 @@ export async function run({ query, path, signal, go }) {
     !r.unsampled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
     !r.unsampled && form,
+    cells.answer && h("p", { class: "pair" }, filtered && h("span", { class: "quiet" }, "Of all drivers and phases of the run: "), cells.answer),
     !held && chosen,
     !r.unsampled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
     pictures.before,

@@ -46,8 +46,8 @@ files and pipes.
 For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
 cluster store their answer with a run: show prints it as they did, in each of their
 formats, and with --figures the measurements instead. --workload prints the text of a
-workload of the run, and on a terminal what the run measured with it and the settings
-in force. --chart prints a picture of the run's page, as svg or png; an unknown name
+workload of the run, and on a terminal first what the run measured with it and the
+settings in force. --chart prints a picture of the run's page, as svg or png; an unknown name
 lists the pictures. Without --chart, -o run3.png gets the first one, an overview.
 With -o run3.html, show writes the same page as report.
 
@@ -58,7 +58,7 @@ the same on all of them and which are opposite.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal also its results and settings in force")
+	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal its results and settings in force first")
 	o.AddFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	cli.AddStoreFlag(f, &o.Store)
@@ -88,8 +88,6 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	switch {
 	case o.picture != "" && !isPicture:
 		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats()))
-	case o.Format == "png" && o.File == "" && env.StdoutWidth > 0:
-		return cli.Usagef("--format png: a terminal does not show it: name a file with -o")
 	case len(args) > 1 && (o.text != "" || o.picture != ""):
 		return cli.Usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
 	case len(args) > 1:
@@ -100,10 +98,12 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 		return err
 	}
 	if o.text != "" {
-		if err := writeWorkload(env, run, o.text); err != nil || env.StdoutWidth == 0 {
-			return err // files and pipes get the text exactly as the run read it
+		if env.StdoutWidth > 0 { // files and pipes get the text exactly as the run read it
+			if err := report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth}); err != nil {
+				return err
+			}
 		}
-		return report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth})
+		return writeWorkload(env, run, o.text)
 	}
 	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {
@@ -164,6 +164,8 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 		return cli.Usagef("--format %s: %w", o.Format, err)
 	case err != nil:
 		return cli.Usagef("--chart %s: %w", name, err)
+	case o.File == "" && env.StdoutWidth > 0:
+		return cli.Usagef("picture %s: a terminal does not show it: name a file with -o, such as -o %[1]s.%s", p.Name, o.Format)
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)

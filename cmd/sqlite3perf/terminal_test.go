@@ -95,12 +95,24 @@ func TestFirstScreen(t *testing.T) {
 	if out, err := os.ReadFile(file); err != nil || !strings.Contains(string(out), whole) {
 		t.Errorf("-o: %v\n%s", err, out)
 	}
-	// The text of a workload has comments with the settings in force, but not in pipes.
+	// A terminal gets no picture, but the names of all pictures.
+	for args, want := range map[string]string{
+		"--chart tiny-query":              "picture tiny-query: a terminal does not show it: name a file with -o, such as -o tiny-query.svg\n",
+		"--chart tiny-query --format png": "such as -o tiny-query.png\n",
+		"--chart other":                   "  tiny-query-order\n",
+	} {
+		var out, messages bytes.Buffer
+		env := &cli.Environment{Stdout: &out, Stderr: &messages, StdoutWidth: 100, Now: time.Now}
+		if code := execute(t.Context(), env, append([]string{"show", "last", "--store", store}, strings.Fields(args)...)); code != cli.ExitUsage || out.Len() > 0 || !strings.Contains(messages.String(), want) {
+			t.Errorf("%s: exit status %d, %.100s, %s", args, code, out.String(), messages.String())
+		}
+	}
+	// Comments with the answer and the settings in force precede the text of a workload, but not in pipes.
 	text, err := os.ReadFile("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasPrefix(out, string(text)) || !strings.Contains(out, "\n# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
+	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasSuffix(out, "\n\n"+string(text)) || !strings.HasPrefix(out, "# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
 		t.Errorf("--workload:\n%s", out)
 	}
 }

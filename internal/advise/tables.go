@@ -291,7 +291,7 @@ func adviceDefects(f *recommend.Facts) document.Document {
 
 func unmetWords(unmet []string) string {
 	words := map[string]string{"os": "another operating system", "arch": "another processor", "wal": "journal_mode=wal, which the workload does not use",
-		"rollback": "another journal_mode than wal, which the workload uses", "connections": "several connections", "cancellation": "contexts that are canceled"}
+		"rollback": "another journal_mode than wal, which the workload uses", "words": "SQL or types that the workload does not use", "connections": "several connections", "cancellation": "contexts that are canceled"}
 	return document.Join(unmet, ", ", func(u string) string { return words[u] })
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -42,10 +43,20 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
+// headline returns the answer as a heading. A change of the machine comes first, because then the answer
+// says little about the drivers.
+func headline(c Compared) document.Heading {
+	words := Answer(c.Comparison)
+	if l := MachineChanged(c); l != nil {
+		words = l[0].Text + ". " + words
+	}
+	return document.Heading{Level: 1, Text: words}
+}
+
 // Comparison describes a comparison as a document: the answer, the verdict on each cell, how certain
 // the verdicts are, and how the sides were measured.
 func Comparison(c Compared, o document.Options) document.Document {
-	d := document.Document{document.Heading{Level: 1, Text: Answer(c.Comparison)}, MachineChanged(c)}
+	d := document.Document{headline(c)}
 	g := comparedGrid(c.Comparison)
 	if len(g.Rows) > 0 {
 		d = append(d, g)
@@ -61,7 +72,14 @@ func Comparison(c Compared, o document.Options) document.Document {
 		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Body: document.Document{l.Brief()}}, {Missing: "how sure that is"}}})
 	}
 	if left := leftOut(c, o); left != nil {
-		section(2, "what is too short or left out", left...)
+		missing := "what is too short"
+		if n := len(distinct.Append[string](nil, c.Alone...)); n > 0 {
+			missing = "why " + document.Counted(int64(n), "cell") + " " + map[bool]string{true: "is", false: "are"}[n == 1] + " left out"
+			if len(left) > 1 {
+				missing += ", and what is too short"
+			}
+		}
+		section(2, missing, left...)
 	}
 	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
@@ -97,10 +115,32 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	if short := conditions.ComparedTooShort(c.Cells, o.Hints); short != nil {
 		d = append(d, short)
 	}
-	if len(c.Alone) > 0 {
-		d = append(d, document.List{{Label: "left out", Text: "only one side has " + document.SomeOf(c.Alone, MostNamed)}})
+	if words := LeftOut(c.Alone, c.Unlike); words != "" {
+		d = append(d, document.List{{Label: "left out", Text: words}})
 	}
 	return d
+}
+
+// LeftOut says why cells are not compared: in workloads that both sides have, the text, the scale, the
+// settings or parameters differ, or only one side has the cells. It returns "" if all are compared.
+func LeftOut(alone []string, unlike []stats.Unlike) string {
+	var workloads conditions.Groups[string, string] // by what differs
+	cells, other := map[string]int{}, map[string]bool{}
+	for _, u := range unlike {
+		workloads.Add(u.What, u.Workload)
+		cells[u.What] += len(u.Cells)
+		for _, name := range u.Cells {
+			other[name] = true
+		}
+	}
+	words := document.Map(workloads.Keys, func(what string) string {
+		return fmt.Sprintf("the %s of %s differ%s between the sides (%s)", what, document.AndOthers(workloads.Of[what]),
+			map[bool]string{false: "s"}[strings.HasSuffix(what, "s")], document.Counted(int64(cells[what]), "cell"))
+	})
+	if alone = slices.DeleteFunc(slices.Clone(alone), func(name string) bool { return other[name] }); len(alone) > 0 {
+		words = append(words, "only one side has "+document.SomeOf(alone, MostNamed))
+	}
+	return strings.Join(words, "; ")
 }
 
 func comparedNote(c Compared) document.Paragraph {

@@ -21,6 +21,15 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
+	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Ratio.N != cells[0].Ratio.N }) { // n explains why a smaller difference may have a clearer verdict
+		for i := range columns {
+			if c := &columns[i]; c.Title == "n" {
+				c.Drop = 1
+			} else if c.Drop > 0 {
+				c.Drop++
+			}
+		}
+	}
 	if slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Rounds > 0 }) {
 		columns = append(columns, document.Words("more rounds", func(x *stats.Compared) string {
 			if x.Rounds == 0 {
@@ -111,7 +120,8 @@ type JSONSides struct {
 	Mean        *stats.Summary `json:"mean,omitempty"`
 	MeanInRun   *stats.Summary `json:"mean_in_run,omitempty"` // mean with the interval that the report of the run has
 	Cells       []JSONSideCell `json:"cells"`
-	Alone       []string       `json:"alone,omitempty"` // cells that only one of the sides has
+	Alone       []string       `json:"alone,omitempty"`    // cells that only one of the sides has
+	LeftOut     string         `json:"left_out,omitempty"` // says why cells are not compared
 	Differences []string       `json:"machine_differences,omitempty"`
 }
 
@@ -164,7 +174,7 @@ func FailuresOf(x *stats.Compared) *JSONFailures {
 // JSONOf returns the JSON form of a comparison.
 func JSONOf(c Compared) JSONSides {
 	out := JSONSides{Version: ComparisonVersion, Answer: Answer(c.Comparison), First: c.Comparison.First, Second: c.Comparison.Second,
-		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Mean: c.Mean, MeanInRun: c.MeanInRun, Cells: []JSONSideCell{}, Alone: c.Alone}
+		Margin: c.Margin, Doubt: stats.Doubt, Interleaved: c.Interleaved, Alternated: c.Interleaved && conditions.Alternated(c.First.Run), Pairs: c.Pairs, Mean: c.Mean, MeanInRun: c.MeanInRun, Cells: []JSONSideCell{}, Alone: c.Alone, LeftOut: LeftOut(c.Alone, c.Unlike)}
 	runs := []*result.Run{c.First.Run}
 	if c.First != c.Second {
 		runs = append(runs, c.Second.Run)

@@ -7,9 +7,11 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -61,7 +63,8 @@ type Harmful map[string][]defects.Defect
 // workload, such as journal_mode=wal, counts.
 func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseOf(a)) }
 
-// HarmfulIn returns the defects that are harmful under the conditions of a table's workload.
+// HarmfulIn returns the defects that are harmful under the conditions of a table's workload, as far as
+// its settings and SQL do not rule them out.
 func HarmfulIn(a *stats.Analysis, t *stats.Table) Harmful {
 	outcomes := document.Map(t.Cells, func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return harmful(a, outcomes, useIn(a, outcomes))
@@ -101,8 +104,8 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	return l
 }
 
-// UseOf says how a run uses its databases. It does not know whether other processes open the
-// database, or whether contexts are canceled.
+// UseOf says how a run uses its databases, and which words its SQL can contain. It does not know whether
+// other processes open the database, or whether contexts are canceled.
 func UseOf(a *stats.Analysis) defects.Use {
 	var outcomes []*stats.Outcome
 	for _, g := range a.Groups {
@@ -114,7 +117,9 @@ func UseOf(a *stats.Analysis) defects.Use {
 func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
 	var wal, other bool // journal_mode=wal and another journal_mode occur
+	var workloads []string
 	for _, o := range outcomes {
+		workloads = distinct.Append(workloads, o.Case.Workload)
 		p := o.Proof()
 		if p == nil {
 			continue
@@ -134,7 +139,27 @@ func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	case other:
 		u.WAL = defects.No
 	}
+	u.Text = textOf(a.Run, workloads)
 	return u
+}
+
+// textOf returns a text that contains all SQL and all types of the given workloads, in lower case. It
+// returns "" if that is not known.
+func textOf(run *result.Run, workloads []string) string {
+	var all []string
+	for _, name := range workloads {
+		i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == name })
+		if i < 0 {
+			return ""
+		}
+		w := &run.Workloads[i]
+		text, ok := workload.WordsOf(w.Text, document.Map(w.Includes, func(f result.TextFile) string { return f.Text }))
+		if !ok {
+			return ""
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "\n")
 }
 
 func driverDefects(a *stats.Analysis) document.Document {

@@ -80,6 +80,7 @@ type Needs struct {
 	Connections  bool     `json:"connections,omitempty"` // more than one connection, in one or several processes
 	Cancellation bool     `json:"cancellation,omitempty"`
 	Other        string   `json:"other,omitempty"` // a condition in words, which no program can check
+	Words        []string `json:"words,omitempty"` // words of SQL or types, in lower case, without all of which Other is not met
 }
 
 //go:embed defects.json
@@ -197,6 +198,7 @@ type Use struct {
 	WAL         Answer
 	Connections Answer // is there more than one connection?
 	Cancels     Answer // are contexts canceled, or do they have deadlines?
+	Text        string // in lower case, a text that contains all SQL and the names of all types of parameters; "" if not known
 }
 
 // Answer is yes, no, or not known.
@@ -210,7 +212,7 @@ const (
 )
 
 // Unmet lists the conditions of a defect that the use u certainly does not meet: "os", "arch", "wal",
-// "rollback", "connections" or "cancellation". A defect with an unmet condition does no harm.
+// "rollback", "connections", "cancellation" or "words". A defect with an unmet condition does no harm.
 func (n Needs) Unmet(u Use) (list []string) {
 	note := func(need string, unmet bool) {
 		if unmet {
@@ -223,5 +225,6 @@ func (n Needs) Unmet(u Use) (list []string) {
 	note("rollback", n.Rollback && u.WAL == Yes)
 	note("connections", n.Connections && u.Connections == No)
 	note("cancellation", n.Cancellation && u.Cancels == No)
+	note("words", u.Text != "" && slices.ContainsFunc(n.Words, func(w string) bool { return !strings.Contains(u.Text, w) }))
 	return list
 }

@@ -106,6 +106,12 @@ func TestUnmet(t *testing.T) {
 	if got := strings.Join(n.Unmet(defects.Use{Arch: "arm64", WAL: defects.Yes, Cancels: defects.No}), " "); got != "arch rollback cancellation" {
 		t.Errorf("%q", got)
 	}
+	n = defects.Needs{Words: []string{"count", "distinct"}}
+	for text, want := range map[string]string{"": "", "select count(*) from t": "words", "select distinct a": "words", "select count(distinct a)": ""} {
+		if got := strings.Join(n.Unmet(defects.Use{Text: text}), " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 // TestData checks that every entry is complete: it has a known effect, valid versions in ascending
@@ -123,6 +129,9 @@ func TestData(t *testing.T) {
 		}
 		if !slices.Contains(effectsByDamage, d.Effect) {
 			t.Errorf("%s: unknown effect %q", d.ID, d.Effect)
+		}
+		if slices.ContainsFunc(d.Needs.Words, func(w string) bool { return w == "" || w != strings.ToLower(w) }) || d.Needs.Words != nil && d.Needs.Other == "" {
+			t.Errorf("%s: words %q: want lower case, and the condition in other", d.ID, d.Needs.Words)
 		}
 		for i, r := range d.Affected {
 			for _, v := range []string{r.From, r.Fixed} {

@@ -157,13 +157,19 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 				part = render(l.begun(left, opts))
 			}
 			lines = append(lines, part[:min(len(part), left)]...)
+			if more := len(part) - left; table && more > 0 {
+				rest = Counted(int64(more), "more row")
+				next++
+			}
 		} else if next > 1 {
 			if _, alone := d[next-1].(Heading); alone {
 				next--
 				lines = lines[:len(lines)-len(block(next))]
 			}
 		}
-		rest = d.Names(next)
+		if next < len(d) {
+			rest = strings.TrimPrefix(rest+"; "+d.Names(next), "; ")
+		}
 	}
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }

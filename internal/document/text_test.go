@@ -1,6 +1,7 @@
 package document
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -95,5 +96,21 @@ func TestListIsNotCutInAnItem(t *testing.T) {
 		if !strings.HasSuffix(last, "…") && !strings.HasSuffix(last, "a few words") {
 			t.Errorf("%d lines end with %q", lines, last)
 		}
+	}
+}
+
+// TestRowsCut checks that a screen on which a table ends early says how many of its rows are missing.
+func TestRowsCut(t *testing.T) {
+	g := Grid{Columns: []Column{{Title: "cell"}}}
+	for i := range 30 {
+		g.Rows = append(g.Rows, []string{fmt.Sprint("row ", i)})
+	}
+	var b strings.Builder
+	if err := RenderPart(&b, Document{Heading{Level: 1, Text: "answer"}, g, Heading{Level: 2, Text: "Machine"}}, nil, Options{Width: 80, Lines: 20}); err != nil {
+		t.Fatal(err)
+	}
+	shown := strings.Count(b.String(), "row ")
+	if want := fmt.Sprintf("not shown     %d more rows; Machine\n", 30-shown); shown == 0 || !strings.HasSuffix(b.String(), want) {
+		t.Errorf("want %q at the end of\n%s", want, b.String())
 	}
 }

@@ -17,6 +17,7 @@ import (
 type Cells struct {
 	Run    int64   `json:"run"`
 	Metric metric  `json:"metric"`
+	Answer string  `json:"answer,omitempty" clip:"1000"` // only for the metric memory: which drivers of the run need the least, over all cells
 	Tables []Table `json:"tables"`
 }
 
@@ -161,6 +162,9 @@ func (s *Server) getCells(r *http.Request, q *query) (*Cells, error) {
 		return nil, err
 	}
 	out := &Cells{Run: a.Run.ID, Metric: m}
+	if m.Name == "memory" {
+		out.Answer = report.LeastMemory(a)
+	}
 	for _, g := range a.Groups {
 		same, differing := conditions.ProvenSettings(g.Outcomes)
 		for _, t := range g.Tables {

@@ -138,10 +138,13 @@ func TestHarmPage(t *testing.T) {
 	for _, metric := range []string{"time", "rate", "memory"} {
 		p := read(t, server.URL+"/runs/1?phase=insert&metric="+metric)
 		text := strings.Join(p.Visible("section.part"), " ")
-		for _, words := range []string{"zombiezen!", "best without !", "! has a known defect that can lose or falsify data in this workload"} {
+		for _, words := range []string{"zombiezen!", "best without !", "! has a known defect that can lose or falsify data and that nothing in this workload rules out"} {
 			if !strings.Contains(text, words) {
 				t.Errorf("%s: without %q: %s", metric, words, text)
 			}
+		}
+		if text := strings.Join(p.Visible("main > p"), " "); strings.Contains(text, "Of all drivers and phases of the run: Least memory: zombiezen! with ") != (metric == "memory") {
+			t.Errorf("%s: %s", metric, text)
 		}
 		if rows := p.Visible("tr:has(small.sound)"); len(rows) != 1 || !strings.Contains(rows[0], "mattn") {
 			t.Errorf("%s: best without mark: %q", metric, rows)
@@ -170,7 +173,7 @@ func TestHarmPage(t *testing.T) {
 	p = read(t, serveRuns(t, harmedRun(1), harmedRun(2)).URL+"/trends?workload=simple&driver=zombiezen&driver=mattn")
 	p.Until(nil, `document.querySelectorAll(".uplot canvas").length === 2`)
 	text := strings.Join(p.Visible("main"), " ")
-	for _, words := range []string{"zombiezen!", "! has a known defect that can lose or falsify data in this workload"} {
+	for _, words := range []string{"zombiezen!", "! has a known defect that can lose or falsify data and that nothing in this workload rules out"} {
 		if !strings.Contains(text, words) || strings.Contains(text, "mattn!") {
 			t.Errorf("trends: without %q: %s", words, text)
 		}

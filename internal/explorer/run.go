@@ -232,7 +232,7 @@ type Samples struct {
 // Series has the samples of a case.
 type Series struct {
 	Case
-	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase
+	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase, with the defaults that connections read back
 	Proof   *Proof           `json:"proof,omitempty"`     // proof of a trial's worker; absent if no trial has a proof
 	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back later, if the case was refused for them; if there are many, only the first
 	Samples []Sample         `json:"samples"`
@@ -324,7 +324,7 @@ func unitIn(o *stats.Outcome, phase string, m metric) string {
 }
 
 func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
-	out := Series{Case: caseOf(a, g, o), InForce: o.Case.SettingsIn(phase)}
+	out := Series{Case: caseOf(a, g, o), InForce: conditions.InForce(o, phase)}
 	if p := o.Proof(); p != nil {
 		out.Proof = &Proof{SQLite: p.SQLiteVersion, SourceID: p.SQLiteSourceID, Module: p.Module, Version: p.ModuleVersion, Connections: p.Connections}
 	}

@@ -46,7 +46,7 @@ func aRun(number int, slower float64) *result.Run {
 		for i := range r.Cases {
 			ns := int64([]float64{1e6, 2e6, 2e6 * slower}[i] * (1 + 0.001*float64(round+i)))
 			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Started: start, TookNS: ns, Status: result.OK,
-				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal"}}},
+				Proof: &protocol.Proof{SQLiteVersion: "3.53.4", Module: "m", ModuleVersion: fmt.Sprintf("v1.%d.0", number/4), Connections: []driver.Settings{{"journal_mode": "wal", "page_size": "4096"}}},
 				Samples: []result.Sample{
 					{Phase: "insert", WallNS: ns, UserNS: ns / 2, Operations: 100, Rows: 100, Metric: result.MetricTime, Costs: protocol.Costs{Allocs: int64(100 * i), PeakRSSBytes: 1 << 20}},
 					{Phase: "mix", WallNS: ns, Operations: 10, Metric: result.MetricTimePerOp, Latency: []latency.Summary{{Operation: "get", Count: 1000, P50NS: 2000, P90NS: 3000, P99NS: 5000, P999NS: 7000, MaxNS: 9000}}},
@@ -247,6 +247,10 @@ func TestHarm(t *testing.T) {
 		if got := strings.Join(words, " "); got != want {
 			t.Errorf("%s: %s, want %s", query, got, want)
 		}
+		least := get[*Cells](t, server, path).Answer
+		if of := strings.HasPrefix(least, "Least memory: zombiezen! with ") && strings.Contains(least, "; without a known defect that can lose data, mattn with "); of != strings.Contains(query, "metric=memory") {
+			t.Errorf("%s: %q", query, least)
+		}
 	}
 	table := get[*Cells](t, server, "/api/v1/runs/1/cells?phase=mix&metric=p99").Tables[0]
 	for _, c := range table.Cells {
@@ -254,7 +258,7 @@ func TestHarm(t *testing.T) {
 			t.Errorf("%s: %+v", c.Driver, read)
 		}
 	}
-	if fmt.Sprint(table.Operations) != "[read write]" || fmt.Sprint(table.Settings) != "[journal_mode=wal]" || table.Differing != nil {
+	if fmt.Sprint(table.Operations) != "[read write]" || fmt.Sprint(table.Settings) != "[journal_mode=wal page_size=4096]" || table.Differing != nil {
 		t.Errorf("%+v", table)
 	}
 	for _, s := range get[*Trends](t, server, "/api/v1/trends?workload=simple&driver=zombiezen&driver=mattn&phase=insert").Series {
@@ -456,7 +460,7 @@ func TestRun(t *testing.T) {
 	}
 
 	s := get[*Samples](t, server, "/api/v1/runs/2/samples?case=2&case=3&phase=mix&metric=rate")
-	if len(s.Cases) != 2 || s.Unit != "op/s" || len(s.Cases[1].Samples) != 10 || s.Cases[0].InForce["journal_mode"] != "wal" || s.Cases[0].Proof.Connections[0]["journal_mode"] != "wal" {
+	if len(s.Cases) != 2 || s.Unit != "op/s" || len(s.Cases[1].Samples) != 10 || s.Cases[0].InForce["journal_mode"] != "wal" || s.Cases[0].InForce["page_size"] != "4096" || s.Cases[0].Proof.Connections[0]["journal_mode"] != "wal" {
 		t.Errorf("%+v", s)
 	}
 	if x := s.Cases[0].Samples[9]; x.Round != 10 || x.Trial != 29 || !x.Counts || x.Ops != 10 || x.Value < 4900 || x.Value > 5000 {

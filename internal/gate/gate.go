@@ -212,9 +212,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 	if g.Decision() == stats.NotExcluded {
 		l.Note(document.Item{Label: "to pass", Text: h.Pass})
 	}
-	if len(g.Alone) > 0 {
-		l = append(l, document.Item{Label: "left out", Text: "only one side has " + document.SomeOf(g.Alone, compare.MostNamed)})
-	}
+	l.Note(document.Item{Label: "left out", Text: compare.LeftOut(g.Alone, g.Unlike)})
 	return l
 }
 

@@ -66,7 +66,7 @@ const ownCost = "*"
 const harmMark = "!"
 
 // harmMeans is the sentence that explains [harmMark] in a table.
-const harmMeans = harmMark + " marks a driver with a known defect that can lose or falsify data in that workload."
+const harmMeans = harmMark + " marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out."
 
 // harmOnPicture is the sentence that explains [harmMark] in a picture.
 const harmOnPicture = harmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."

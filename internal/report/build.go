@@ -29,7 +29,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
 	d = append(d, overall(a)...)
-	d = append(d, memoryOverview(a)...)
+	d = append(d, timeAndMemory(a, memoryTable(a)...)...)
 	d = append(d, firsts(said)...)
 	eachSection(a, func(f *stats.Factorial) { d = append(d, factorial(a, f, o.Hints)...) },
 		func(g *stats.Group) { d = append(d, group(a, g, o.Hints)...) })

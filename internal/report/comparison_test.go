@@ -401,6 +401,61 @@ func TestFurtherRounds(t *testing.T) {
 	}
 }
 
+// TestOtherWork checks that a comparison says which workloads of both runs are not compared because their
+// texts or scales differ, and does not say that only one run has them.
+func TestOtherWork(t *testing.T) {
+	first, second := newRun(12), newRun(12)
+	second.ID = 13
+	for _, run := range []*result.Run{first, second} {
+		for _, w := range []string{"simple", "real", "many"} {
+			add(run, w, nil, rollback, []string{"native", "mattn"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+		}
+	}
+	for i := range first.Cases {
+		first.Cases[i].WorkloadSHA256, second.Cases[i].WorkloadSHA256 = "a", "a"
+		switch second.Cases[i].Workload {
+		case "simple":
+			second.Cases[i].WorkloadSHA256 = "b"
+		case "many":
+			second.Cases[i].Scale = "full"
+		}
+	}
+	c := compare.Compared{First: stats.Analyze(first, "native"), Second: stats.Analyze(second, "native")}
+	c.Comparison = stats.CompareRuns([2]string{"run 12", "run 13"}, c.First, c.Second, 0.02)
+	const want = "the text of simple differs between the sides (2 cells); the scale of many differs between the sides (2 cells)"
+	for _, format := range []string{"table", "html", "json"} {
+		if text := strings.Join(strings.Fields(writeCompared(t, format, c)), " "); !strings.Contains(text, want) || strings.Contains(text, "only one side") {
+			t.Errorf("%s: no %q in\n%.3000s", format, want, text)
+		}
+	}
+	if got, want := compare.LeftOut([]string{"a", "b"}, nil), "only one side has a; b"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b strings.Builder
+	opts := document.Options{Width: 60, Lines: 16, Hints: document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "more"}}}}
+	if err := document.RenderPart(&b, compare.Comparison(c, opts), nil, opts); err != nil || !strings.Contains(b.String(), "why 4 cells are left out") {
+		t.Errorf("%v, a small screen:\n%s", err, b.String())
+	}
+}
+
+// TestRoundsShown checks that in a narrow table the number of rounds is shown before p and the medians if
+// cells have different numbers of rounds, because it explains their verdicts.
+func TestRoundsShown(t *testing.T) {
+	for _, differ := range []bool{false, true} {
+		run := comparedRun()
+		if differ {
+			run.Trials = slices.DeleteFunc(run.Trials, func(tr result.Trial) bool { return tr.Round > 10 && run.Cases[tr.Case-1].Workload == "many" })
+		}
+		var b strings.Builder
+		if err := compare.Formats.Write(&b, "table", compared(run), document.Options{Width: 90}); err != nil {
+			t.Fatal(err)
+		}
+		if shown := !strings.Contains(b.String(), "No room in 90 columns for: n,"); shown != differ {
+			t.Errorf("rounds differ: %v\n%s", differ, b.String())
+		}
+	}
+}
+
 // TestMachineChanged checks that a comparison of two runs says that the machine probably changed if
 // all drivers became slower or faster alike, and that it does not if only one did.
 func TestMachineChanged(t *testing.T) {
@@ -451,8 +506,13 @@ func TestMachineChanged(t *testing.T) {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 		for _, format := range []string{"table", "html"} {
-			if shown := strings.Contains(strings.Join(strings.Fields(writeCompared(t, format, c)), " "), probably); shown != (tc.want != "") {
-				t.Errorf("%s: %s shows the warning: %v", tc.name, format, shown)
+			text := strings.Join(strings.Fields(writeCompared(t, format, c)), " ")
+			at := strings.Index(text, probably)
+			if at >= 0 != (tc.want != "") {
+				t.Errorf("%s: %s shows the warning: %v", tc.name, format, at >= 0)
+			}
+			if answer, _, _ := strings.Cut(compare.Answer(c.Comparison), "."); at >= 0 && at > strings.Index(text, answer) {
+				t.Errorf("%s: %s: the warning comes after %q", tc.name, format, answer)
 			}
 		}
 	}

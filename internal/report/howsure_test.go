@@ -42,14 +42,14 @@ func TestHowSure(t *testing.T) {
 		end   string
 	}{
 		{"all rounds agree", insertRun(9, "mattn", "modernc"), "9 rounds: mattn was faster than modernc in every round (p=0.004). The ratios are known to ±", known},
-		{"many rounds", insertRun(19, "mattn", "modernc"), "19 rounds: mattn was faster than modernc in every round (p<0.001). ", known},
+		{"many rounds", insertRun(19, "mattn", "modernc"), "19 rounds: mattn was faster than modernc in every round (p<0.001). ", known + ". Every ratio of a cell is precise to ±2.0%"},
 		{"most rounds agree", slower(19, 2), "19 rounds: mattn was faster than modernc in 17 of 19 rounds (p", known},
 		{"one that is left out is as fast", insertRun(9, "mattn", "tailscale", "modernc"), "9 rounds: mattn was faster than modernc in every round (p=0.004). ", known},
 		{"several cells", cellByCell(), "9 rounds: mattn was faster than modernc in 2 of 3 cells, slower in 1 (p<0.05); overall, in every round (p=0.004). ", known},
 		{"the other is left out", insertRun(9, "mattn", "tailscale"), "9 rounds. The ratios are known to ±", known},
 		{"rough", rough, "9 rounds: mattn was faster than modernc in every round (p=0.004). The ratios are rough, ±", " at worst (95% intervals)"},
 		{"few rounds", insertRun(3, "mattn", "modernc"), "3 rounds", "3 rounds"},
-		{"alone", insertRun(9, "mattn"), "9 rounds. The times are known to ±", " or better (95% intervals)"},
+		{"alone", insertRun(9, "mattn"), "9 rounds. The times are known to ±", " or better (95% intervals). Every median of a cell is precise to ±2.0%"},
 		{"nothing", newRun(0), "0 rounds", "0 rounds"},
 		{"sides", sides, "9 rounds. If the sides were equally fast, the chance of any \"slower\" or \"faster\" here would be at most 1%", ""},
 	} {

@@ -142,13 +142,14 @@ func (u *imprecise) brief() string {
 }
 
 // listed returns the result of [imprecise.sentence], followed by where the imprecise figures are
-// listed: by a command or in a part of the report. It returns "" if where is "".
+// listed: by a command or in a part of the report. If where is "", it returns "" if there are any: then
+// a warning counts them.
 func (u *imprecise) listed(where string) string {
 	switch said := u.sentence(); {
-	case where == "" || said == "":
-		return ""
 	case len(u.open) == 0:
 		return said
+	case where == "":
+		return ""
 	default:
 		return said + ": " + where + " lists them"
 	}

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,10 +53,62 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 
 func peakMemory(s stats.Sample) float64 { return float64(s.PeakRSSBytes) }
 
-const memoryMeans = "Peak memory is that of the process and its children in the cell where it is greatest: the median over the trials."
+const memoryMeans = "Each driver's peak memory is the greatest of all its cells: the median, over the trials, of the process and its children."
 
-// memoryOverview returns a table of the drivers' time and peak memory.
-func memoryOverview(a *stats.Analysis) document.Document {
+// LeastMemory says which drivers of a run need the least memory, over all cells of its summary, and which
+// need the least of those without a known defect that can lose data. It returns "" if the run has no
+// summary, or if the memory of fewer than two drivers is known.
+func LeastMemory(a *stats.Analysis) string {
+	list := slices.DeleteFunc(tradeoffs(a), func(t tradeoff) bool { return t.isFloor })
+	if len(list) < 2 {
+		return ""
+	}
+	slices.SortStableFunc(list, func(x, y tradeoff) int { return cmp.Compare(x.memory.Median, y.memory.Median) })
+	text := "Least memory: " + leastOf(list)
+	sound := slices.DeleteFunc(slices.Clone(list), func(t tradeoff) bool { return t.harmful != nil })
+	if list[0].harmful != nil && len(sound) > 0 {
+		text += "; without a known defect that can lose data, " + leastOf(sound)
+	}
+	return text + "."
+}
+
+// leastOf names the first driver of a list in the order of memory, and those of the others whose
+// interval isn't apart from its interval, or whose memory is shown as the same.
+func leastOf(list []tradeoff) string {
+	name := func(t tradeoff) string {
+		if t.harmful != nil {
+			return t.name + harmMark
+		}
+		return t.name
+	}
+	least := document.BytesOf(list[0].memory.Median)
+	var tied []string
+	for _, t := range list[1:] {
+		if x, y := list[0].memory.Interval, t.memory.Interval; x == nil || y == nil || y.Low <= x.High || document.BytesOf(t.memory.Median) == least {
+			tied = append(tied, name(t))
+		}
+	}
+	text := name(list[0]) + " with " + least
+	if tied != nil {
+		text += " (no clear difference: " + document.AndOthers(tied) + ")"
+	}
+	return text
+}
+
+// timeAndMemory returns a section about the drivers' time and peak memory, with the given blocks.
+func timeAndMemory(a *stats.Analysis, body ...document.Block) document.Document {
+	if body == nil {
+		return nil
+	}
+	d := document.Document{document.Heading{Level: 2, Text: "Time and memory"}}
+	if words := LeastMemory(a); words != "" {
+		d = append(d, document.Paragraph{Text: words})
+	}
+	return append(d, body...)
+}
+
+// memoryTable returns a table of the drivers' time and peak memory.
+func memoryTable(a *stats.Analysis) document.Document {
 	list := tradeoffs(a)
 	if list == nil {
 		return nil
@@ -79,7 +132,7 @@ func memoryOverview(a *stats.Analysis) document.Document {
 	g.Add(document.Column{Title: "peak memory", Whole: true}, document.WithSpreads(peaks, spreads))
 	g.Add(document.Column{Title: "in", Drop: 2}, cells)
 	g.Add(document.Column{Title: "known defects that can lose data in these workloads", Drop: 1}, known)
-	return document.Document{document.Heading{Level: 2, Text: "Time and memory"}, g, document.Paragraph{Text: memoryMeans, Quiet: true}}
+	return document.Document{g, document.Paragraph{Text: memoryMeans, Quiet: true}}
 }
 
 // baseLabel returns the label of the driver that the summary's ratios are relative to.
@@ -118,7 +171,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	}
 	x := chart.Axis{Label: "time, × " + to + ", less is better", Format: document.Times, Tick: document.Ticks(document.Times)}
 	y := chart.Axis{Label: "peak memory, less is better", Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
-	return document.PictureBlock{Headed: true, Behind: memoryOverview(a)[1:], Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
+	return document.PictureBlock{Headed: true, Behind: memoryTable(a), Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
 		Kind: document.KindTradeoff, Note: "Best is at the lower left. " + memoryMeans,
 		Draw: func(width int, title string) chart.Chart {
 			return &chart.Scatter{Title: title, Width: width, X: x, Y: y, Kinds: kinds, Items: items}

@@ -7,6 +7,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
@@ -20,7 +21,7 @@ func TestMemoryOverview(t *testing.T) {
 		t.Fatal("there is no overview of memory")
 	}
 	lines := strings.Split(out, "\n")
-	for i, want := range []string{"driver × native peak memory in known defects that can lose data in these workloads", "native 1.00x 28.0 MiB ±0% simple insert -", "mattn 1.84x 31.3 MiB ±0% simple insert none", "tailscale 1.84x 31.3 MiB ±0% simple insert wal-reset, count-of-view"} {
+	for i, want := range []string{"Least memory: mattn with 31.3 MiB (no clear difference: tailscale!).", "driver × native peak memory in known defects that can lose data in these workloads", "native 1.00x 28.0 MiB ±0% simple insert -", "mattn 1.84x 31.3 MiB ±0% simple insert none", "tailscale 1.84x 31.3 MiB ±0% simple insert wal-reset, count-of-view"} {
 		if got := strings.Join(strings.Fields(lines[i]), " "); got != want {
 			t.Errorf("line %d: %q, want %q", i, got, want)
 		}
@@ -49,6 +50,46 @@ func TestMemoryOverview(t *testing.T) {
 	}
 	if !strings.Contains(p.Source, "run ") || !strings.Contains(p.Source, "2026-") || !strings.Contains(p.Source, a.Run.Machine.CPU) {
 		t.Errorf("the source of a picture is %q", p.Source)
+	}
+}
+
+// TestLeastMemory checks the sentence that names the driver with the least memory, drivers whose
+// intervals are not apart from its interval, and the best without a known defect.
+func TestLeastMemory(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		peak map[string]int64 // MiB by driver
+		vary map[string]bool  // drivers whose peak varies by 2 MiB
+		want string
+	}{
+		{"apart", map[string]int64{"mattn": 20, "modernc": 21, "zombiezen": 22}, nil, "Least memory: mattn with 20.0 MiB."},
+		{"tied", map[string]int64{"mattn": 20, "modernc": 21, "zombiezen": 30}, map[string]bool{"mattn": true}, "Least memory: mattn with 21.0 MiB (no clear difference: modernc)."},
+		{"a defect", map[string]int64{"mattn": 20, "modernc": 21, "zombiezen": 17}, nil, "Least memory: zombiezen! with 17.0 MiB; without a known defect that can lose data, mattn with 20.0 MiB."},
+	} {
+		run := newRun(12)
+		for _, w := range []string{"simple", "real"} {
+			add(run, w, nil, wal, []string{"native", "mattn", "modernc", "zombiezen"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+			for d, mib := range tc.peak {
+				spoil(run, w, d, func(tr *result.Trial) {
+					tr.Samples[0].PeakRSSBytes = mib << 20
+					if tc.vary[d] {
+						tr.Samples[0].PeakRSSBytes += int64(tr.Round%3) << 20
+					}
+				})
+			}
+		}
+		a := stats.Analyze(run, "native")
+		if got := report.LeastMemory(a); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+		for _, format := range []string{"table", "html"} {
+			if text := write(t, format, run, "native", document.Options{Width: 300}); !strings.Contains(text, tc.want) {
+				t.Errorf("%s: %s lacks %q", tc.name, format, tc.want)
+			}
+		}
+	}
+	if got := report.LeastMemory(stats.Analyze(insertRun(9, "mattn"), "native")); got != "" {
+		t.Errorf("of one driver: %q", got)
 	}
 }
 

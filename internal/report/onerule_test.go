@@ -142,7 +142,7 @@ func TestSoundInEachCell(t *testing.T) {
 	}
 	const sentence = "Without a known defect that can lose or falsify data here, the fastest is modernc, 4.1 times as slow as zombiezen"
 	text := write(t, "table", run, "native", document.Options{Width: 400})
-	for _, want := range []string{"first without !", "! marks a driver with a known defect that can lose or falsify data in that workload.", sentence,
+	for _, want := range []string{"first without !", "! marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out.", sentence,
 		"1  zombiezen v1.4.2 ", "1  zombiezen v1.4.2! "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -170,8 +170,33 @@ func TestSoundInEachCell(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what show prints below the text of a workload: the answer of each cell,
-// and the settings in force in at most three lines, by driver where they differ.
+// TestRuledOutBySQL checks that a driver is not marked in a workload whose SQL lacks a word that its
+// defect needs, and that it is marked if the SQL is not known. SQLite 3.49.1 has count-of-view.
+func TestRuledOutBySQL(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		marked bool
+	}{
+		{"phases: [{query: SELECT count(*) FROM v}]", false},
+		{"phases: [{query: \"SELECT count(*) FROM (SELECT D\\x49STINCT a FROM t)\"}]", true},
+		{"phases: [{query: SELECT count(*) FROM v}, {replay: app.jsonl}]", true},
+		{"database: app.db", true},
+		{"", true},
+	} {
+		run := newRun(12)
+		add(run, "read", nil, rollback, []string{"native", "zombiezen", "modernc"}, bulk("query", 812_000_000, 1_000_000, 1_000_000))
+		spoil(run, "read", "zombiezen", func(tr *result.Trial) { tr.Proof.SQLiteVersion = "3.49.1" })
+		run.Workloads = []result.Workload{{Name: "read", Text: c.text}}
+		a := stats.Analyze(run, "native")
+		if h := conditions.HarmfulIn(a, a.Groups[0].Tables[0]).IDs("zombiezen"); slices.Contains(h, "count-of-view") != c.marked {
+			t.Errorf("%s: %v, want it to be marked: %v", c.text, h, c.marked)
+		}
+	}
+}
+
+// TestMeasuredWorkload checks what show prints before the text of a workload: the answer of each cell
+// with how sure it is, the warnings of the workload, and the settings in force in at most three lines, by
+// driver where they differ.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}
@@ -185,13 +210,24 @@ func TestMeasuredWorkload(t *testing.T) {
 			tr.Proof.Connections = []driver.Settings{all.With(wal)}
 		})
 	}
+	add(run, "other", nil, rollback, names, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	for _, d := range names {
+		spoil(run, "other", d, func(tr *result.Trial) { tr.Status, tr.Samples = result.Failed, nil })
+	}
 	a := stats.Analyze(run, "native")
 	for _, width := range []int{80, 100, 160} {
 		var b strings.Builder
 		if err := report.WriteMeasured(&b, a, "mine", document.Options{Width: width, Color: true}); err != nil {
 			t.Fatal(err)
 		}
-		text := b.String()
+		text, ended := strings.CutSuffix(b.String(), "\n\n")
+		text += "\n"
+		if risk, settings := strings.Index(text, "\n# risk "), strings.Index(text, "\n# in force "); !ended || risk < 0 || risk > settings || strings.Contains(text, "failed") {
+			t.Errorf("%d columns: want only the warnings of the workload before its settings:\n%s", width, text)
+		}
+		if words := strings.Join(strings.Fields(strings.ReplaceAll(text, "\n#", "")), " "); strings.Count(words, "mattn was faster than modernc in every round (p=0.004)") != 2 {
+			t.Errorf("%d columns: not how sure each answer is:\n%s", width, text)
+		}
 		for _, want := range []string{"# What run 12 measured with this workload\n", "\n# insert ", "\n# query ", "\n# in force ", "journal_mode=wal", "\n# differ        txlock=immediate with tailscale, deferred with the others\n"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%d columns: no %q in\n%s", width, want, text)

@@ -74,7 +74,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	first := s.pageSummary(a, looks)
 	d = append(append(d, first...), worstWarnings(said, o))
 	if p, ok := s.tradeoffPicture(a); ok {
-		d = append(d, document.Heading{Level: 2, Text: "Time and memory"}, p)
+		d = append(d, timeAndMemory(a, p)...)
 	}
 	if len(first) > 0 {
 		d = append(d, pageWarnings(said, o)...)

@@ -88,9 +88,10 @@ type Comparison struct {
 	// of all pairs, because this pair may have been chosen for its results.
 	Pairs int
 
-	Cells []*Compared // sorted by verdict, in the order of the constants
-	Alone []string    // names of the cells that only one side has
-	Mean  *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
+	Cells  []*Compared // sorted by verdict, in the order of the constants
+	Alone  []string    // names of the cells that only one side has
+	Unlike []Unlike    // workloads of which both sides have cells of the same name that do other work
+	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
 	// MeanInRun is Mean with the interval that the report of the run has. It is nil unless the
 	// cells have InRun.

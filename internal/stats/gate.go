@@ -47,6 +47,7 @@ type Gate struct {
 	Strict              bool    // with NotExcluded the candidate does not pass either; this is the default
 	Cells               []*Gated
 	Alone               []string // cells that only one side has
+	Unlike              []Unlike // see [Comparison.Unlike]
 	Unknown             []Metric // metrics for which no cell has values, although cells have times
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
@@ -81,7 +82,7 @@ type Gated struct {
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
-		g.Baseline, g.Candidate, g.Alone, g.interleaved = c.First, c.Second, c.Alone, c.Interleaved
+		g.Baseline, g.Candidate, g.Alone, g.Unlike, g.interleaved = c.First, c.Second, c.Alone, c.Unlike, c.Interleaved
 		if len(c.Cells) == 0 && len(comparisons[0].Cells) > 0 {
 			g.Unknown = append(g.Unknown, c.Metric)
 		}

@@ -15,6 +15,35 @@ type keyed struct {
 	cell *Cell
 }
 
+// Unlike is a workload that both sides have, but with cells that are not compared because they do
+// other work.
+type Unlike struct {
+	Workload string
+	What     string   // what differs: "text", "scale", or "settings or parameters"
+	Cells    []string // names of these cells, which are in Comparison.Alone too
+}
+
+// unlike notes that two cells of the same name, of the two sides, do other work, if it is known what
+// differs.
+func (c *Comparison) unlike(first, second keyed) {
+	a, b := first.cell.Case, second.cell.Case
+	u := Unlike{Workload: first.name.Workload, What: "settings or parameters"}
+	switch {
+	case a.WorkloadSHA256 == "" || b.WorkloadSHA256 == "":
+		return
+	case a.WorkloadSHA256 != b.WorkloadSHA256:
+		u.What = "text"
+	case a.Scale != b.Scale:
+		u.What = "scale"
+	}
+	i := slices.IndexFunc(c.Unlike, func(x Unlike) bool { return x.Workload == u.Workload && x.What == u.What })
+	if i < 0 {
+		i = len(c.Unlike)
+		c.Unlike = append(c.Unlike, u)
+	}
+	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
+}
+
 // cells returns the cells in which a factor has the given value. The parameter by names the
 // factor. If value is "", all cells are returned. Two cells are compared if they agree in
 // everything that their keys contain.
@@ -83,14 +112,17 @@ func poolFollows(cases []result.Case) bool {
 // pair adds the cells that both sides have to c.Cells, and the names of the cells that only one
 // side has to c.Alone. comparable says whether both sides must have read the same values.
 func (c *Comparison) pair(first, second []keyed, comparable bool) {
-	other := map[string]keyed{}
+	other, named := map[string]keyed{}, map[TableName]keyed{}
 	for _, k := range second {
-		other[k.key] = k
+		other[k.key], named[k.name] = k, k
 	}
 	for _, k := range first {
 		o, ok := other[k.key]
 		if !ok {
 			c.Alone = append(c.Alone, k.name.String())
+			if o, ok = named[k.name]; ok {
+				c.unlike(k, o)
+			}
 			continue
 		}
 		delete(other, k.key)

@@ -64,7 +64,8 @@ export async function compare({ query, signal, go }) {
       ["builds", c.cells.length === 0 || one ? "" : c.same_builds ? "the same on both sides, as the workers proved them" : "not the same, or not proven"],
       ["machines differ", (c.machine_differences || []).join("; ")],
       ["over all", c.mean && c.mean.n ? `${times(c.mean.median)} the time ${interval(c.mean.interval)}` : ""],
-      ["only in one", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
+      ["left out", c.left_out || ""],
+      ["not in both", (c.alone || []).length ? h("details", {}, h("summary", {}, counted(c.alone.length, "cell")), h("ul", {}, c.alone.map((a) => h("li", {}, a)))) : ""],
     ]),
     c.differences.length > 0 && h("details", { open: c.differences.length < 8 }, h("summary", {}, `In what the sides differ, as their workers proved it: ${some(c.differences.map((d) => d.what), 6)}`),
       table("what differs between the sides", [

@@ -102,6 +102,7 @@ export async function run({ query, path, signal, go }) {
     !r.unsampled && bad.length > 0 && h("details", { open: bad.length < 6 }, h("summary", { class: "bad" }, `${bad.length} of ${r.cases.length} cases have no figure`),
       h("ul", {}, alike(bad).map((l) => h("li", {}, h("b", {}, l.map((c) => `${c.driver} on ${c.workload}${c.variant ? " " + c.variant : ""}`).join("; "), `: ${l[0].status}`), l[0].reason ? `: ${l[0].reason.message}` : "")))),
     !r.unsampled && form,
+    cells.answer && h("p", { class: "pair" }, filtered && h("span", { class: "quiet" }, "Of all drivers and phases of the run: "), cells.answer),
     !held && chosen,
     !r.unsampled && cells.tables.length === 0 && h("p", {}, "No cell is left: clear a filter."),
     pictures.before,
@@ -250,7 +251,7 @@ function legend(cells, best, ranked, marked, sound) {
     cells.some(best) && key("best", (marked ? "best without !" : ranked ? "first" : "best") + (ranked ? ", or tied with it" : "")),
     cells.some((c) => c.median !== undefined && !best(c) && !faded(c)) && key("", marked || !sound ? "other drivers" : ranked ? "slower than the first" : "others"),
     cells.some(faded) && key("faded", cells.filter(faded).every((c) => c.floor) ? "the floor" : "without a rank"),
-    marked && h("span", { class: "warn" }, "! has a known defect that can lose or falsify data in this workload", cells.some((c) => c.median !== undefined && !c.floor && !harmful(c)) ? "" : ", as has every driver here"));
+    marked && h("span", { class: "warn" }, "! has a known defect that can lose or falsify data and that nothing in this workload rules out", cells.some((c) => c.median !== undefined && !c.floor && !harmful(c)) ? "" : ", as has every driver here"));
 }
 
 // ownLead says that sqlite3perf's overhead may explain why a cell leads.
@@ -328,7 +329,7 @@ function settings(c) {
   const ok = c.status === "ok"; // otherwise the settings in force in the phase are not known
   return table(`settings: requested${ok ? ", in force at the end of the phase," : ""} and read back from the connections`, [
     { title: "Setting", cell: (n) => n }, { title: "Requested", cell: (n) => c.settings[n] ?? quiet("not asked for") },
-    ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not looked at") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },
+    ok && { title: "In force", cell: (n) => c.in_force[n] ?? quiet("not read") }, { title: "Read back when opened", cell: (n) => said(c.proof, n) || quiet("not read") },
     c.read_back && { title: "Read back after " + (c.read_back.after || "the schema"), cell: (n) => said(c.read_back, n) || quiet("not read") },
   ].filter(Boolean), names);
 }

@@ -99,5 +99,5 @@ function group(series, metric) {
       { title: "Changes", className: "text", cell: (p) => [x.changes.some((c) => c.run === p.run) && "a new level begins", ...x.marks.filter((m) => m.run === p.run).map((m) => m.words)].filter(Boolean).join("; ") },
     ], x.points))),
     h("p", { class: "quiet" }, "Solid lines: the level changes, by more than runs of a machine that drifts would. Of 100 pages without a change, at most about five show one. Dotted lines: a version changed."),
-    series.some((x) => x.points.some(harmful)) && h("p", { class: "quiet" }, h("span", { class: "warn" }, "! has a known defect that can lose or falsify data in this workload"), ", in the newest run shown or in the run of its row."));
+    series.some((x) => x.points.some(harmful)) && h("p", { class: "quiet" }, h("span", { class: "warn" }, "! has a known defect that can lose or falsify data and that nothing in this workload rules out"), ", in the newest run shown or in the run of its row."));
 }

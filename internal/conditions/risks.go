@@ -171,24 +171,27 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 		if len(in) == len(workloads) {
 			in = nil
 		}
-		if !some[r] {
-			r.Text = "with any driver, " + r.Text
-		}
-		l = append(l, r.Item(in...))
+		l = append(l, r.item(!some[r], in))
 	}
 	return l
 }
 
-// Item returns the warning of a risk: what can be lost, the settings, and the workloads with them.
-func (r Risk) Item(workloads ...string) document.Item {
-	where := "with " + r.Settings
-	text, short := where, where
-	if workloads != nil {
-		text += ", as in " + document.And(workloads)
-		short += fmt.Sprintf(", in %s", document.Counted(int64(len(workloads)), "workload"))
+// Item returns the warning of a risk: the settings, and what can be lost.
+func (r Risk) Item() document.Item { return r.item(false, nil) }
+
+// item returns the warning of a risk. It begins with the settings, because they are the cause. If always is
+// true, no choice of a driver avoids the risk. Its short form only counts the workloads.
+func (r Risk) item(always bool, workloads []string) document.Item {
+	head, tail, short := "with "+r.Settings, "", ""
+	if always {
+		head += ", whatever the driver"
 	}
-	it := KindOf(CaveatRisk).Item(r.Text + " (" + text + ")")
-	it.Short[0] = r.Text + " (" + short + ")"
+	if workloads != nil {
+		tail = " (as in " + document.And(workloads) + ")"
+		short = fmt.Sprintf(" (in %s)", document.Counted(int64(len(workloads)), "workload"))
+	}
+	it := KindOf(CaveatRisk).Item(head + ": " + r.Text + tail)
+	it.Short[0] = head + ": " + r.Text + short
 	it.Alarm = r.CanLose == LoseDatabase
 	return it
 }

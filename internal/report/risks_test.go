@@ -38,16 +38,16 @@ func TestRisks(t *testing.T) {
 		column   []string // values in the column "can lose"
 	}{
 		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
-		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"the last transactions can be lost (the database stays intact)" + power + " (with journal_mode=wal synchronous=normal)"}, nil},
-		{[]driver.Settings{normal, full}, []string{"the last transactions can be lost (the database stays intact)" + power + " (with journal_mode=wal synchronous=normal)"}, []string{"commits", "-"}},
-		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"the database can be corrupt" + power + " (with synchronous=off)"}, nil},
-		{[]driver.Settings{off, full}, []string{"the database can be corrupt" + power + " (with synchronous=off)"}, []string{"database", "-"}},
+		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"with journal_mode=wal synchronous=normal: the last transactions can be lost (the database stays intact)" + power}, nil},
+		{[]driver.Settings{normal, full}, []string{"with journal_mode=wal synchronous=normal: the last transactions can be lost (the database stays intact)" + power}, []string{"commits", "-"}},
+		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"with synchronous=off: the database can be corrupt" + power}, nil},
+		{[]driver.Settings{off, full}, []string{"with synchronous=off: the database can be corrupt" + power}, []string{"database", "-"}},
 		{[]driver.Settings{journal("off", "full"), journal("memory", "full")}, []string{
-			"ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt (with journal_mode=off)",
-			"if the program crashes in a transaction, the database is very likely corrupt (with journal_mode=memory)"}, nil},
-		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely (with journal_mode=truncate synchronous=normal)"}, []string{"rarely", "-"}},
-		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"after its first write, no other connection or program can use the database until this one closes it (with locking_mode=exclusive)"}, nil},
-		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"the database is only in memory, and is gone when its last connection is closed (with mode=memory)"}, []string{"database", "-"}},
+			"with journal_mode=off: ROLLBACK does not work, and if the program crashes in a transaction, the database is very likely corrupt",
+			"with journal_mode=memory: if the program crashes in a transaction, the database is very likely corrupt"}, nil},
+		{[]driver.Settings{journal("truncate", "normal"), full}, []string{"with journal_mode=truncate synchronous=normal: a power failure at just the wrong moment can corrupt the database on an old file system, but that is very unlikely"}, []string{"rarely", "-"}},
+		{[]driver.Settings{full.With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"with locking_mode=exclusive: after its first write, no other connection or program can use the database until this one closes it"}, nil},
+		{[]driver.Settings{{"mode": "memory", "journal_mode": "memory", "synchronous": "off"}, full}, []string{"with mode=memory: the database is only in memory, and is gone when its last connection is closed"}, []string{"database", "-"}},
 	} {
 		run := settingsAre(tc.settings...)
 		text := write(t, "table", run, "", document.Options{Width: 300})
@@ -89,8 +89,8 @@ func TestRisksOfCluster(t *testing.T) {
 		want   string
 	}{
 		{driver.Cluster, "off", ""},
-		{driver.Cluster, "on", "writes that a node has acknowledged"},
-		{driver.Cgo, "on", "the database can be corrupt if the operating system crashes"},
+		{driver.Cluster, "on", "with queued_writes=on: writes that a node has acknowledged"},
+		{driver.Cgo, "on", "with synchronous=off: the database can be corrupt if the operating system crashes"},
 	} {
 		run := settingsAre(off.With(driver.Settings{"queued_writes": tc.queued}))
 		for i := range run.Cases {
@@ -109,7 +109,7 @@ func TestRisksNameWorkloads(t *testing.T) {
 	run := settingsAre(driver.Settings{"journal_mode": "wal", "synchronous": "normal"})
 	add(run, "safe", nil, driver.Settings{"journal_mode": "wal", "synchronous": "full"}, []string{"modernc"}, bulk("insert", 10_000_000, 1000, 1000))
 	text := write(t, "table", run, "", document.Options{Width: 300})
-	if !strings.Contains(text, "if the operating system crashes or the power fails (with journal_mode=wal synchronous=normal, as in mine)\n") {
+	if !strings.Contains(text, "if the operating system crashes or the power fails (as in mine)\n") {
 		t.Error(text)
 	}
 }
@@ -117,12 +117,12 @@ func TestRisksNameWorkloads(t *testing.T) {
 // TestRisksOfAllDrivers checks that the text of a risk says so if no choice of a driver avoids it, and
 // that a page has the same text as the other formats, once before the first picture and once in full.
 func TestRisksOfAllDrivers(t *testing.T) {
-	const lost = "the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails (with journal_mode=wal synchronous=normal)"
+	const with, lost = "with journal_mode=wal synchronous=normal", ": the last transactions can be lost (the database stays intact) if the operating system crashes or the power fails"
 	normal := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
 	for _, tc := range []struct {
 		other driver.Kind // kind of the other driver
 		want  string
-	}{{driver.Cgo, "with any driver, " + lost}, {driver.Cluster, lost}} {
+	}{{driver.Cgo, with + ", whatever the driver" + lost}, {driver.Cluster, with + lost}} {
 		run := newRun(9)
 		add(run, "mine", nil, normal, []string{"mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10))
 		run.Cases[1].Info.Kind = tc.other
@@ -163,7 +163,7 @@ func TestRisksInJSON(t *testing.T) {
 // TestComparedRisks checks that the answer of a comparison says what only one side can lose, and
 // that a list says what both can lose.
 func TestComparedRisks(t *testing.T) {
-	const text = "the database can be corrupt if the operating system crashes or the power fails (with synchronous=off)"
+	const text = "with synchronous=off: the database can be corrupt if the operating system crashes or the power fails"
 	sides := func(run *result.Run, by result.Compares) string {
 		run.Compares = &by
 		return comparisonText(t, compared(run))

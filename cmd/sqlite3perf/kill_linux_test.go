@@ -93,8 +93,8 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times returns the number of repetitions of a test: few or, if it is set, the value of the
-// environment variable TEST_TIMES, as in make kills.
+// times returns the number of repetitions of a test. It is the value of the environment variable
+// TEST_TIMES if that is set, as in make kills, and otherwise the parameter few.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -402,8 +402,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let allows trials of drivers of the type holding to continue, until the given number of them have
-// run.
+// let allows trials to continue until the given number of them have run. It affects only drivers of
+// the type "holding".
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.

@@ -150,8 +150,9 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges the store in the file name, through a copy next to the destination, and adds the runs
-// to out. unread is the reason if the store cannot be read. failure is an error in the destination.
+// mergeOne merges the store in the file with the given name into the destination. It does so
+// through a copy of the store next to the destination, and adds the runs to out. unread is the
+// reason if the store cannot be read. failure is an error in the destination.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *cli.Progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil

@@ -132,7 +132,7 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 
 // bisected searches 16 releases for the first bad one. The parameter changed is the index of that
 // release. Operations of earlier releases fail as the parameter before says. From that release on,
-// they fail as the parameter after says, and the time is multiplied by times.
+// they fail as the parameter after says, and the time is multiplied by the parameter times.
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -188,9 +188,9 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 	return without / rows
 }
 
-// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The parameter
-// today says how operations fail with the present settings, and the parameter with how they fail
-// with the better setting.
+// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The
+// parameter "today" says how operations fail with the present settings, and the parameter "with"
+// how they fail with the better setting.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {

@@ -262,8 +262,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 	}
 }
 
-// TestSignals checks that SIGINT, SIGTERM and SIGHUP have the same effect at random moments of a run, once
-// and twice: the run ends as interrupted, and keeps its finished trials.
+// TestSignals interrupts a run at a random moment with SIGINT, SIGTERM or SIGHUP, sent once or
+// twice. Each time the run must end as interrupted and keep its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a

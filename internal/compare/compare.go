@@ -121,8 +121,9 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	return d
 }
 
-// LeftOut says why cells are not compared: in workloads that both sides have, the text, the scale, the
-// settings or parameters differ, or only one side has the cells. It returns "" if all are compared.
+// LeftOut says why cells are not compared. In a workload that both sides have, the text, the scale,
+// the settings or the parameters may differ. Other cells are on one side only. LeftOut returns ""
+// if all cells are compared.
 func LeftOut(alone []string, unlike []stats.Unlike) string {
 	var workloads conditions.Groups[string, string] // by what differs
 	cells, other := map[string]int{}, map[string]bool{}

@@ -23,8 +23,9 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// alikeConnections groups the connections, by their numbers from 1, by the values of settings that
-// they read back. A key joins the values, which are cells of the table, with zero bytes.
+// alikeConnections groups connections that read back the same values of the named settings. It
+// lists the connections by number, from 1. The key of a group joins the values with zero bytes;
+// they become cells of the table.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string

@@ -116,8 +116,8 @@ func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 	return "overall, " + words
 }
 
-// fastest returns the recommended driver and the next one. ok is false if no driver is recommended
-// because it is the fastest.
+// fastest returns the recommended driver and the next one. ok is true only if the driver is
+// recommended because it is the fastest.
 func (s *Answers) fastest() (driver, next string, ok bool) {
 	if s.Recommended == nil || s.Recommended.Take == "" || len(s.Recommended.Because) == 0 {
 		return "", "", false

@@ -68,7 +68,8 @@ export async function run({ query, path, signal, go }) {
   const parts = tables.map((t) => h("section", { class: "part" }, figures(t, cells.metric, query, open, cases), pictures.below.get(t), t === held && chosen));
   const ahead = new Map([...pictures.ahead].map(([t, list]) => [t, h("div", {}, list)]));
   const found = h("p", { class: "quiet", role: "status" });
-  // find shows only the tables that all words of a text name, and marks the rows of drivers that it names.
+  // find shows only the tables whose names contain all words of a text. Words that only drivers'
+  // names contain do not count for that; instead, the rows of these drivers are marked.
   function find(text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const names = (t, w) => [t.workload, t.variant, t.phase, t.kind ?? (t.operations || []).join(" ")].join(" ").toLowerCase().includes(w);
@@ -214,8 +215,9 @@ const library = (c) => [
   [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
 ].filter(Boolean);
 
-// defectsOf lists the known defects that can lose or falsify data in the given cases, and in closed
-// details those of the same versions that do other harm. It leaves out those that cannot occur.
+// defectsOf lists the known defects in the libraries of the given cases. First come the defects
+// that can lose or falsify data here. Defects that do other harm follow in closed details. Defects
+// that cannot occur here are left out.
 function defectsOf(defects, cases) {
   const having = (d, list) => distinct(cases.filter((c) => (c[list] || []).includes(d.id)).map((c) => c.driver));
   const grave = defects.filter((d) => having(d, "harmful_defects").length > 0);

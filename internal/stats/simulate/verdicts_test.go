@@ -12,9 +12,9 @@ func TestVerdicts(t *testing.T) { promised(t, 100) }
 // TestSoakVerdicts is TestVerdicts with twenty times as many simulations.
 func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
 
-// promised simulates each verdict as often as simulations divided by the verdict's cost says, so
-// that all verdicts take about the same time. It fails if a statement is false more often than
-// promised.
+// promised simulates each verdict. The number of simulations is the parameter simulations divided
+// by the cost of the verdict, so that all verdicts take about the same time. The test fails if a
+// statement is false more often than promised.
 func promised(t *testing.T, simulations int) {
 	for i, v := range verdicts {
 		if v.unpromised || v.share != nil { // verdicts with a share have their own tests

@@ -91,8 +91,8 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 }
 
 // proved runs a command once. Under make prove, it runs the command more often: the number in
-// TEST_TIMES, multiplied by the parameter multiple. Each run has another seed. The function has
-// reports whether an output has the property that a test looks for. proved returns how many outputs
+// TEST_TIMES, multiplied by the parameter multiple. Each run has another seed. has(out) reports
+// whether the output out has the property that a test looks for. proved returns how many outputs
 // have the property, and how many had enough rounds to be judged. Under make prove, the test fails
 // if more than a tenth had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
@@ -140,8 +140,8 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said reports whether some of the cells (phases) of a comparison, and whether all of them, have one of the
-// given verdicts.
+// said looks for the given verdicts in a comparison. some says that at least one of the cells
+// (phases) has one of them, and all that every cell has.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides

@@ -153,9 +153,9 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
 }
 
-// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter than:
-// "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the smallest and
-// the greatest ratio.
+// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter
+// "than": "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the
+// smallest and the greatest ratio.
 func ratiosThan(cells []*stats.Compared, where, than string) string {
 	by, within := ratioWords(cells, shown)
 	return document.Than(by, than) + where + within

@@ -125,8 +125,9 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestAliveByLock checks that a run whose process has ended is not shown as in progress if the
-// server can know that, even if another run is measured in the same directory.
+// TestAliveByLock checks a run whose process has ended, while another run is measured in the same
+// directory. If the server can know that the process has ended, it must not show the run as in
+// progress.
 func TestAliveByLock(t *testing.T) {
 	here := result.Machine{Hostname: "here", Directory: "/databases"}
 	other := result.Machine{Hostname: "here", Directory: "/other"}

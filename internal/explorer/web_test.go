@@ -469,9 +469,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the
-// difference between two drivers. A row must say so if that holds for its lead over a slower row,
-// even if the row is not the fastest.
+// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the difference
+// between two drivers. A row that is not the fastest must say so too, if that holds for its lead
+// over a slower row.
 func TestOwnCost(t *testing.T) {
 	r := aRun(1, 1.5)
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {

@@ -77,9 +77,8 @@ type screen struct {
 
 // items returns a section for each item of a list. An item has at most as many lines as its field
 // Most says, or four if Most is 0. If there is not enough room, it is cut to fewer lines, unless
-// Most is negative. The first items, as many as the parameter keep says, are the last to be left
-// out. Items with Kept are never left out. missing names the items in the text about what is not
-// shown.
+// Most is negative. The first items are left out last; the parameter "keep" is the number of these.
+// Items with Kept are never left out. missing names the items in the text about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {

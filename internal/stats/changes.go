@@ -189,8 +189,9 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 	return x
 }
 
-// lag1 returns the correlation of the ranks of successive values of a series after the median
-// of each of its [levels] is subtracted. Equal values have the same rank.
+// lag1 returns the correlation of the ranks of successive values of a series. Before that, it
+// subtracts from each value the median of the value's level, which [levels] finds. Equal values
+// have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)
 	parts, _ := levels(x)

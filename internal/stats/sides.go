@@ -44,8 +44,8 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which a factor has the given value. The parameter by names the
-// factor. If value is "", all cells are returned. Two cells are compared if they agree in
+// cells returns the cells in which a factor has the given value. The parameter "by" has the name of
+// the factor. If value is "", all cells are returned. Two cells are compared if they agree in
 // everything that their keys contain.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed

@@ -73,7 +73,8 @@ func (p *place) command(args ...string) *exec.Cmd {
 // on a slow and busy machine, a trial may take minutes.
 const patience = 10 * time.Minute
 
-// eventually waits until is() returns true. The parameter what describes that condition in errors.
+// eventually waits until is() returns true. The parameter "what" describes that condition in
+// errors.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {

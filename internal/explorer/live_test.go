@@ -192,8 +192,8 @@ func post(t *testing.T, site *Server, server *httptest.Server, method, body stri
 	return status, text
 }
 
-// until waits for the job to be in a state for which is(job) is true, and returns the job. what
-// describes that state in the error message.
+// until waits for the job to be in a state for which is(job) is true, and returns the job. The
+// parameter "what" describes that state in the error message.
 func until(t *testing.T, server *httptest.Server, what string, is func(*Job) bool) *Job {
 	t.Helper()
 	for range 1000 {

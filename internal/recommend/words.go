@@ -129,10 +129,10 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among returns words that follow "the fastest" and "the next" in the answer. fastest says among
-// which drivers the recommended one is the fastest; it is "" unless drivers were rejected that may
-// be as fast. next says among which drivers first.Over is the next; it is "" unless drivers were
-// rejected that may be faster than first.Over.
+// among returns words that follow "the fastest" and "the next" in the answer. The result "fastest"
+// says among which drivers the recommended one is the fastest; it is "" unless drivers were
+// rejected that may be as fast. The result "next" says among which drivers first.Over is the next;
+// it is "" unless drivers were rejected that may be faster than first.Over.
 func (r *Recommendation) among(first Reason) (fastest, next string) {
 	fastest = r.without(func(x *Rejection) bool { return x.AsFast })
 	next = r.without(func(x *Rejection) bool { return x.AsFast || x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })

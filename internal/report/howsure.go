@@ -188,8 +188,8 @@ func (r *Ranking) roundsFaster(i, j, all int) string {
 }
 
 // another says whether another row may be faster than the best one: which rows are tied with it,
-// and in how many rounds the next row was slower. all is the number of rounds of the run. another
-// returns "" if the ranking has no other row.
+// and in how many rounds the next row was slower. The parameter "all" is the number of rounds of
+// the run. another returns "" if the ranking has no other row.
 func (r *Ranking) another(all int) string {
 	var words []string
 	if r.Next != nil {
@@ -211,8 +211,8 @@ func (r *Ranking) another(all int) string {
 	return strings.Join(words, "; ")
 }
 
-// agreed says in how many rounds the first set of a test was less than the second. all is the
-// number of rounds of the run.
+// agreed says in how many rounds the first set of a test was less than the second. The parameter
+// "all" is the number of rounds of the run.
 func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
 	switch {

@@ -208,8 +208,8 @@ func screenLines(height int) int {
 // of a phase.
 const ScaleHint = "--scale"
 
-// Print calls write to print results to the file of the options or to standard output. again is the
-// command that prints the same results once more, for error messages.
+// Print calls write to print results to the file of the options or to standard output. The
+// parameter "again" is the command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.File == "" {
 		color := env.StdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""

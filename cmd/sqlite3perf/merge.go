@@ -312,8 +312,8 @@ func (r *mergeReport) print(env *cli.Environment, format string) error {
 	return err
 }
 
-// follows reports whether two conditions are met. First, next is the nth run after the run first,
-// in the source and in the destination. Second, both runs were added, or both were there already.
+// follows reports whether the run "next" comes n runs after the run "first", in the source and in
+// the destination. It also requires that both runs were added, or that both were there already.
 func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }

@@ -91,7 +91,7 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 }
 
 // proved runs a command once. Under make prove, it runs the command more often: the number in
-// TEST_TIMES, multiplied by the parameter multiple. Each run has another seed. has(out) reports
+// TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. has(out) reports
 // whether the output out has the property that a test looks for. proved returns how many outputs
 // have the property, and how many had enough rounds to be judged. Under make prove, the test fails
 // if more than a tenth had too few rounds.
@@ -140,8 +140,8 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said looks for the given verdicts in a comparison. some says that at least one of the cells
-// (phases) has one of them, and all that every cell has.
+// said looks for the given verdicts in a comparison. The result "some" says that at least one cell
+// (phase) has one of these verdicts. The result "all" says that every cell has one.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides

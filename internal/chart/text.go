@@ -80,8 +80,8 @@ func measure(s string, size float64, heavy bool) float64 {
 	return ems * size
 }
 
-// shorten returns s. If s is wider than the parameter most, in pixels, it returns the beginning of
-// s and an ellipsis, or "" if not even one letter fits.
+// shorten returns s. If s is wider than the parameter "most", in pixels, it returns the beginning
+// of s and an ellipsis, or "" if not even one letter fits.
 func shorten(s string, size float64, heavy bool, most float64) string {
 	if measure(s, size, heavy) <= most {
 		return s

@@ -49,7 +49,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 }
 
 // RatioColumns returns the columns of a table of cells with ratios. The first column is the
-// parameter judged. p returns the p-value of a cell.
+// parameter "judged". p returns the p-value of a cell.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,

@@ -24,8 +24,8 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 }
 
 // alikeConnections groups connections that read back the same values of the named settings. It
-// lists the connections by number, from 1. The key of a group joins the values with zero bytes;
-// they become cells of the table.
+// lists the connections by number, from 1. The key of a group joins the values with zero bytes; the
+// values become cells of the table.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string

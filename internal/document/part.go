@@ -174,7 +174,7 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns as many of the first items of a list as fit. The parameter most is the number of
+// begun returns as many of the first items of a list as fit. The parameter "most" is the number of
 // lines. The last item is limited to the lines that are left, so that its short form is shown if it
 // has one.
 func (l List) begun(most int, opts Options) List {
@@ -190,8 +190,8 @@ func (l List) begun(most int, opts Options) List {
 	return l
 }
 
-// cut limits the items of a long list. The parameter left is the number of lines that are left. If
-// the list takes more than half of them, each item is limited to [itemLines] lines, unless it
+// cut limits the items of a long list. The parameter "left" is the number of lines that are left.
+// If the list takes more than half of them, each item is limited to [itemLines] lines, unless it
 // already has a limit. Otherwise the list is returned unchanged.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {

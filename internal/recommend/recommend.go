@@ -209,7 +209,7 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns the candidates of the list among, without those that fail significantly more
+// working returns the candidates of the list "among", without those that fail significantly more
 // often than another one of the list.
 func (f *Facts) working(among []int) []int {
 	return unless(among, func(i int) bool {
@@ -229,7 +229,8 @@ func (f *Facts) failsMore(x, y int) bool {
 	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
 }
 
-// Open returns the undecided comparisons of failed operations between candidates of the list among.
+// Open returns the undecided comparisons of failed operations between candidates of the list
+// "among".
 func (f *Facts) Open(among []string) (list []MoreFailed) {
 	for _, m := range f.Failures {
 		if m.Further > 0 && slices.Contains(among, m.More) && slices.Contains(among, m.Than) {
@@ -270,7 +271,7 @@ func (f *Facts) ratio(x, y int) *stats.Summary {
 	return nil
 }
 
-// leaders returns the candidates of the list among, without those that are clearly slower than
+// leaders returns the candidates of the list "among", without those that are clearly slower than
 // another one of the list. The order remains: the fastest is first.
 func (f *Facts) leaders(among []int) []int {
 	return unless(among, func(y int) bool {
@@ -278,7 +279,7 @@ func (f *Facts) leaders(among []int) []int {
 	})
 }
 
-// unless returns the candidates of the list among for which worse() is false. If worse() is true
+// unless returns the candidates of the list "among" for which worse() is false. If worse() is true
 // for all of them, it returns the whole list. This happens if each candidate is worse than the
 // next, in a circle.
 func unless(among []int, worse func(int) bool) []int {

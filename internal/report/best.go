@@ -168,7 +168,7 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 	return fmt.Sprintf("%s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), is, enough, now)
 }
 
-// tiedNames lists the names of the rows in tied in brackets, followed by the parameter more. It
+// tiedNames lists, in brackets, the names of the rows in tied, followed by the parameter "more". It
 // returns "" if tied is empty.
 func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {

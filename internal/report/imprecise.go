@@ -276,8 +276,8 @@ func interval(f *stats.Figure) string {
 	return document.Interval(i)
 }
 
-// directionOf says whether the row of a figure is slower or faster than the base of its ratio. It
-// returns "" if t is nil.
+// directionOf says whether the row of a figure is slower or faster than the base of its ratio. If
+// the difference is not significant, it returns "not clear". It returns "" if t is nil.
 func directionOf(t *stats.Table, f *stats.Figure) string {
 	if t == nil {
 		return ""

@@ -235,8 +235,8 @@ func ranks(x []float64) []int {
 
 // levels divides a series where the energy distance of its parts is greatest, and then divides one
 // of the parts in the same way. It returns the parts, at most three, and the sum of the distances.
-// After only one division, a series that returns to its first level would look like a series that
-// wanders.
+// The second division is necessary: after only one, a series that returns to its first level would
+// look like a series that wanders.
 func levels(x []float64) (parts [][]float64, distance float64) {
 	at, distance := farthest(x)
 	if at == 0 {

@@ -105,10 +105,10 @@ func telling(n int, family float64, alone bool) int {
 // differ significantly if one of the two is greater in all rounds.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates how many more rounds are needed by two sets that do not differ significantly
-// yet. They are needed until the sets do, or until the interval of their ratio deviates from 1 by
-// no more than margin. A margin of 0.05 is 5 %. Further assumes that the ratio stays the same. A
-// result of [MaxRounds] means that many or more.
+// Further is for two sets that do not differ significantly yet. It estimates how many more rounds
+// they need: until they differ significantly, or until the interval of their ratio deviates from 1
+// by no more than the margin. A margin of 0.05 is 5 %. Further assumes that the ratio stays the
+// same. A result of [MaxRounds] means that many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N

@@ -51,7 +51,7 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 }
 
 // greatestT returns the greatest t statistic of the differences between any two columns, squared
-// and without its constant factor. If it finds a value that is not below the parameter enough, it
+// and without its constant factor. If it finds a value that is not below the parameter "enough", it
 // returns that value at once.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0

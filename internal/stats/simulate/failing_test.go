@@ -132,7 +132,7 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 
 // bisected searches 16 releases for the first bad one. The parameter changed is the index of that
 // release. Operations of earlier releases fail as the parameter "before" says. From that release
-// on, they fail as the parameter "after" says, and the time is multiplied by the parameter times.
+// on, they fail as the parameter "after" says, and the time is multiplied by the parameter "times".
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {

@@ -347,8 +347,9 @@ func diffAgain(run *result.Run) string {
 	return strings.Join(words, " ")
 }
 
-// firstValues returns command-line arguments: for each name, the flag and name=value with the first of
-// the name's values, because the command `sqlite3perf diff` takes only one value.
+// firstValues returns command-line arguments that set each name to the first of its values: the
+// flag, then name=value. There is only one value for each name, because the command `sqlite3perf
+// diff` takes no more.
 func firstValues[V any](flag string, values map[string][]V) (words []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if len(values[name]) > 0 {

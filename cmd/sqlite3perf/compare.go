@@ -140,8 +140,8 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	}
 }
 
-// further returns the command that measures the further rounds that could make unclear verdicts of
-// a comparison clear. It returns "" if there are no such verdicts, or if the run cannot be
+// further returns a command that measures further rounds of a comparison, which could make its
+// unclear verdicts clear. It returns "" if there are no such verdicts, or if the run cannot be
 // extended.
 func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string {
 	rounds, open := 0, []*stats.Compared(nil)
@@ -160,7 +160,7 @@ func further(o *cli.OutputOptions, run *result.Run, c *stats.Comparison) string 
 }
 
 // onlyThese returns the command that measures two drivers of a stored run until their comparison is
-// clear, or "" if no cell needs further rounds or if a workload is not a built-in one.
+// clear. It returns "" if no cell needs further rounds, or if a workload is not a built-in one.
 func onlyThese(o *cli.OutputOptions, pair []string, c *stats.Comparison) string {
 	var workloads []string
 	for _, x := range c.Cells {

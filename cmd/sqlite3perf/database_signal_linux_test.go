@@ -29,8 +29,8 @@ func (p *place) value(name, query string) string {
 	return s
 }
 
-// interrupted starts a command, interrupts it as soon as it has printed the text said, and
-// returns its output.
+// interrupted starts a command, interrupts it as soon as it has printed a text (the parameter
+// said), and returns its output.
 func (p *place) interrupted(said string, args ...string) string {
 	p.t.Helper()
 	s := p.start(args...)

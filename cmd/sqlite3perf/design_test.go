@@ -66,8 +66,8 @@ func (r room) in(dir string) (string, bool) {
 	return strings.Join(elements[:len(pattern)], "/"), true
 }
 
-// find returns the index in the list of the room that contains dir, and the room's directory.
-// The index is -1 if no room contains dir.
+// find finds the room that contains dir. It returns the index of the room in list, and the room's
+// directory. The index is -1 if no room contains dir.
 func find(list []room, dir string) (int, string) {
 	for i, r := range list {
 		if d, ok := r.in(dir); ok {

@@ -164,8 +164,8 @@ func TestListPage(t *testing.T) {
 	p.Want(`document.querySelector("tbody td:nth-child(2)").innerText`, "5")
 }
 
-// point moves the mouse to an element. It does so repeatedly until a JavaScript expression, the
-// parameter then, is true. While a page's layout is not finished, the element may move away from
+// point moves the mouse to an element. It does so repeatedly until the JavaScript expression in the
+// parameter "then" is true. While a page's layout is not finished, the element may move away from
 // the mouse.
 func point(t *testing.T, p browsertest.Reader, selector, then string) {
 	t.Helper()

@@ -91,7 +91,8 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 }
 
 // noise adds a warning to n if the host's machine is measured under several names at the same time.
-// One of these hosts also prints the warning, with say. Otherwise noise returns n unchanged.
+// For one of these hosts, noise also prints the warning by calling say. Otherwise noise returns n
+// unchanged.
 func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n

@@ -93,8 +93,8 @@ func (lingeringDB) Close() error {
 	return nil
 }
 
-// times returns the number of repetitions of a test: few or, if it is set, the value of the
-// environment variable TEST_TIMES, as in make kills.
+// times returns the number of repetitions of a test. It is the value of the environment variable
+// TEST_TIMES if that is set, as in make kills, and otherwise the parameter few.
 func times(t *testing.T, few int) int {
 	t.Helper()
 	v := os.Getenv("TEST_TIMES")
@@ -262,8 +262,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 	}
 }
 
-// TestSignals checks that SIGINT, SIGTERM and SIGHUP have the same effect at random moments of a run, once
-// and twice: the run ends as interrupted, and keeps its finished trials.
+// TestSignals interrupts a run at a random moment with SIGINT, SIGTERM or SIGHUP, sent once or
+// twice. Each time the run must end as interrupted and keep its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
 	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a
@@ -402,8 +402,8 @@ func TestSoakInterruptedWhileTheStoreIsLocked(t *testing.T) {
 	}
 }
 
-// let allows trials of drivers of the type holding to continue, until the given number of them have
-// run.
+// let allows trials to continue until the given number of them have run. It affects only drivers of
+// the type "holding".
 func (p *place) let(trials int) {
 	p.t.Helper()
 	// The file is renamed, so that no worker reads half of it.

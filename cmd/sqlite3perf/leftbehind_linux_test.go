@@ -25,8 +25,8 @@ import (
 // secret is a text in the database that the tests imitate.
 const secret = "0c5d7e1a of a customer"
 
-// imitated creates app.db, a database that is so large that a test can interrupt its imitation by the
-// command workload from.
+// imitated creates the database app.db. It is so large that a test can interrupt the command
+// "workload from" while the command imitates the database.
 func (p *place) imitated() {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(p.dir, "app.db"))
@@ -52,8 +52,8 @@ func exposed(dir string) (list []string) {
 	return list
 }
 
-// TestNoCopyIsLeft ends the command workload from in various ways. After that, nobody must be able to
-// read the user's data. An interruption must be reported as an interruption.
+// TestNoCopyIsLeft ends the command "workload from" in various ways. After that, nobody must be
+// able to read the user's data. An interruption must be reported as an interruption.
 func TestNoCopyIsLeft(t *testing.T) {
 	t.Parallel()
 	p := newPlace(t)

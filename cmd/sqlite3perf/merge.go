@@ -150,8 +150,9 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 	return to, nil
 }
 
-// mergeOne merges the store in the file name, through a copy next to the destination, and adds the runs
-// to out. unread is the reason if the store cannot be read. failure is an error in the destination.
+// mergeOne merges the store in the file with the given name into the destination. It does so
+// through a copy of the store next to the destination, and adds the runs to out. unread is the
+// reason if the store cannot be read. failure is an error in the destination.
 func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *cli.Progress) (unread, failure error) {
 	if err := readable(name); err != nil {
 		return err, nil
@@ -311,8 +312,8 @@ func (r *mergeReport) print(env *cli.Environment, format string) error {
 	return err
 }
 
-// follows reports whether next is the nth run after first in the source and in the destination, and
-// whether both runs were added or both were there already.
+// follows reports whether the run "next" comes n runs after the run "first", in the source and in
+// the destination. It also requires that both runs were added, or that both were there already.
 func follows(next, first store.Merged, n int64) bool {
 	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
 }

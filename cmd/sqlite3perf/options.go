@@ -171,8 +171,8 @@ type request struct {
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
 
 	// keepsTime says that a trial of each workload is run first, and that nothing else is measured
-	// if these trials show that --time is not enough. called is the name of the run in the error
-	// about that. If called is "", the error has the numbers of rounds and cases instead.
+	// if these trials show that --time is not enough. The field "called" is the name of the run in
+	// the error about that. If called is "", the error has the numbers of rounds and cases instead.
 	keepsTime bool
 	called    string
 }

@@ -275,8 +275,8 @@ const loaded = `document.querySelector("main[aria-busy=false]") !== null && docu
 // depends on their width.
 const shownText = `(() => { const m = document.querySelector("main").cloneNode(true); m.querySelectorAll("svg, figure details, .chart").forEach(s => s.remove()); return m.textContent })()`
 
-// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, browsertest.Looks at
-// parts of it and at a cell's samples and settings, and compares two runs.
+// TestSoakExplorerPages uses the explorer as a reader of results does. It finds a run, looks at
+// parts of the run and at a cell's samples and settings, and compares two runs.
 func TestSoakExplorerPages(t *testing.T) {
 	t.Parallel()
 	place := newPlace(t)

@@ -90,10 +90,11 @@ func (s *slowerStmt) Query(ctx context.Context, b *driver.Batch, r int, visit fu
 	return s.Stmt.Query(ctx, b, r, visit)
 }
 
-// proved runs a command once or, under make prove, as many times as the parameter multiple times the
-// number in TEST_TIMES. Each run has another seed. has reports whether an output has the property that a
-// test looks for. proved returns how many outputs have the property, and how many had enough rounds to be
-// judged. Under make prove, the test fails if more than a tenth had too few rounds.
+// proved runs a command once. Under make prove, it runs the command more often: the number in
+// TEST_TIMES, multiplied by the parameter "multiple". Each run has another seed. has(out) reports
+// whether the output out has the property that a test looks for. proved returns how many outputs
+// have the property, and how many had enough rounds to be judged. Under make prove, the test fails
+// if more than a tenth had too few rounds.
 func proved(t *testing.T, p *place, multiple int, has func(out []byte) bool, args ...string) (n, of int) {
 	t.Helper()
 	p.write("proofs.yaml", proofs, 0o644)
@@ -139,8 +140,8 @@ func parallelUnlessProving(t *testing.T) {
 	}
 }
 
-// said reports whether some of the cells (phases) of a comparison, and whether all of them, have one of the
-// given verdicts.
+// said looks for the given verdicts in a comparison. The result "some" says that at least one cell
+// (phase) has one of these verdicts. The result "all" says that every cell has one.
 func said(t *testing.T, out []byte, verdicts ...stats.Verdict) (some, all bool) {
 	t.Helper()
 	var c compare.JSONSides
@@ -194,8 +195,8 @@ func TestProveGate(t *testing.T) {
 }
 
 // TestProvePower compares a driver with one that spends 5 % more time per operation and, with a
-// smaller margin, with one that spends 2 % more. At least 95 % of the comparisons must find that slower
-// within the default time.
+// smaller margin, with one that spends 2 % more. At least 95 % of the comparisons must find that
+// the other driver is slower, within the default time.
 func TestProvePower(t *testing.T) {
 	if !proving() {
 		parallelUnlessProving(t)

@@ -284,8 +284,8 @@ func (o *runOptions) resumeWorkloads(r *request, run *result.Run) error {
 	return nil
 }
 
-// workloadFile reads a workload from a file that the user typed again. why is the reason why the
-// text in the run is not enough.
+// workloadFile reads a workload from a file that the user typed again. The parameter "why" is the
+// reason why the text in the run is not enough.
 func (o *runOptions) workloadFile(r *request, c *result.Case, why error) (*workload.Workload, error) {
 	if len(o.workloads) == 0 {
 		return nil, fmt.Errorf("%w: name its file again with --workloads", why)

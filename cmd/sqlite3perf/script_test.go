@@ -316,8 +316,8 @@ func files(ts *testscript.TestScript) map[string]string {
 }
 
 // load parses a report in JSON. It returns an error if a trial that is OK lacks the settings that
-// its connections reported, or has wrong ones, or if answers to the same question have different
-// checksums.
+// its connections reported, or has wrong ones. It also returns an error if answers to the same
+// question have different checksums.
 func load(data []byte) (*report.JSON, error) {
 	j := &report.JSON{}
 	if err := json.Unmarshal(data, j); err != nil {

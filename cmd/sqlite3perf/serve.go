@@ -259,8 +259,9 @@ func driverChoice(name string, k build.Known, usual bool) explorer.Choice {
 	return c
 }
 
-// arguments returns the arguments of the command run for what the user chose in the page. Each value
-// is in the same argument as its flag (--flag=value), so that no value can be mistaken for a flag.
+// arguments returns the arguments of the command "run" for what the user chose in the page. Each
+// value is in the same argument as its flag (--flag=value), so that no value can be mistaken for a
+// flag.
 func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, storePath string) []string {
 	usual := func(chosen []string, all []explorer.Choice) string {
 		if len(chosen) == 0 {

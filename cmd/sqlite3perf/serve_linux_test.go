@@ -127,8 +127,8 @@ func (s *served) ask(method, body string) (status int, c current) {
 	return a.StatusCode, c
 }
 
-// events reads the stream of events about the current run until the function is accepts an event. what
-// describes that event in errors.
+// events reads the stream of events about the current run until is(event) returns true, and returns
+// that event. The parameter "what" describes the event in errors.
 func (s *served) events(what string, is func(current) bool) (c current) {
 	s.t.Helper()
 	a, err := http.Get(s.url + "api/v1/current/events")

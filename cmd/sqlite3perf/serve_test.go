@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
 )
 
-// TestServeArguments checks the arguments of the command run that result from the user's choices in
-// the page.
+// TestServeArguments checks the arguments of the command "run" that result from the user's choices
+// in the page.
 func TestServeArguments(t *testing.T) {
 	o := &serveOptions{dir: "-databases"}
 	l := &explorer.Launcher{

@@ -73,7 +73,8 @@ func (p *place) command(args ...string) *exec.Cmd {
 // on a slow and busy machine, a trial may take minutes.
 const patience = 10 * time.Minute
 
-// eventually waits until the function is returns true. what describes that condition in errors.
+// eventually waits until is() returns true. The parameter "what" describes that condition in
+// errors.
 func eventually(t testing.TB, what string, is func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !is(); time.Sleep(10 * time.Millisecond) {
@@ -413,7 +414,7 @@ func TestInterruptedTwice(t *testing.T) {
 	}
 }
 
-// asleep waits until the worker named sleeps has created its database.
+// asleep waits until the worker "sleeps" has created its database.
 func (p *place) asleep(s *session) {
 	p.t.Helper()
 	for end := time.Now().Add(patience); time.Now().Before(end); {

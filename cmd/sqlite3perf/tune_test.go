@@ -9,8 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestSpellSettings asks workers how their drivers are given settings. One driver takes all of them in
-// a data source name, one also needs a call in code, and one takes no data source names.
+// TestSpellSettings asks workers how to give settings to their drivers. One driver takes all
+// settings in a data source name, one also needs a call in code, and one takes no data source
+// names.
 func TestSpellSettings(t *testing.T) {
 	t.Parallel()
 	var o cli.WorkerOptions

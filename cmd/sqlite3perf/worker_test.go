@@ -144,8 +144,8 @@ type spoiledStmt struct {
 	fault string
 }
 
-// Query shows the fault of the worker when it reads rows of the workload, which have two columns, or
-// of a job's table, which have three columns.
+// Query shows the worker's fault when it reads one of two kinds of rows: rows of the workload,
+// which have two columns, or rows of a job's table, which have three.
 func (s *spoiledStmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(driver.Row) error) error {
 	if len(s.st.Columns) > 1 && s.st.Columns[0].Type == driver.Int {
 		switch s.fault {

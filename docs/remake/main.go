@@ -41,8 +41,8 @@ func main() {
 	}
 }
 
-// remake regenerates the outputs in a document whose command contains one of the words, or all
-// outputs if there are no words.
+// remake regenerates, in one document, each output whose command contains one of the words. Without
+// words, it regenerates all outputs.
 func remake(tool, store, file string, words []string) error {
 	if store == "" {
 		dir, err := os.MkdirTemp("", "remake-")

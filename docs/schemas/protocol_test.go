@@ -85,8 +85,8 @@ func TestProtocol(t *testing.T) {
 	}))
 }
 
-// messages defines the messages in one direction, requests or responses. all is the schema with the
-// fields of all these messages.
+// messages defines the messages in one direction, requests or responses. The parameter "all" is the
+// schema with the fields of all these messages.
 func (g *generator) messages(defs jsonschema.Definitions, name, description string, all *jsonschema.Schema, list []message) {
 	any, used := &jsonschema.Schema{Description: description}, map[string]bool{"type": true}
 	for _, m := range list {

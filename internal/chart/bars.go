@@ -140,8 +140,8 @@ func (c *canvas) bar(b *Bar, s scale, y, thick float64, l Look) {
 	}
 }
 
-// whisker draws the interval of a bar, if it has one: a line, and at its ends lines that reach the
-// distance end above and below it.
+// whisker draws the interval of a bar, if it has one: a line with a short line across each end. The
+// parameter "end" is half the length of a short line.
 func (c *canvas) whisker(b *Bar, s scale, y, end float64, line stroke) {
 	if interval(b.Low, b.High, s.log) {
 		low, high := s.at(b.Low), s.at(b.High)

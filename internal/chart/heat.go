@@ -50,8 +50,8 @@ func (h *Heat) text(d *Cell) string {
 	return h.format(d.Value)
 }
 
-// mostRatio is the greatest ratio that [Heat.strongest] gives the strongest color. Greater ratios
-// then have the same color. For ratios below 1, its reciprocal is the limit.
+// mostRatio limits the ratio to which [Heat.strongest] gives the strongest color. Greater ratios
+// then have the same color. For ratios below 1, the limit is the reciprocal of mostRatio.
 const mostRatio = 5
 
 // strongest returns the logarithm of the ratio that has the strongest color. It is limited in

@@ -24,8 +24,9 @@ type Distribution struct {
 	Link   string
 }
 
-// Percentile says that Percentile percent (0 to 100) of a distribution's values are at most
-// Value. Percentile 100 is the largest value, which is shown at the end of the axis.
+// Percentile is one point of a distribution. The field Percentile is in percent (0 to 100): this
+// share of the values is at most Value. Percentile 100 is the largest value, which is shown at the
+// end of the axis.
 type Percentile struct {
 	Percentile, Value float64
 	Tip               string // additional lines of the tip

@@ -80,8 +80,8 @@ func measure(s string, size float64, heavy bool) float64 {
 	return ems * size
 }
 
-// shorten returns s or, if s is wider than most pixels, its beginning and an ellipsis. It returns
-// "" if not even one letter fits.
+// shorten returns s. If s is wider than the parameter "most", in pixels, it returns the beginning
+// of s and an ellipsis, or "" if not even one letter fits.
 func shorten(s string, size float64, heavy bool, most float64) string {
 	if measure(s, size, heavy) <= most {
 		return s
@@ -100,9 +100,9 @@ func shorten(s string, size float64, heavy bool, most float64) string {
 	return s
 }
 
-// wrap breaks a text into lines, at most the given number of them. It breaks between words, or
-// in a word after a punctuation mark. most is the width of a line in pixels. Lines that are
-// still wider are shortened.
+// wrap breaks a text into lines, at most the given number of them. It breaks between words, or in a
+// word after a punctuation mark. The parameter "most" is the width of a line in pixels. Lines that
+// are still wider are shortened.
 func wrap(s string, size float64, heavy bool, most float64, lines int) []string {
 	var list []string
 	line := ""
@@ -137,8 +137,8 @@ func pieces(s string) []string {
 	return list
 }
 
-// name draws the name of a row from x on, centered vertically at y. most is the available
-// width in pixels. A wider name is written smaller, in two lines.
+// name draws the name of a row from x on, centered vertically at y. The parameter "most" is the
+// available width in pixels. A wider name is written smaller, in two lines.
 func (c *canvas) name(x, y float64, r role, name string, most float64) {
 	if name = clean(name); measure(name, normal, false) <= most {
 		c.text(x, y+4.5, atStart, normal, r, name, 0)

@@ -172,8 +172,8 @@ func (t *ClusterTrial) nodes(verb string) string {
 	return name + " " + verb
 }
 
-// priceAnswer compares a cluster with the local driver: of the clusters with the smallest delay, the
-// one with the most nodes.
+// priceAnswer compares one cluster with the local driver. Of the clusters with the smallest delay,
+// it takes the one with the most nodes.
 func priceAnswer(list []*ClusterTrial) string {
 	var local, large, far *ClusterTrial
 	for _, t := range list {

@@ -121,8 +121,9 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	return d
 }
 
-// LeftOut says why cells are not compared: in workloads that both sides have, the text, the scale, the
-// settings or parameters differ, or only one side has the cells. It returns "" if all are compared.
+// LeftOut says why cells are not compared. In a workload that both sides have, the text, the scale,
+// the settings or the parameters may differ. Other cells are on one side only. LeftOut returns ""
+// if all cells are compared.
 func LeftOut(alone []string, unlike []stats.Unlike) string {
 	var workloads conditions.Groups[string, string] // by what differs
 	cells, other := map[string]int{}, map[string]bool{}
@@ -183,9 +184,9 @@ func confidence(c *stats.Comparison) float64 {
 // OfSides is the title of the section of docs/methodology.md about comparisons and gates.
 const OfSides = "Comparisons of two sides"
 
-// RatioNote returns the sentence that explains the ratios of a table. over and under describe the two
-// figures of a ratio, which is over divided by under. interleaved says that both were measured in the
-// same rounds, and confidence is that of the intervals.
+// RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided
+// by another; the parameters "over" and "under" describe these two. interleaved says that both were
+// measured in the same rounds, and confidence is that of the intervals.
 func RatioNote(over, under string, interleaved bool, confidence float64) string {
 	of := "over all pairs of samples"
 	if interleaved {

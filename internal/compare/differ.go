@@ -209,9 +209,9 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	return l
 }
 
-// optionsApart returns the compile options that only one of two outcomes has, a those of the first and
-// b those of the second. It leaves out options that don't matter. It returns two empty texts if the
-// options of one outcome are unknown.
+// optionsApart returns compile options as two texts: a has those that only the first outcome has,
+// and b those that only the second has. It leaves out options that don't matter. Both texts are
+// empty if the options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

@@ -48,8 +48,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns returns the columns of a table of cells with ratios. The first of them is the column
-// that is passed as judged. p returns the p-value of a cell.
+// RatioColumns returns the columns of a table of cells with ratios. The first column is the
+// parameter "judged". p returns the p-value of a cell.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,

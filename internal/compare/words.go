@@ -153,9 +153,9 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
 }
 
-// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter than:
-// "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the smallest and
-// the greatest ratio.
+// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter
+// "than": "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the
+// smallest and the greatest ratio.
 func ratiosThan(cells []*stats.Compared, where, than string) string {
 	by, within := ratioWords(cells, shown)
 	return document.Than(by, than) + where + within
@@ -178,9 +178,9 @@ func shownP(x *stats.Compared) float64 {
 	return p
 }
 
-// ratioWords describes ratios of cells. The parameter of is a function that returns the ratio of a
-// cell. For one cell, by is like "33% slower", and within is the interval in parentheses. For several
-// cells, by is the range of their ratios, and within is "".
+// ratioWords describes ratios of cells. The parameter "of" is a function that returns the ratio of
+// a cell. For one cell, by is like "33% slower", and within is the interval in parentheses. For
+// several cells, by is the range of their ratios, and within is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -219,9 +219,9 @@ func RatioOf(x *stats.Compared) string {
 	return by + within
 }
 
-// Ratios describes the range of the ratios of the given cells. The parameter of is the number of cells
-// in the table. For a single cell, Ratios gives the interval, and also the cell's name if the table
-// has other cells. The text contains no parentheses, so callers can put it in parentheses.
+// Ratios describes the range of the ratios of the given cells. The parameter "of" is the number of
+// cells in the table. For a single cell, Ratios gives the interval, and also the cell's name if the
+// table has other cells. The text contains no parentheses, so callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
 	by, within := ratioWords(cells, shown)
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {

@@ -59,8 +59,8 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 // conditions of a run, such as its journal mode.
 type Harmful map[string][]defects.Defect
 
-// HarmfulDefects returns the harmful defects of a run's drivers. A defect that needs conditions of one
-// workload, such as journal_mode=wal, counts.
+// HarmfulDefects returns the harmful defects of a run's drivers. A defect counts even if only one
+// workload meets its conditions, such as journal_mode=wal.
 func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseOf(a)) }
 
 // HarmfulIn returns the defects that are harmful under the conditions of a table's workload, as far as

@@ -29,8 +29,9 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// Name returns the name of an outcome's row: o.As if it is set, and otherwise the driver's [Label],
-// followed by the measured version of its library unless the label contains a version.
+// Name returns the name of an outcome's row. That is o.As if it is set. Otherwise it is the
+// driver's [Label], followed by the measured version of the driver's library unless the label
+// contains a version.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As

@@ -23,8 +23,9 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// alikeConnections groups the connections, by their numbers from 1, by the values of settings that
-// they read back. A key joins the values, which are cells of the table, with zero bytes.
+// alikeConnections groups connections that read back the same values of the named settings. It
+// lists the connections by number, from 1. The key of a group joins the values with zero bytes; the
+// values become cells of the table.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string
@@ -41,9 +42,9 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 }
 
 // ProvenSettings lists the settings that the connections of the given cases read back, with the
-// changes that a phase made. same has the settings that are equal in all cases, as name=value.
-// differing says for each other setting which drivers have which value. Settings that a case's
-// workload or user asked for come first.
+// changes that a phase made. The result "same" has the settings that are equal in all cases, as
+// name=value. The result "differing" says, for each other setting, which drivers have which value.
+// Settings that a case's workload or user asked for come first.
 func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 	var values Groups[string, driver.Settings] // by driver
 	asked, all := map[string]bool{}, driver.Settings{}

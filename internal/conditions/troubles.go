@@ -275,8 +275,8 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Totals adds up, by name of the error, counts of errors over the samples of a cell. The parameter
-// of is a function that returns the counts of one sample.
+// Totals adds up the counts of errors over the samples of a cell, for each name of an error. The
+// parameter "of" is a function that returns the counts of one sample.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {

@@ -242,8 +242,8 @@ func (d Document) has(mark string) bool {
 	})
 }
 
-// marked returns the document with the marks of items before their labels. It leaves out a mark if the
-// function has returns false for it.
+// marked returns the document with the marks of items before their labels. It leaves out each mark
+// m for which has(m) is false.
 func (d Document) marked(has func(mark string) bool) Document {
 	d = slices.Clone(d)
 	for i, b := range d {
@@ -267,9 +267,9 @@ func (d Document) marked(has func(mark string) bool) Document {
 	return d
 }
 
-// each returns the document after applying the function line to its texts and titles, and the
-// function cell to its labels and to the cells of its grids. It leaves out empty lists and empty
-// details. It overwrites the lists and grids of d.
+// each applies line() to the texts and titles of the document, and cell() to its labels and to the
+// cells of its grids. It returns the resulting document, without empty lists and empty details. It
+// overwrites the lists and grids of d.
 func (d Document) each(line, cell func(string) string) Document {
 	var out Document
 	for _, b := range d {

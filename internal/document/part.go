@@ -174,8 +174,9 @@ func (d Document) first(room int, opts Options) (text, rest string) {
 	return strings.TrimRight(strings.Join(lines, ""), "\n") + "\n", rest
 }
 
-// begun returns the first items of a list, as many as fit into most lines. The last item is limited
-// to the lines that are left, so that its short form is shown if it has one.
+// begun returns as many of the first items of a list as fit. The parameter "most" is the number of
+// lines. The last item is limited to the lines that are left, so that its short form is shown if it
+// has one.
 func (l List) begun(most int, opts Options) List {
 	l = l.cut(most, opts)
 	for i := range l {
@@ -189,9 +190,9 @@ func (l List) begun(most int, opts Options) List {
 	return l
 }
 
-// cut limits the items of a long list. If the list takes more than half of left lines, each item is
-// limited to [itemLines] lines, unless it already has a limit. Otherwise the list is returned
-// unchanged.
+// cut limits the items of a long list. The parameter "left" is the number of lines that are left.
+// If the list takes more than half of them, each item is limited to [itemLines] lines, unless it
+// already has a limit. Otherwise the list is returned unchanged.
 func (l List) cut(left int, opts Options) List {
 	if _, n := rendered(Document{l}, opts); n <= left/2 {
 		return l

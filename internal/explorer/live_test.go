@@ -125,8 +125,9 @@ func TestAlive(t *testing.T) {
 	}
 }
 
-// TestAliveByLock checks that a run whose process has ended is not shown as in progress if the
-// server can know that, even if another run is measured in the same directory.
+// TestAliveByLock checks a run whose process has ended, while another run is measured in the same
+// directory. If the server can know that the process has ended, it must not show the run as in
+// progress.
 func TestAliveByLock(t *testing.T) {
 	here := result.Machine{Hostname: "here", Directory: "/databases"}
 	other := result.Machine{Hostname: "here", Directory: "/other"}
@@ -191,8 +192,8 @@ func post(t *testing.T, site *Server, server *httptest.Server, method, body stri
 	return status, text
 }
 
-// until waits for the job to be in a state for which is(job) is true, and returns the job. what
-// describes that state in the error message.
+// until waits for the job to be in a state for which is(job) is true, and returns the job. The
+// parameter "what" describes that state in the error message.
 func until(t *testing.T, server *httptest.Server, what string, is func(*Job) bool) *Job {
 	t.Helper()
 	for range 1000 {

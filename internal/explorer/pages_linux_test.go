@@ -34,8 +34,8 @@ func choose(t *testing.T, p browsertest.Reader, name, value string) {
 	browsertest.Eval[bool](p, fmt.Sprintf(`(() => { const e = document.querySelector("[name=%s]"); e.value = %q; return e.dispatchEvent(new Event("change", {bubbles: true})) })()`, name, value))
 }
 
-// readable checks a page in all looks. In addition to [browsertest.Reader.Check], it cuts no text, and has
-// headings in order and at most 60 stops of the Tab key.
+// readable checks a page in all looks. The page must pass [browsertest.Reader.Check], cut no text,
+// have its headings in order, and have at most 60 stops of the Tab key.
 func readable(t *testing.T, p browsertest.Reader) {
 	t.Helper()
 	p.Check(func(at string) {
@@ -130,8 +130,8 @@ func TestTailPage(t *testing.T) {
 	}
 }
 
-// TestHarmPage checks that the page of a run marks drivers that can lose data, explains the mark, names
-// the best driver without it, and lists only defects that matter for what is shown.
+// TestHarmPage checks that the page of a run marks drivers that can lose data, explains the mark,
+// names the best driver without a mark, and lists only defects that matter for what is shown.
 func TestHarmPage(t *testing.T) {
 	t.Parallel()
 	server := serveRuns(t, harmedRun(1))

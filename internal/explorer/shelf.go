@@ -38,8 +38,8 @@ type judged struct {
 	samples int
 }
 
-// preview is the analysis, without comparisons, of the trials that were read so far of a run that
-// has not ended. extent says how much was read.
+// preview is the analysis of a run that has not ended, without comparisons. It covers the trials
+// that were read so far. extent says how much was read.
 type preview struct {
 	*stats.Analysis
 	extent store.Extent

@@ -30,8 +30,9 @@ import (
 // began is when run number 0 of a test begins.
 var began = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 
-// aRun returns a run of native, mattn and modernc on the workload simple. modernc takes the time
-// of mattn multiplied by slower. The run begins number days after began.
+// aRun returns a run of native, mattn and modernc on the workload simple. The time of modernc is
+// the time of mattn, multiplied by the parameter "slower". The run begins after the time in the
+// variable "began", by as many days as the parameter "number" says.
 func aRun(number int, slower float64) *result.Run {
 	start := began.AddDate(0, 0, number)
 	r := &result.Run{Version: "test", Started: start, Ended: start.Add(time.Minute), Command: []string{"run"}, Seed: 1 << 60, Scale: "quick", Rounds: 10,
@@ -62,7 +63,7 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns is serveRuns with options that the function change has changed.
+// servingRuns is serveRuns, except that it first calls change, which can change the options.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -468,9 +469,9 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the
-// difference between two drivers. A row must say so if that holds for its lead over a slower row,
-// even if the row is not the fastest.
+// TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the difference
+// between two drivers. A row that is not the fastest must say so too, if that holds for its lead
+// over a slower row.
 func TestOwnCost(t *testing.T) {
 	r := aRun(1, 1.5)
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {

@@ -9,8 +9,9 @@ import (
 )
 
 // WhySame explains a difference between a baseline and a candidate that are the same version of a
-// driver. version is the version of this sqlite3perf. why says what may have changed: the machine or,
-// if the builds differ, also the listed parts of the build. same is true if both are the same build.
+// driver. version is the version of this sqlite3perf. The result "why" says what may have changed:
+// the machine or, if the builds differ, also the listed parts of the build. The result "same" is
+// true if both are the same build.
 func WhySame(base *result.Run, before, now *result.Case, driver, version string) (why string, same bool) {
 	var other []string
 	for name, v := range now.Build {

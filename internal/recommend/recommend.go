@@ -209,8 +209,8 @@ func (f *Facts) without(i int) *Facts {
 	return &next
 }
 
-// working returns among without the candidates that fail significantly more often than another one
-// in among.
+// working returns the candidates of the list "among", without those that fail significantly more
+// often than another one of the list.
 func (f *Facts) working(among []int) []int {
 	return unless(among, func(i int) bool {
 		return slices.ContainsFunc(among, func(j int) bool { return f.failsMore(i, j) })
@@ -229,7 +229,8 @@ func (f *Facts) failsMore(x, y int) bool {
 	return slices.Contains(f.Failures, MoreFailed{More: f.Candidates[x].Name, Than: f.Candidates[y].Name})
 }
 
-// Open returns the undecided comparisons of failed operations between candidates in among.
+// Open returns the undecided comparisons of failed operations between candidates of the list
+// "among".
 func (f *Facts) Open(among []string) (list []MoreFailed) {
 	for _, m := range f.Failures {
 		if m.Further > 0 && slices.Contains(among, m.More) && slices.Contains(among, m.Than) {
@@ -270,17 +271,17 @@ func (f *Facts) ratio(x, y int) *stats.Summary {
 	return nil
 }
 
-// leaders returns among without the candidates that are clearly slower than another one in among.
-// The order remains: the fastest is first.
+// leaders returns the candidates of the list "among", without those that are clearly slower than
+// another one of the list. The order remains: the fastest is first.
 func (f *Facts) leaders(among []int) []int {
 	return unless(among, func(y int) bool {
 		return slices.ContainsFunc(among, func(x int) bool { return x != y && f.slower(x, y) })
 	})
 }
 
-// unless returns the candidates in among for which the function worse returns false. If worse
-// returns true for all of them, unless returns among. This happens if each candidate is worse than
-// the next, in a circle.
+// unless returns the candidates of the list "among" for which worse() is false. If worse() is true
+// for all of them, it returns the whole list. This happens if each candidate is worse than the
+// next, in a circle.
 func unless(among []int, worse func(int) bool) []int {
 	if list := slices.DeleteFunc(slices.Clone(among), worse); len(list) > 0 {
 		return list
@@ -385,8 +386,8 @@ func (f *Facts) because(taken int, sound, leaders []int) (list []Reason) {
 	return list
 }
 
-// reject adds each candidate that is not in taken to a.Rejected, with the cause. Ratios are
-// relative to the candidate with the index to. If to is -1, there are no ratios.
+// reject adds each candidate that is not in taken to a.Rejected, with the cause. The parameter "to"
+// is the index of the candidate that ratios are relative to. If it is -1, there are no ratios.
 func (f *Facts) reject(a *Advice, to int, taken []int) {
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

@@ -129,9 +129,10 @@ func (r *Recommendation) why() string {
 	return ""
 }
 
-// among says among which drivers the recommended one is the fastest, if drivers that may be as fast were
-// rejected, and among which first.Over is the next, if drivers that are faster than first.Over were
-// rejected. Otherwise a result is "".
+// among returns words that follow "the fastest" and "the next" in the answer. The result "fastest"
+// says among which drivers the recommended one is the fastest; it is "" unless drivers were
+// rejected that may be as fast. The result "next" says among which drivers first.Over is the next;
+// it is "" unless drivers were rejected that may be faster than first.Over.
 func (r *Recommendation) among(first Reason) (fastest, next string) {
 	fastest = r.without(func(x *Rejection) bool { return x.AsFast })
 	next = r.without(func(x *Rejection) bool { return x.AsFast || x.Ratio != nil && x.Ratio.Median < first.Ratio.Median })
@@ -147,8 +148,9 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 
 const withoutDefect = " without a known defect that can lose data in these workloads"
 
-// without says what the rejected drivers for which the function counts returns true lack. It returns "" if
-// none of them was rejected for a defect or a status.
+// without returns words that exclude rejected drivers, such as " that is right in every cell". It
+// considers the rejected drivers for which counts() is true. It returns "" if none of them was
+// rejected for a defect or a status.
 func (r *Recommendation) without(counts func(*Rejection) bool) string {
 	var defect, status bool
 	for i := range r.Rejected {
@@ -218,8 +220,8 @@ func (r *Recommendation) Alternatives() (l document.List) {
 	return l
 }
 
-// slower says how much slower the recommended candidate is than a rejected candidate: a percentage always
-// says how much slower the slower one is. It returns "" if the two may be equally fast.
+// slower says how much slower the recommended candidate is than a rejected one. It returns ""
+// unless the recommended one is certainly slower.
 func (r *Rejection) slower() string {
 	if i := r.Ratio.Interval; i != nil && i.High < 1 {
 		return document.SlowerBy(r.Ratio.Inverse())

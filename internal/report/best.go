@@ -91,8 +91,8 @@ func (r *Ranking) best(ranked []int) string {
 	return words
 }
 
-// safest returns the row that can lose the least data, among the rows that no other row is
-// significantly faster than. If several can lose equally little, it returns the first.
+// safest returns the row that can lose the least data, among the rows that are not significantly
+// slower than another row. If several rows can lose equally little, it returns the first.
 func (r *Ranking) safest(rows []int) int {
 	best := -1
 	for _, i := range rows {
@@ -168,8 +168,8 @@ func (r *Ranking) tooFew(i int, tied []int) string {
 	return fmt.Sprintf("%s %s probably slower: %d rounds may be enough to know, and there are %d", r.names(rows), is, enough, now)
 }
 
-// tiedNames lists the names of the rows in tied in brackets, followed by the text more. It returns
-// "" if tied is empty.
+// tiedNames lists, in brackets, the names of the rows in tied, followed by the parameter "more". It
+// returns "" if tied is empty.
 func (r *Ranking) tiedNames(tied []int, more string) string {
 	if len(tied) == 0 {
 		return ""

@@ -12,8 +12,8 @@ import (
 )
 
 // bisection returns the result of a search among three releases. phase names the cell in which the
-// search found a change. between lists releases that were not judged, so that one of them may have
-// made the change.
+// search found a change. The parameter "between" lists releases that were not judged, so that one
+// of them may have made the change.
 func bisection(phase string, between ...string) bisect.Bisection {
 	run := comparedRun()
 	a := stats.Analyze(run, "native")

@@ -456,8 +456,8 @@ func TestRoundsShown(t *testing.T) {
 	}
 }
 
-// TestMachineChanged checks that a comparison of two runs says that the machine probably changed if
-// all drivers became slower or faster alike, and that it does not if only one did.
+// TestMachineChanged checks a comparison of two runs. If all drivers became slower or faster alike,
+// it must say that the machine probably changed. If only one driver did, it must not say that.
 func TestMachineChanged(t *testing.T) {
 	compared := func(drivers []string, slower map[string]float64) compare.Compared {
 		first, second := newRun(12), newRun(12)

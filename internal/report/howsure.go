@@ -116,8 +116,8 @@ func (s *Answers) another(a *stats.Analysis, first *Ranking) string {
 	return "overall, " + words
 }
 
-// fastest returns the recommended driver and the next one. ok is false if no driver is recommended
-// because it is the fastest.
+// fastest returns the recommended driver and the next one. ok is true only if the driver is
+// recommended because it is the fastest.
 func (s *Answers) fastest() (driver, next string, ok bool) {
 	if s.Recommended == nil || s.Recommended.Take == "" || len(s.Recommended.Because) == 0 {
 		return "", "", false
@@ -188,8 +188,8 @@ func (r *Ranking) roundsFaster(i, j, all int) string {
 }
 
 // another says whether another row may be faster than the best one: which rows are tied with it,
-// and in how many rounds the next row was slower. all is the number of rounds of the run. another
-// returns "" if the ranking has no other row.
+// and in how many rounds the next row was slower. The parameter "all" is the number of rounds of
+// the run. another returns "" if the ranking has no other row.
 func (r *Ranking) another(all int) string {
 	var words []string
 	if r.Next != nil {
@@ -211,8 +211,8 @@ func (r *Ranking) another(all int) string {
 	return strings.Join(words, "; ")
 }
 
-// agreed says in how many rounds the first set of a test was less than the second. all is the
-// number of rounds of the run.
+// agreed says in how many rounds the first set of a test was less than the second. The parameter
+// "all" is the number of rounds of the run.
 func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)
 	switch {

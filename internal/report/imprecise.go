@@ -142,8 +142,8 @@ func (u *imprecise) brief() string {
 }
 
 // listed returns the result of [imprecise.sentence], followed by where the imprecise figures are
-// listed: by a command or in a part of the report. If where is "", it returns "" if there are any: then
-// a warning counts them.
+// listed: by a command or in a part of the report. If there are imprecise figures but where is "",
+// it returns "", because a warning then counts them.
 func (u *imprecise) listed(where string) string {
 	switch said := u.sentence(); {
 	case len(u.open) == 0:
@@ -224,8 +224,7 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 	return append(d, grid)
 }
 
-// These words say, in the list of imprecise figures, how a row differs from the row that its ratio
-// divides by.
+// These words say, in the list of imprecise figures, how a row compares with the base of its ratio.
 const (
 	isSlower = "slower"
 	isFaster = "faster"
@@ -277,7 +276,8 @@ func interval(f *stats.Figure) string {
 	return document.Interval(i)
 }
 
-// directionOf says whether the row of a figure is slower or faster than the row that its ratio divides by.
+// directionOf says whether the row of a figure is slower or faster than the base of its ratio. If
+// the difference is not significant, it returns "not clear". It returns "" if t is nil.
 func directionOf(t *stats.Table, f *stats.Figure) string {
 	if t == nil {
 		return ""

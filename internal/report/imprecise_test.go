@@ -55,8 +55,9 @@ func listOf(text, heading string) string {
 // imprecise is the heading of the list of imprecise ratios, which says what it covers.
 const imprecise = report.ImpreciseHeading + ": ratios"
 
-// TestImpreciseFigures checks that a run has one list of what is still imprecise, the widest first,
-// which marks rows without a clear difference and names the command that measures what is missing.
+// TestImpreciseFigures checks that a run has one list of imprecise figures, the widest first. The
+// list must mark rows without a clear difference, and name the command that measures what is
+// missing.
 func TestImpreciseFigures(t *testing.T) {
 	run := impreciseRun()
 	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}

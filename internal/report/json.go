@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// JSONVersion is the version of the JSON report. Fields may be added without changing
-// the version, but the meaning of a field changes only with it.
+// JSONVersion is the version of the JSON report. Fields may be added without changing the version,
+// but the meaning of a field changes only with the version.
 const JSONVersion = 2
 
 // JSON is the JSON report: the run as it was measured, and its analysis.

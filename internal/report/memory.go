@@ -55,9 +55,10 @@ func peakMemory(s stats.Sample) float64 { return float64(s.PeakRSSBytes) }
 
 const memoryMeans = "Each driver's peak memory is the greatest of all its cells: the median, over the trials, of the process and its children."
 
-// LeastMemory says which drivers of a run need the least memory, over all cells of its summary, and which
-// need the least of those without a known defect that can lose data. It returns "" if the run has no
-// summary, or if the memory of fewer than two drivers is known.
+// LeastMemory says which drivers of a run need the least memory, over all cells of its summary. If
+// a driver with a known defect that can lose data needs the least, it also names the best of the
+// other drivers. It returns "" if the run has no summary, or if the memory of fewer than two
+// drivers is known.
 func LeastMemory(a *stats.Analysis) string {
 	list := slices.DeleteFunc(tradeoffs(a), func(t tradeoff) bool { return t.isFloor })
 	if len(list) < 2 {
@@ -72,8 +73,9 @@ func LeastMemory(a *stats.Analysis) string {
 	return text + "."
 }
 
-// leastOf names the first driver of a list in the order of memory, and those of the others whose
-// interval isn't apart from its interval, or whose memory is shown as the same.
+// leastOf names the first driver of a list that is sorted by memory. It also names the drivers that
+// do not clearly need more than the first: their interval is not above that of the first, or their
+// memory is shown as the same.
 func leastOf(list []tradeoff) string {
 	name := func(t tradeoff) string {
 		if t.harmful != nil {

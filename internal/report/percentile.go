@@ -46,8 +46,9 @@ func shortKind(cells []*stats.Cell) string {
 	return "slowest"
 }
 
-// slowestKind returns the kind of operations that is the slowest in almost all samples of some cells;
-// "" if there is none. only is true if the cells have at most one kind.
+// slowestKind returns the kind of operations that is the slowest in almost all samples of some
+// cells. It returns "" if there is none. The result "only" is true if the cells have at most one
+// kind.
 func slowestKind(cells []*stats.Cell) (kind string, only bool) {
 	count, samples := map[string]int{}, 0
 	var kinds []string

@@ -77,9 +77,8 @@ type screen struct {
 
 // items returns a section for each item of a list. An item has at most as many lines as its field
 // Most says, or four if Most is 0. If there is not enough room, it is cut to fewer lines, unless
-// Most is negative. The first items, as many as the parameter keep says, are the last to be left
-// out. Items with Kept are never left out. missing names the items in the text about what is not
-// shown.
+// Most is negative. The first items are left out last; the parameter "keep" is the number of these.
+// Items with Kept are never left out. missing names the items in the text about what is not shown.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {
@@ -193,7 +192,7 @@ func (r *Ranking) withRatio() (rows []int) {
 }
 
 // bars draws the rows of a ranking as bars. If there is not enough room, it draws fewer rows, and
-// finally it shows the document that is passed as instead, unless that is nil.
+// finally it shows the document in the parameter "instead", unless that is nil.
 func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 	of := fmt.Sprintf("time over %s", document.Counted(int64(r.Tables), "cell"))
 	if r.Table != nil {
@@ -324,8 +323,9 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	return g
 }
 
-// tiedOnScreen says which rows row i is tied with, of which only the given rows are shown: it names a row
-// that is not shown, because its rank would mean nothing.
+// tiedOnScreen says which rows row i is tied with. The parameter rows has the rows that the screen
+// shows. Tied rows that are shown are given by rank. Others are given by name, because their rank
+// would mean nothing to the reader.
 func (r *Ranking) tiedOnScreen(i int, rows []int) string {
 	var shown []int
 	var words []string

@@ -96,8 +96,8 @@ func numeric(f stats.Factor) bool {
 	return len(f.Values) >= 3
 }
 
-// otherValues lists the values of all independent factors except the factor whose index is the
-// parameter but.
+// otherValues lists the values of all independent factors except one. The parameter "but" is the
+// index of that one.
 func otherValues(f *stats.Factorial, values []stats.Variation, but int) string {
 	var words []string
 	for i, v := range values {

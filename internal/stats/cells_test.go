@@ -416,9 +416,9 @@ func TestNotMeasuredAgain(t *testing.T) {
 	}
 }
 
-// TestTooFew checks two drivers of which one is faster in all rounds, but in too few rounds for the
-// correction for eight tables. TooFew must report that, with the number of rounds that would
-// suffice.
+// TestTooFew compares two drivers over eight tables. One driver is faster in all rounds, but there
+// are too few rounds for this to be significant after the correction for eight tables. TooFew must
+// report that, with the number of rounds that would suffice.
 func TestTooFew(t *testing.T) {
 	tables := func(rounds int, drivers ...string) []*stats.Table {
 		var l lab

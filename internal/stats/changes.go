@@ -12,9 +12,9 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates the probability that a series without a change can be divided, at any place, as
-	// clearly as this series can be divided at At. It is estimated for each kind of noise, and P is
-	// the greatest of these estimates.
+	// P estimates a probability: that a series without a change can be divided, at some index, as
+	// clearly as this series can be divided at index At. There is one estimate for each kind of
+	// noise; P is the greatest.
 	P float64
 }
 
@@ -133,9 +133,10 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength at which at least the share [notWeaker] of random series
-// with count values has a [lag1] correlation of less than left, the correlation of the series that
-// is judged. If there is no such strength, it returns the least strength.
+// strongest returns the greatest strength that the noise of a judged series may have. The series
+// has count values, and left is its [lag1] correlation. At that strength, at least the share
+// [notWeaker] of random series with count values has a correlation of less than left. If there is
+// no such strength, strongest returns the least strength.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {
@@ -188,8 +189,9 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 	return x
 }
 
-// lag1 returns the correlation of the ranks of successive values of a series after the median
-// of each of its [levels] is subtracted. Equal values have the same rank.
+// lag1 returns the correlation of the ranks of successive values of a series. Before that, it
+// subtracts from each value the median of the value's level, which [levels] finds. Equal values
+// have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)
 	parts, _ := levels(x)
@@ -231,10 +233,10 @@ func ranks(x []float64) []int {
 	return r
 }
 
-// levels divides a series where the energy distance of its parts is greatest, and then divides
-// one of the parts in the same way. It returns the parts, at most three, and the sum of the
-// distances. It makes two divisions because after only one, a series that returns to its first
-// level would look like a series that wanders.
+// levels divides a series where the energy distance of its parts is greatest, and then divides one
+// of the parts in the same way. It returns the parts, at most three, and the sum of the distances.
+// The second division is necessary: after only one, a series that returns to its first level would
+// look like a series that wanders.
 func levels(x []float64) (parts [][]float64, distance float64) {
 	at, distance := farthest(x)
 	if at == 0 {

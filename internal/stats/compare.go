@@ -78,9 +78,9 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
 // TooFew reports whether the difference of the two sets is not significant only because there are
-// too few rounds. That is so if the same set is greater in all rounds, but, among so many
-// comparisons, that is likely to happen by chance in so few rounds. enough is the number of rounds
-// that certainly suffice if all further rounds agree.
+// too few rounds. This is so if the same set is greater in all rounds, but chance alone could well
+// cause this in so few rounds and so many comparisons. enough is the number of rounds that
+// certainly suffice if all further rounds agree.
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
@@ -105,10 +105,10 @@ func telling(n int, family float64, alone bool) int {
 // differ significantly if one of the two is greater in all rounds.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further estimates, for two sets that do not differ significantly yet, how many more rounds are
-// needed until they do, or until the interval of their ratio is within a margin of 1. A margin of
-// 0.05 is 5 %. It assumes that the ratio stays the same. A result of [MaxRounds] means that many or
-// more.
+// Further is for two sets that do not differ significantly yet. It estimates how many more rounds
+// they need: until they differ significantly, or until the interval of their ratio deviates from 1
+// by no more than the margin. A margin of 0.05 is 5 %. Further assumes that the ratio stays the
+// same. A result of [MaxRounds] means that many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -222,8 +222,9 @@ type Standing struct {
 
 // Rank ranks n sets, which are in the order that [inOrder] returns, by the pairs that [CompareAll]
 // returned. The function takesPart reports whether a set is compared, and the function floor
-// whether it is a set of the floor (see [Standing]). If any other set is compared, the floor's sets
-// have no rank and beat no set. Two sets that were not compared are tied.
+// whether it is a set of the floor (see [Standing]). If any set that is not the floor's is
+// compared, the floor's sets have no rank and beat no set. Two sets that were not compared are
+// tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false

@@ -41,7 +41,7 @@ type Metric string
 // latency.
 const Time Metric = "time"
 
-// Metrics has [Time] and all of [result.Metrics] by which sides can be compared.
+// Metrics has [Time] and those of [result.Metrics] by which sides can be compared.
 var Metrics = compared()
 
 func compared() []Metric {
@@ -418,9 +418,9 @@ func (x *Compared) means(confidence float64) Summary {
 }
 
 // holm corrects p-values for the size of their family (Holm 1979, Scandinavian Journal of
-// Statistics 6(2)) and for pairs, the number of pairs of drivers with a family of this size
-// (Bonferroni). Then the probability of any false verdict, over all families, is at most
-// [Doubt].
+// Statistics 6(2)). The parameter pairs is the number of pairs of drivers, each of which has a
+// family of this size. holm corrects for that number too (Bonferroni). Then the probability of any
+// false verdict, over all families, is at most [Doubt].
 func holm(family []*float64, pairs int) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *float64) int { return cmp.Compare(*a, *b) })

@@ -58,8 +58,8 @@ func (o *Outcome) perTrial() time.Duration {
 // MaxRounds is the greatest estimate of a number of rounds. It means this many or more.
 const MaxRounds = 10_000
 
-// RoundsUntil estimates after how many rounds in all an interval is narrower, by the given
-// factor, than after n rounds. The width of an interval shrinks with the square root of the
+// RoundsUntil estimates the total number of rounds after which an interval is narrower, by the
+// given factor, than after n rounds. The width of an interval shrinks with the square root of the
 // rounds.
 func RoundsUntil(n int, factor float64) int {
 	total := math.Ceil(float64(n) * factor * factor)

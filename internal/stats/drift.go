@@ -12,11 +12,12 @@ const (
 )
 
 // Drift reports whether the machine probably ran at another speed when the second side was
-// measured. If both sides have the driver named reference, that is so if this driver became much
-// slower or faster and the other drivers changed in the same direction. Otherwise it is so if there
-// are at least two drivers and all of them became much slower, or all much faster. ratio is the
-// time of the reference driver (without one, of a typical driver) on the second side, divided by
-// its time on the first side. Drift is never true if both sides were measured in the same rounds.
+// measured. If both sides have the driver named reference, this driver must have become much slower
+// or faster, and the other drivers must have changed in the same direction. Otherwise there must be
+// at least two drivers, and all of them must have become much slower, or all much faster. ratio is
+// the time of the reference driver (without one, of a typical driver) on the second side, divided
+// by its time on the first side. Drift is never true if both sides were measured in the same
+// rounds.
 func (c *Comparison) Drift(reference string) (ratio float64, ok bool) {
 	if c.Interleaved || c.Metric != Time {
 		return 0, false

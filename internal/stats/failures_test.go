@@ -125,8 +125,8 @@ func TestFailuresOfStoredRuns(t *testing.T) {
 	}
 }
 
-// TestSameNeedsFailures checks that two sides are not called the same if their shares of
-// failures may differ by more than the margin, even if their times are alike.
+// TestSameNeedsFailures checks two sides whose times are alike. They must not be called the same if
+// their shares of failures may differ by more than the margin.
 func TestSameNeedsFailures(t *testing.T) {
 	compared := func(failed func(side, round int) int64) *stats.Compared {
 		run := failingSides(60, failed)

@@ -183,8 +183,8 @@ func (x *Compared) moreThan(share float64) float64 {
 	return min(1, signedRankNull(len(d))(notAbove)*x.looks)
 }
 
-// rounding is the greatest rounding error of the logarithm of a ratio. Without it, the ratio of
-// two counts could seem to exceed a limit that it equals.
+// rounding is the greatest rounding error of the logarithm of a ratio. Tests against a limit allow
+// for it. Otherwise the ratio of two counts could seem to exceed a limit that it equals.
 const rounding = 1e-9
 
 // excludes reports whether the candidate certainly needs no more than is allowed. The parameter
@@ -305,9 +305,9 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 }
 
 // Confirm judges the doubtful cells by a second measurement of the same sides, again with one
-// comparison for each metric. If the baseline was stored, the second measurement may measure its
-// driver in the same rounds as the candidate, with one run for each pair of drivers. A cell that
-// is in no comparison is not confirmed.
+// comparison for each metric. If the baseline was stored, the second measurement may measure the
+// baseline's driver in the same rounds as the candidate, with one run for each pair of drivers. A
+// cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {

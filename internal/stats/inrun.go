@@ -8,10 +8,11 @@ type InRun struct {
 	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has
 }
 
-// Likely returns 1 if the second side is probably slower than the first, -1 if it is probably faster,
-// and 0 otherwise. A difference is probable if its p-value is below [Alpha]: that of the run, which
-// also decides its ranks, or else the p-value that is corrected for all cells. A clear difference,
-// which is slower or faster by the verdict, is also probable.
+// Likely returns 1 if the second side is probably slower than the first, -1 if it is probably
+// faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. If the cell
+// has InRun, that is the p-value of the run, which also decides the run's ranks. Otherwise it is
+// the p-value that is corrected for all cells. A clear difference, for which the verdict is slower
+// or faster, is also probable.
 func (x *Compared) Likely() int {
 	switch ratio, p := x.Shown(); {
 	case !x.Measured() || !(p < Alpha):
@@ -25,8 +26,8 @@ func (x *Compared) Likely() int {
 	return 0
 }
 
-// Shown returns the ratio and the p-value that people see. They are those of the run if the report of
-// the run has them too, so that both say the same.
+// Shown returns the ratio and the p-value that people see. If the cell has InRun, they are those of
+// the run, so that the comparison agrees with the report of the run.
 func (x *Compared) Shown() (ratio Summary, p float64) {
 	if x.InRun != nil {
 		return x.InRun.Ratio, x.InRun.Adjusted

@@ -51,8 +51,8 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 }
 
 // greatestT returns the greatest t statistic of the differences between any two columns, squared
-// and without its constant factor. It stops and returns a value as soon as it finds one that is
-// at least enough.
+// and without its constant factor. If it finds a value that is not below the parameter "enough", it
+// returns that value at once.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {
@@ -77,12 +77,12 @@ func greatestT(rows [][]float64, enough float64) float64 {
 	return greatest
 }
 
-// exchangeRun lowers the corrected p-values of tables of two sets that have too few rounds. With
-// six rounds the least p-value is 2/64, which after a correction for many tables is never below
-// [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within rounds.
-// It compares each table's t statistic with the greatest t statistic, after the exchanges, of this
-// table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down maxT). If the
-// two sets are equal, the test is exact for any distribution.
+// exchangeRun lowers the corrected p-values of tables that have only two sets and too few rounds.
+// With six rounds the least p-value is 2/64, which after a correction for many tables is never
+// below [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within
+// rounds. It compares each table's t statistic with the greatest t statistic, after the exchanges,
+// of this table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down
+// maxT). If the two sets are equal, the test is exact for any distribution.
 //
 // The p-values are multiplied by looks. That is the factor for samples that were judged
 // repeatedly.

@@ -21,11 +21,11 @@ func Proportion(k, n int64) Interval {
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
-// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1 of
-// a's samples and k2 of b's samples belong to the part. difference is the part in b minus the
-// part in a, per trial. half is half the width of the difference's interval. parts is the number
-// of parts that are compared. With a probability of 95 %, the intervals of all parts contain the
-// true differences.
+// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1 of a's
+// samples and k2 of b's samples belong to the part. difference is the part in b minus the part in
+// a, per trial. The result "half" is half the width of the interval of difference. parts is the
+// number of parts that are compared. With a probability of 95 %, the intervals of all parts contain
+// the true differences.
 //
 // A count of independent events has a Poisson distribution, so its variance equals the count. If
 // the trials' values vary more than that, the parts are assumed to vary more by the same factor.

@@ -108,9 +108,9 @@ func Falling(points []Throughput, clients float64) (fall float64, ok bool) {
 	return (c[2]*clients*clients + c[1] - c[0]) / c[0], true // the slope X'(n) of the throughput has the sign of (1-σ)/λ - κn²/λ
 }
 
-// leastSquares returns the factors for which the sum of factors times terms is nearest to
-// n/X(n), by the sum of the squares of the relative errors. n is the number of clients and
-// X(n) their throughput.
+// leastSquares approximates n/X(n) by a sum of the terms, each multiplied by a factor. n is the
+// number of clients and X(n) their throughput. The returned factors make the sum of the squares of
+// the relative errors least. ok is false if the points do not determine the factors.
 func leastSquares(points []Throughput, terms []func(float64) float64) (factors []float64, ok bool) {
 	k := len(terms)
 	m := make([][]float64, k) // the normal equations, each with its right side in the last column

@@ -108,9 +108,9 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor is how many times as precise as the other figures the ratios of the summary must be
-// until a case is settled. The recommendation of a driver depends on them, and they take only the
-// rounds in which all cells were measured.
+// summaryFactor says how precise the ratios of the summary must be before a case is settled: this
+// many times as precise as the other figures. The recommendation of a driver depends on these
+// ratios, and only rounds in which all cells were measured count for them.
 const summaryFactor = 2
 
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
@@ -150,7 +150,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 }
 
 // summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
-// ±precision there. If there is any, they include the cases of the base.
+// ±precision there. If there are any such cases, it also returns the IDs of the base's cases.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	o := summary(a.Groups, a.Floor, a.Confidence)
 	if len(o.Tables) < 2 {

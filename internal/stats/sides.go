@@ -15,16 +15,16 @@ type keyed struct {
 	cell *Cell
 }
 
-// Unlike is a workload that both sides have, but with cells that are not compared because they do
-// other work.
+// Unlike is a workload that both sides have, but some of its cells are not compared, because the
+// two sides do different work in them.
 type Unlike struct {
 	Workload string
 	What     string   // what differs: "text", "scale", or "settings or parameters"
 	Cells    []string // names of these cells, which are in Comparison.Alone too
 }
 
-// unlike notes that two cells of the same name, of the two sides, do other work, if it is known what
-// differs.
+// unlike notes that two cells of the same name, one from each side, do different work. If it is not
+// known what differs, unlike notes nothing.
 func (c *Comparison) unlike(first, second keyed) {
 	a, b := first.cell.Case, second.cell.Case
 	u := Unlike{Workload: first.name.Workload, What: "settings or parameters"}
@@ -44,8 +44,8 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which a factor has the given value. The parameter by names the
-// factor. If value is "", all cells are returned. Two cells are compared if they agree in
+// cells returns the cells in which a factor has the given value. The parameter "by" has the name of
+// the factor. If value is "", all cells are returned. Two cells are compared if they agree in
 // everything that their keys contain.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
@@ -109,8 +109,8 @@ func poolFollows(cases []result.Case) bool {
 	return true
 }
 
-// pair adds the cells that both sides have to c.Cells, and the names of the cells that only one
-// side has to c.Alone. comparable says whether both sides must have read the same values.
+// pair adds to c.Cells the cells that both sides have, and to c.Alone the names of the cells that
+// only one side has. comparable says whether both sides must have read the same values.
 func (c *Comparison) pair(first, second []keyed, comparable bool) {
 	other, named := map[string]keyed{}, map[TableName]keyed{}
 	for _, k := range second {

@@ -210,9 +210,9 @@ func (t *Table) rank() {
 	}
 }
 
-// floorOf returns the index of the case whose driver is the floor. That is the driver of exactly
-// that name or, if there is none, the driver of the first case whose driver is a version of it.
-// It returns -1 if there is none.
+// floorOf returns the index of the case whose driver is the floor. If no driver has exactly that
+// name, it returns the index of the first case whose driver is a version of the floor. It returns
+// -1 if there is none.
 func floorOf(cases []*result.Case, floor string) int {
 	best := -1
 	for i, c := range cases {

@@ -57,8 +57,8 @@ type Reader struct {
 	ready string
 }
 
-// Open opens a page in the first of the Looks, and waits until it is ready: a JavaScript condition that
-// becomes true when the page is complete.
+// Open opens a page in the first of the Looks, and waits until the page is complete. The parameter
+// ready is a JavaScript condition that becomes true then.
 func Open(t testing.TB, address, ready string) Reader {
 	t.Helper()
 	return OpenIn(t, start(t), address, ready)
@@ -126,11 +126,12 @@ func (r Reader) Look(l browser.Look) {
 	}
 }
 
-// Check checks a page in all Looks: it fits the width of the window, cuts no warning on a phone, and
-// breaks no rule of accessibility. Only long tests, whose names begin with TestSoak, check these rules in all Looks;
-// others do in the first and in the last, which together have both widths and both color schemes. Check
-// calls also in each look. At the end, the page must not have logged an error, nor have asked for
-// anything outside its own origin or file. Check leaves the page in the first look.
+// Check checks a page in all Looks: it fits the width of the window, cuts no warning on a phone,
+// and breaks no rule of accessibility. The rules of accessibility are checked in all Looks only by
+// long tests, whose names begin with TestSoak. Other tests check them in the first and the last
+// look, which together have both widths and both color schemes. In each look, Check also calls the
+// functions in the parameter "also". At the end, the page must not have logged an error, nor have
+// asked for anything outside its own origin or file. Check leaves the page in the first look.
 func (r Reader) Check(also ...func(at string)) {
 	r.t.Helper()
 	for i, l := range Looks {

@@ -15,8 +15,8 @@ const usual = (kind, metric) => {
   return Boolean(kind.usual) && (metric === "time" || metric === "rate" || kind.name !== "summary" && kind.name !== "ratios");
 };
 
-// chosenKinds returns the kinds of pictures in the parameters of an address; without them, the usual
-// kinds of a metric.
+// chosenKinds returns the kinds of pictures that the parameters of an address choose. If they
+// choose none, it returns the usual kinds of a metric.
 export const chosenKinds = (list, query, metric) => query.has("picture") ? query.getAll("picture") : list.kinds.filter((k) => usual(k, metric)).map((k) => k.name);
 
 // kinds makes a group of check boxes, one for each kind of picture that the run has.

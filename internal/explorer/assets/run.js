@@ -68,7 +68,8 @@ export async function run({ query, path, signal, go }) {
   const parts = tables.map((t) => h("section", { class: "part" }, figures(t, cells.metric, query, open, cases), pictures.below.get(t), t === held && chosen));
   const ahead = new Map([...pictures.ahead].map(([t, list]) => [t, h("div", {}, list)]));
   const found = h("p", { class: "quiet", role: "status" });
-  // find shows only the tables that all words of a text name, and marks the rows of drivers that it names.
+  // find shows only the tables whose names contain all words of a text. A word that only the
+  // names of drivers contain hides no table; it marks the rows of these drivers.
   function find(text) {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     const names = (t, w) => [t.workload, t.variant, t.phase, t.kind ?? (t.operations || []).join(" ")].join(" ").toLowerCase().includes(w);
@@ -122,8 +123,9 @@ function imprecise(r) {
 // alike groups cases by their status and reason.
 const alike = (cases) => Object.values(Object.groupBy(cases, (c) => `${c.status} ${c.reason ? c.reason.message : ""}`));
 
-// placed divides the pictures of the chosen kinds by their place in the page: pictures of the run
-// before all tables, pictures of a workload ahead of its first table, pictures of a table below it.
+// placed divides the pictures of the chosen kinds by their place in the page. Pictures of the run
+// come before all tables, pictures of a workload before its first table, and pictures of a table
+// below that table.
 function placed(list, chosen, all, tables, draw) {
   const before = [], ahead = new Map(), below = new Map();
   const add = (m, t, e) => m.set(t, [...(m.get(t) || []), e]);
@@ -214,8 +216,9 @@ const library = (c) => [
   [c.library, c.sqlite && "SQLite " + c.sqlite].filter(Boolean).join(", "),
 ].filter(Boolean);
 
-// defectsOf lists the known defects that can lose or falsify data in the given cases, and in closed
-// details those of the same versions that do other harm. It leaves out those that cannot occur.
+// defectsOf lists the known defects in the libraries of the given cases. First come the defects
+// that can lose or falsify data here. Defects that do other harm follow in closed details. Defects
+// that cannot occur here are left out.
 function defectsOf(defects, cases) {
   const having = (d, list) => distinct(cases.filter((c) => (c[list] || []).includes(d.id)).map((c) => c.driver));
   const grave = defects.filter((d) => having(d, "harmful_defects").length > 0);

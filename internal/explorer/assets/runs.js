@@ -13,7 +13,7 @@ export const asked = (a) => a ? [
 
 const began = new Map(); // when runs began, by number
 
-// older returns the numbers of runs, the run that began first before the others.
+// older returns the numbers of runs, sorted: the run that began first comes first.
 const older = (ids) => [...ids].sort((a, b) => new Date(began.get(a) || 0) - new Date(began.get(b) || 0) || a - b);
 
 // instant returns a day and a time of the reader's time zone as a moment that the server understands.

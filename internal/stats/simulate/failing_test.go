@@ -131,8 +131,8 @@ func gated(r *rand.Rand, first, second failures, cells int) *stats.Gate {
 }
 
 // bisected searches 16 releases for the first bad one. The parameter changed is the index of that
-// release. Operations of earlier releases fail as the parameter before says. From that release on,
-// they fail as the parameter after says, and the time is multiplied by times.
+// release. Operations of earlier releases fail as the parameter "before" says. From that release
+// on, they fail as the parameter "after" says, and the time is multiplied by the parameter "times".
 func bisected(r *rand.Rand, before, after failures, changed int, times float64) *bisect.Finding {
 	var releases []string
 	for i := range 16 {
@@ -188,9 +188,9 @@ func unrankedRows(a *stats.Analysis) (share float64) {
 	return without / rows
 }
 
-// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The parameter
-// today says how operations fail with the present settings, and the parameter with how they fail
-// with the better setting.
+// tuned reports whether a search finds the one setting that saves time. It saves 20 %. The
+// parameter "today" says how operations fail with the present settings, and the parameter "with"
+// how they fail with the better setting.
 func tuned(r *rand.Rand, today, with failures) bool {
 	f := searched(r, func(gains bool) (failures, float64) {
 		if gains {
@@ -227,9 +227,9 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 }
 
 // failureVerdicts has simulations of statements about failed operations. nominal is the greatest
-// share of simulations of equal sides that may make the statement. The field of is a function that
-// runs one simulation, with the given failures on each side, and reports whether the statement is
-// made.
+// share of simulations of equal sides that may make the statement. The field "of" is a function
+// that runs one simulation, with the given failures on each side, and reports whether the statement
+// is made.
 var failureVerdicts = []struct {
 	name    string
 	nominal float64

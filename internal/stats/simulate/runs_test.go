@@ -130,8 +130,8 @@ func wholeRuns(tables int) string {
 }
 
 // twoDrifting describes tables of two equal drivers whose times drift within rounds. Their ratio
-// depends mostly on which of them ran first. If by chance that is always the same driver, it looks
-// like a difference without noise.
+// depends mostly on which of them ran first. If by chance the same driver always ran first, the
+// ratio looks like a difference without noise.
 func twoDrifting(int) world { return world{shape: drifting, drivers: 2, steady: true} }
 
 func run(of func(table int) world, n int, r *rand.Rand) *result.Run {

@@ -53,9 +53,9 @@ func says(a *recommend.Advice, what recommend.Advantage) bool {
 }
 
 // varying simulates ten equal drivers whose 99th percentiles and memory vary. It reports whether
-// package recommend names the advantage given by the parameter what as the reason for choosing one
-// of them. If the 45 pairs of drivers were not corrected together, it would name a percentile in
-// half of the simulations.
+// package recommend gives the advantage in the parameter "what" as a reason for any choice. If the
+// 45 pairs of drivers were not corrected together, it would name a percentile in half of the
+// simulations.
 func varying(r *rand.Rand, what recommend.Advantage) bool {
 	a := drivers(r, 1, 12, slices.Repeat([]failures{{varies: 0.7}}, 10)...)
 	return says(recommend.Decide(recommend.FactsOf(a, nil)), what)

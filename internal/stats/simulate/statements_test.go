@@ -154,7 +154,7 @@ func comparedVerdicts() []verdict {
 		return stats.CompareRun(failingSides(r, failures{}, failures{}, 4, failingSettled))
 	}
 	// stored compares a run with a later one. In the later run, the time of the only driver is
-	// multiplied by times.
+	// multiplied by the parameter "times".
 	stored := func(r *rand.Rand, tables, rounds int, spread, times float64) *stats.Comparison {
 		var a [2]*stats.Analysis
 		for i := range a {

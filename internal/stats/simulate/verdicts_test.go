@@ -12,8 +12,9 @@ func TestVerdicts(t *testing.T) { promised(t, 100) }
 // TestSoakVerdicts is TestVerdicts with twenty times as many simulations.
 func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
 
-// promised simulates each verdict so often that all take about the same time: a verdict of cost 1
-// the given number of times.
+// promised simulates each verdict. The number of simulations is the parameter simulations divided
+// by the cost of the verdict, so that all verdicts take about the same time. The test fails if a
+// statement is false more often than promised.
 func promised(t *testing.T, simulations int) {
 	for i, v := range verdicts {
 		if v.unpromised || v.share != nil { // verdicts with a share have their own tests

@@ -106,7 +106,7 @@ func paired(sets [][]stats.Point) (apart [][2]int) {
 }
 
 // unpaired returns the pairs of sets that differ significantly by the method that package stats
-// used before: the Mann-Whitney U test of the samples, which ignores their rounds, with the
+// used before. That is the Mann-Whitney U test of the samples, which ignores their rounds, with the
 // correction of Benjamini and Hochberg.
 func unpaired(sets [][]stats.Point) (apart [][2]int) {
 	type pair struct {

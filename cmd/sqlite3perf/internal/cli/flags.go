@@ -186,7 +186,7 @@ func Seed(given string) (uint64, error) {
 	return n, nil
 }
 
-// EachList splits each entry "name=value,value..." of list, and calls the function each for every
+// EachList splits each entry "name=value,value..." of list, and calls each(name, value) for every
 // value.
 func EachList(flag string, list []string, each func(name, value string) error) error {
 	for _, entry := range list {

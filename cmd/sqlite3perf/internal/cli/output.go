@@ -204,12 +204,12 @@ func screenLines(height int) int {
 	return max(1, min(most, height-prompt))
 }
 
-// ScaleHint is the flag that hints name for phases that are too short. It increases the work of a
-// phase.
+// ScaleHint is the flag that hints recommend if phases are too short. The flag increases the work
+// of a phase.
 const ScaleHint = "--scale"
 
-// Print calls write to print results to the file of the options or to standard output. again is the
-// command that prints the same results once more, for error messages.
+// Print calls write to print results to the file of the options or to standard output. The
+// parameter "again" is the command that prints the same results once more, for error messages.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.File == "" {
 		color := env.StdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""

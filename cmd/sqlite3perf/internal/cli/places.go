@@ -177,9 +177,9 @@ func (s Workshop) MeasuredRef(ctx context.Context, name string, a *stats.Analysi
 	return s.InMeasuredVersion(ctx, ref, name, a)
 }
 
-// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. name is
-// the driver's name in the run. It returns ref unchanged if the version is unknown or is part of ref,
-// and [ErrRetype] if the version is not released.
+// InMeasuredVersion returns the driver ref in the version that its trials in the run reported. name
+// is the driver's name in the run. If the version is unknown or is part of ref, it returns ref
+// unchanged. If the version is not released, it returns [ErrRetype].
 func (s Workshop) InMeasuredVersion(ctx context.Context, ref build.Ref, name string, a *stats.Analysis) (build.Ref, error) {
 	p := a.Proof(name)
 	if ref.Known == nil || ref.Version != "" || ref.Dir != "" || len(ref.Known.Command) > 0 || p == nil || cmp.Or(p.ModuleVersion, ref.Known.Version) == ref.Known.Version {

@@ -131,8 +131,9 @@ func (p *Progress) Computing(workload string, done, total int64) {
 	}
 }
 
-// Merging shows how many runs of a store have been merged. done is their number, and the parameter of
-// is the number of all runs in the store, or 0 while the store is copied and checked.
+// Merging shows how many runs of a store have been merged. The parameter "done" is that number. The
+// parameter "of" is the number of all runs in the store, or 0 while the store is copied and
+// checked.
 func (p *Progress) Merging(name string, done, of int) {
 	if p.quiet {
 		return

@@ -101,8 +101,9 @@ func (env *Environment) Unread(err error) bool {
 // Stopping returns the message to print after the first Ctrl-C if there is nothing to wait for.
 func Stopping() string { return "stopping" }
 
-// StoppingTrials returns the function that returns the message to print after the first Ctrl-C of a
-// run. While trials are measured, the message says that the current trial is finished first.
+// StoppingTrials returns a function for [Environment.Interruptible]. That function returns the
+// message to print after the first Ctrl-C of a run. While trials are measured, the message says
+// that the current trials are finished first.
 func StoppingTrials(measuring func() bool) func() string {
 	return func() string {
 		if measuring() {
@@ -112,8 +113,8 @@ func StoppingTrials(measuring func() bool) func() string {
 	}
 }
 
-// Interruptible catches Ctrl-C. The first Ctrl-C closes stop and prints, with say, the message that
-// the function what returns. The second Ctrl-C ends the returned context. The function release ends
+// Interruptible catches Ctrl-C. The first Ctrl-C closes stop. It also calls what() and prints the
+// returned message with say. The second Ctrl-C ends the returned context. The function release ends
 // the context and returns after the message has been printed.
 func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)

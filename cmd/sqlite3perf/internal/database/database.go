@@ -255,8 +255,8 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 	return d
 }
 
-// print prints the result of a job as JSON or, by calling the function text, as text. It returns the
-// exit status of an interruption if the job was interrupted.
+// print prints the result of a job: as JSON, or as text by calling the parameter text. It returns
+// the exit status of an interruption if the job was interrupted.
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {
 	var err error
 	if t.options.format == "json" {

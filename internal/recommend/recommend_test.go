@@ -369,12 +369,12 @@ func TestNeeds(t *testing.T) {
 		drivers []fake
 		want    string
 	}{
-		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next without one, is 50% slower (50% to 51%).
+		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next such driver, is 50% slower (50% to 51%).
 without cgo: modernc, 50% slower than mattn (50% to 51%)
 the fastest: crawshaw (mattn is 25.0% slower), but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
 		"the second can lose data": {[]fake{mattn, with(modernc, func(f *fake) { f.name, f.sqlite, f.factor = "glebarez", "3.32.2", 1.2 }), modernc},
 			`Take mattn, the fastest: modernc, the next without a known defect that can lose data in these workloads, is 50% slower (50% to 51%).
-without cgo: modernc, 50% slower than mattn (50% to 51%); modernc is 25% slower than glebarez, which can lose or falsify data: wal-reset, upsert-trigger`},
+without cgo: modernc, 50% slower than mattn (50% to 51%); glebarez is faster (modernc is 25% slower), but can lose or falsify data: wal-reset, upsert-trigger`},
 		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.00).
 database/sql: mattn, 2.00 times as slow as zombiezen (1.99 to 2.00)
 sql, no cgo: modernc, 3.00 times as slow as zombiezen (3.00 to 3.01)`},

@@ -139,7 +139,7 @@ func (r *Recommendation) among(first Reason) (fastest, next string) {
 	switch {
 	case fastest == "" || next == "":
 	case next == withoutDefect:
-		next = " without one" // fastest has named the defect
+		next = " such driver" // fastest has said which drivers
 	default:
 		next = " that can be taken"
 	}
@@ -234,7 +234,7 @@ func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
 	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {
 		if slower := x.slower(); slower != "" {
-			words += fmt.Sprintf("; %s is %s, which %s", n.Names()[0], document.Than(slower, x.Name), whyNot(*x))
+			words += fmt.Sprintf("; %s is faster (%s is %s), but %s", x.Name, n.Names()[0], slower, whyNot(*x))
 		} else {
 			words += fmt.Sprintf("; %s is as fast as %s, but %s", x.Name, n.Names()[0], whyNot(*x))
 		}

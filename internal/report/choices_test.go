@@ -57,7 +57,7 @@ func TestChoicesAreSaid(t *testing.T) {
 			out = strings.ReplaceAll(strings.ReplaceAll(out, "</h1>", ":"), "\n<p>", " ")
 			out = regexp.MustCompile(`(?s)in these workloads:\n<p class="quiet">[^<]*</p>`).ReplaceAllString(out, "in these workloads:")
 		}
-		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next without one, is 2.3 times as slow (2.2 to 2.3).",
+		for _, want := range []string{"Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next such driver, is 2.3 times as slow (2.2 to 2.3).",
 			"modernc, 2.3 times as slow as mattn (2.2 to 2.3)", "crawshaw (mattn is 22% slower), but can lose or falsify data: upsert-trigger"} {
 			if !strings.Contains(strings.Join(strings.Fields(out), " "), want) {
 				t.Errorf("%s: want %q:\n%s", name, want, out)

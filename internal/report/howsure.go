@@ -30,9 +30,9 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	}
 	switch n := said.leastRounds(); {
 	case n > 0 && n < rounds(a):
-		measured = fmt.Sprintf("at least %d of %s", n, measured)
+		measured = "at least " + document.Counted(int64(n), "round")
 		if len(said.Tables) > 1 {
-			measured = "each cell has " + measured + ", as many as it needed"
+			measured += " in each cell, as many as it needed"
 		}
 		if len(text) > 0 {
 			measured = document.Upper(measured)

@@ -20,7 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// open opens a pool of connections of the driver d. A recorder writes their use to w.
+// open opens a pool of connections of the driver d. A recorder records the use of these connections
+// and writes the recording to w.
 func open(t testing.TB, w io.Writer, o record.Options, d driver.Driver) (*sql.DB, *record.Recorder) {
 	t.Helper()
 	rec := record.New(w, o)

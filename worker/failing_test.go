@@ -31,8 +31,8 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased returns a plan with one mix. The plan's schema is the text "PHASES", which marks the place
-// in the driver's log at which the result of the function story begins.
+// phased returns a plan with one mix. The plan's schema is the text "PHASES", because the function
+// story returns the driver's log after that text.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"

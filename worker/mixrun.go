@@ -218,8 +218,8 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
-// sleep sleeps for d, or until ctx ends. It reports whether the deadline of ctx has not passed yet.
-// ctx must have a deadline.
+// sleep sleeps for d, or until ctx ends. It returns false if the deadline of ctx has passed or ctx
+// has ended. ctx must have a deadline.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -251,8 +251,8 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds to an error a hint how an operation declares the error as a result. It does so
-// only if operations can declare errors with this code.
+// undeclared adds a hint to an error: how an operation declares this error as a result. It adds
+// nothing if operations cannot declare errors with this code.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
 		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))

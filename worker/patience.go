@@ -22,7 +22,7 @@ func (s *clientState) begins(i int, at int64) {
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the running operation has ended at the time at.
+// ends notes that the running operation has ended. at is the time of its end.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)

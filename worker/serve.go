@@ -77,7 +77,8 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order of the lab. It returns an error if the order is not want.
+// order waits for the next order of the lab. It returns an error if the lab sends another order
+// than the one in the parameter want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:

@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the checks of the
-// conformance suite that the field found names must fail.
+// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the field found
+// lists checks of the conformance suite. These checks must fail.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {

@@ -157,7 +157,8 @@ func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row f
 	return n, err
 }
 
-// prepare runs f with a statement that is prepared on its own connection.
+// prepare takes a connection from the pool, prepares the query on it, and passes the prepared
+// statement to f.
 func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {

@@ -251,8 +251,9 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies bytes from one connection, its parameter from, to the other connection, its parameter
-// to. When the first connection ends, pump closes the other for writing.
+// pump copies bytes between two connections: it reads from one (the parameter from) and writes to
+// the other (the parameter to). At the end of the input, pump closes the other connection for
+// writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue()
 	var readErr error

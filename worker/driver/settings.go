@@ -93,9 +93,9 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the candidate that the user probably meant by name. That is the only candidate
-// that begins with name, or else the candidate that fewest edits turn name into. It returns "" if
-// no candidate is near.
+// Nearest returns the candidate that the user probably meant by name. If only one candidate begins
+// with name, that is the result. Otherwise it is the candidate that differs from name by the fewest
+// edits. Nearest returns "" if no candidate is near.
 func Nearest(name string, candidates []string) string {
 	if len(name) > 100 { // not a typing mistake
 		return ""
@@ -236,8 +236,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. If the setting is not a number, or is less than the
-// parameter least, number returns the parameter otherwise.
+// number returns a setting as a number. The result is the parameter otherwise if the setting is not
+// a number, or is less than the parameter least.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n

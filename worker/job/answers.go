@@ -251,8 +251,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first of the n executions of a statement, at most p.Executions, and reports their
-// answers.
+// call runs the first executions of a statement and reports their answers. n is the number of
+// executions in the workload. call runs at most p.Executions of them.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -404,8 +404,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set in one transaction. It starts with the row whose number is
-// the parameter from.
+// load inserts the rows from ≤ i < ds.Total of a data set in one transaction.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

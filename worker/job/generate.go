@@ -281,7 +281,7 @@ func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int)
 }
 
 // make generates the rows of all INSERTs of full size. It takes free chunks from the channel
-// used, fills them, and sends them to the channel made.
+// "used", fills them, and sends them to the channel "made".
 func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
 	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
 	box, _ := stmt.(driver.Boxer)

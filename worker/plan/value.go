@@ -190,7 +190,7 @@ func hexInPlace(b []byte, start int) []byte {
 	return b
 }
 
-// append appends to b the value of row i of a column of texts or blobs.
+// append appends the value of row i to b. The column must have texts or blobs.
 func (c *column) append(b []byte, i int64) []byte {
 	if c != c.base {
 		return c.base.append(b, c.row(i))

@@ -350,9 +350,9 @@ func (p *Pragma) check() error {
 }
 
 // DSN is a job that opens databases by data source names, as users of the library do, and reads
-// back the settings of each database. The request's path is an empty directory. Each opening has
-// its own directory in it, whose name is the opening's index. While the database is open, the
-// opening's directory is the working directory.
+// back the settings of each database. The request's path is an empty directory. Each opening gets a
+// directory in it, named by the opening's index. While the database is open, that directory is the
+// working directory.
 type DSN struct {
 	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }

@@ -28,8 +28,8 @@ func (q *Queue) Enter() (began time.Time) {
 	return began
 }
 
-// Leave counts the wait of a caller for whom Enter returned began. got is false if the caller
-// gets no connection.
+// Leave counts the wait of a caller. began is the result of Enter for this caller. got is false if
+// the caller gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {
 		q.present.Add(-1)

@@ -39,7 +39,7 @@ func try(f func()) (err error) {
 // finally calls f and then last, even if f fails.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
-// within calls f. If f fails, the failure gets the prefix where.
+// within calls f. If f fails, the error message begins with the text in where.
 func within(where string, f func()) {
 	if err := try(f); err != nil {
 		fatalf("%s: %w", where, err)

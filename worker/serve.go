@@ -95,7 +95,8 @@ func (t *trial) order(ctx context.Context, want string) error {
 }
 
 // meet sends the lab a response about a mix in several processes, and waits for the lab's order.
-// The parameter at is the type of the response, and order the type of the order.
+// The response has the type in the parameter at. The order must have the type in the parameter
+// order.
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	if t.orders == nil {
 		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())

@@ -101,8 +101,8 @@ func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 // the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts, like Cut, the connections that the process with this name has dialed or will
-// dial.
+// CutFrom cuts only the connections of one process, in the same way as Cut: the connections that
+// the process with this name has dialed or will dial.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.

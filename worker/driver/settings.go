@@ -236,8 +236,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. The result is the parameter otherwise if the setting is not
-// a number, or is less than the parameter least.
+// number returns a setting as a number. It returns its last parameter if the setting is not a
+// number, or is less than the parameter least.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n
@@ -311,10 +311,9 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences describes the settings that differ from the wanted settings on the first connection
-// on which any of them differ. It returns "" if no connection has a difference. The function why,
-// which may be nil, returns the reason why a driver cannot apply a setting's value, as
-// [Info.Limit] does.
+// Differences finds the first connection that has settings other than the wanted ones, and
+// describes these settings. It returns "" if there is no such connection. The function why, which
+// may be nil, returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string

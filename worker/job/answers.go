@@ -297,9 +297,9 @@ func arguments(b *driver.Batch, lo, hi int) []any {
 	return args
 }
 
-// operation runs the first executions of an operation of a mix, at most p.Executions, and reports
-// their answers. If the operation is a transaction and a statement fails, the transaction is rolled
-// back.
+// operation runs the first executions of an operation of a mix and reports their answers. It runs
+// at most p.Executions of them. If the operation is a transaction and a statement fails, the
+// transaction is rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -363,8 +363,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 	return tx.Rollback(ctx)
 }
 
-// insert runs the first INSERTs of a data set, at most p.Executions, and reports their answers. It
-// inserts the remaining rows with the method load.
+// insert runs the first INSERTs of a data set and reports their answers. It runs at most
+// p.Executions of them. The method load inserts the remaining rows.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -404,7 +404,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows from ≤ i < ds.Total of a data set in one transaction.
+// load inserts the remaining rows of a data set in one transaction. The first of them is the row
+// whose number is in the parameter from.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

@@ -145,8 +145,8 @@ func later(a, b time.Time) time.Time {
 // little time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt runs a client that reads, at each member in turn, the row whose write was acknowledged
-// last. It reads with the level of consistency r.Level, and counts in r.
+// readsAt runs a client that reads the row whose write was acknowledged last, at each member in
+// turn. It reads with the level of consistency r.Level, and counts in r.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)

@@ -25,8 +25,8 @@ type Job struct {
 	Cluster    *Cluster    `json:"cluster,omitempty"`
 }
 
-// JobResult is the result of a job. Of the fields below Interrupted, only the field with the name
-// of the job is set.
+// JobResult is the result of a job. Besides Interrupted, only the field with the name of the job is
+// set.
 type JobResult struct {
 	// Interrupted says that the job was stopped before its end. The result covers only the work
 	// until then.

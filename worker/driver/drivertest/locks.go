@@ -109,8 +109,7 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait calls f, and a little later the function release. It fails unless f returns only after
-// the call of release.
+// mustWait fails unless f waits until release is called. It calls f, and a little later release.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -16,7 +16,7 @@ type clientState struct {
 	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins at the time at.
+// begins notes that operation i begins. at is the time of its beginning.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)

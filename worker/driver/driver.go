@@ -110,10 +110,10 @@ type DSNOpener interface {
 // source name.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
-// New returns a driver that opens databases with open.
+// New returns a driver that opens databases with the function open.
 func New(i Info, open OpenFunc) Driver { return &opener{i, open} }
 
-// WithDSN returns d as a [DSNOpener] that opens data source names with open.
+// WithDSN returns d as a [DSNOpener] that opens data source names with the function open.
 func WithDSN(d Driver, open OpenFunc) DSNOpener { return &dsnOpener{d, open} }
 
 type opener struct {

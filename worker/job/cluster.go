@@ -180,7 +180,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	return sum, nil
 }
 
-// client writes until the time end, but at least once.
+// client writes until the time in the parameter end, but at least once.
 func (w *writing) client(ctx context.Context, batch int, end time.Time, visible *latency.Histogram) (_ *written, err error) {
 	st := driver.Statement{SQL: "INSERT INTO " + clusterTable + "(id, body) VALUES (?, ?)" + strings.Repeat(", (?, ?)", batch-1)}
 	b := &driver.Batch{PerExec: batch, Columns: []driver.Column{{Type: driver.Int, Ints: make([]int64, batch)}, {Type: driver.Text, Data: []byte(body)}}}

@@ -68,8 +68,8 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends the connections of pool. The pool has size connections. begin is
-// the statement that begins a transaction.
+// New returns a database that lends the connections of pool. size is the number of these
+// connections. begin is the statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {

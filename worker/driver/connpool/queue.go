@@ -16,7 +16,7 @@ type Queue struct {
 	waited  atomic.Int64 // time that they waited, in ns
 }
 
-// NewQueue returns the queue of a pool of size connections.
+// NewQueue returns the queue for a pool. size is the number of the pool's connections.
 func NewQueue(size int) *Queue { return &Queue{size: int64(size)} }
 
 // Enter counts a caller that asks for a connection. It returns the current time if the caller has

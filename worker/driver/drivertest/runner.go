@@ -36,7 +36,7 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f and then last, even if f fails.
+// finally calls f, and then the function last, even if f fails.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
 // within calls f. If f fails, the error message begins with the text in where.

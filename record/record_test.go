@@ -208,8 +208,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestBare checks that a library that implements no optional interface of database/sql works as
-// it does without recording, and that its statements are recorded with the parameters that it
+// TestBare uses a library that implements no optional interface of database/sql. The library must
+// work as it does without recording. Its statements must be recorded with the parameters that it
 // received.
 func TestBare(t *testing.T) {
 	var b bytes.Buffer

@@ -44,9 +44,9 @@ type SettingDef struct {
 	Cluster bool
 }
 
-// Vocabulary lists every setting, in the order in which they are applied:
-// page_size and auto_vacuum must come before anything that writes the
-// database's header, busy_timeout before anything that locks.
+// Vocabulary lists every setting, in the order in which they are applied: page_size and auto_vacuum
+// must come before anything that writes the database's header, and busy_timeout must come before
+// anything that locks.
 var Vocabulary = []SettingDef{
 	{Name: "mode", About: "how the file is opened", Values: []string{"rwc", "rw", "ro", "memory"}},
 	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},

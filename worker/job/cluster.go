@@ -123,8 +123,8 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. wall is the elapsed time, cpu the CPU time
-// of all processes, and members the part of cpu that the cluster's members used, all in ns.
+// written has the measurements of clients that wrote. wall is the elapsed time, cpu is the CPU time
+// of all processes, and members is the part of cpu that the cluster's members used. All are in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64

@@ -374,10 +374,10 @@ func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 }
 
 // HTTP serves one statement to clients in another process. The worker is the server, and the lab
-// puts the load on it. A request GET /?name=value&… runs the statement on a connection of the
-// pool, with a value for each parameter. The response is the statement's one row as a JSON
-// object. The parameters of request number i of the load are made like the parameters of
-// execution i of a query.
+// puts the load on it. A request GET /?name=value&… runs the statement on a connection of the pool,
+// with a value for each parameter. The response is the statement's one row as a JSON object.
+// Request number i of the load gets its parameters in the same way as execution number i of a
+// query.
 type HTTP struct {
 	Call // without SQL the server runs no statement and responds to each request with {}
 

@@ -232,8 +232,9 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode creates a table to find the mode in which the file was opened. If that fails, it
-// returns "ro" if the error says that the database is read-only, and "" otherwise.
+// observeMode creates a table to find the mode in which the file was opened. If SQLite refuses that
+// because the database is read-only, the mode is "ro". After any other error observeMode returns
+// "".
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {

@@ -106,8 +106,8 @@ type DSNOpener interface {
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// OpenFunc opens a database, as [Driver].Open with a path or [DSNOpener].OpenDSN with a data
-// source name.
+// OpenFunc opens a database. name is a path, as for [Driver].Open, or a data source name, as for
+// [DSNOpener].OpenDSN.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
 // New returns a driver that opens databases with the function open.
@@ -200,7 +200,7 @@ type WaitCounter interface {
 type Shower interface {
 	DB
 
-	// Shown returns the values in force of the settings that can be observed.
+	// Shown returns the current values of the settings that can be observed.
 	Shown(ctx context.Context) (Settings, error)
 }
 

@@ -211,7 +211,8 @@ type Group struct {
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the maximum number of readers, of writers, and of the clients of a job cluster.
+// maxMembers is the maximum of each of three numbers: readers, writers, and clients of a job
+// cluster.
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {

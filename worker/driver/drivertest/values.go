@@ -198,8 +198,8 @@ func otherClass(x *db) {
 	must(errors.Join(errs...))
 }
 
-// readOther reads a result of two rows. Column 2 of the second row has a value whose type in
-// SQLite is class.
+// readOther reads a result of two rows. Column 2 of the second row has a value whose type in SQLite
+// is the parameter class.
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))

@@ -62,8 +62,8 @@ func manifests(t *testing.T) (jobs []batchv1.Job, claims []corev1.PersistentVolu
 	return jobs, claims
 }
 
-// TestManifests checks what the types cannot express: that each name that refers to another object
-// exists, and that Jobs satisfy the rules of the API server.
+// TestManifests checks what the types cannot express. If a manifest names another object, that
+// object must exist. Jobs must satisfy the rules of the API server.
 func TestManifests(t *testing.T) {
 	jobs, claims := manifests(t)
 	if len(jobs) != 3 || len(claims) != 1 {
@@ -142,8 +142,8 @@ type stage struct {
 	made       []string // paths that it copies or makes outside the source tree
 }
 
-// TestContainerfile checks that everything the Containerfile copies is in the repository or was
-// made by an earlier stage, and that its Go version is that of go.mod.
+// TestContainerfile checks that everything that the Containerfile copies is in the repository or
+// was made by an earlier stage. The Go version in the Containerfile must be the version in go.mod.
 func TestContainerfile(t *testing.T) {
 	text, err := os.ReadFile("Containerfile")
 	if err != nil {

@@ -155,8 +155,9 @@ func (c *conn) QueryContext(ctx context.Context, sql string, args []driver.Named
 	return c.queried(at, c.rec.statement(sql, false), args, rows, err)
 }
 
-// withValues calls run, a method without a context, with the values of the parameters. If a
-// parameter has a name, or the context has ended, withValues returns an error instead.
+// withValues calls run, which is a method that has no parameter for a context. It passes the values
+// of the parameters to run. If a parameter has a name, or the context has ended, withValues returns
+// an error instead.
 func withValues[T any](ctx context.Context, args []driver.NamedValue, run func([]driver.Value) (T, error)) (none T, err error) {
 	values := make([]driver.Value, len(args))
 	for i, a := range args {

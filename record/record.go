@@ -88,8 +88,8 @@ type Recorder struct {
 	done chan struct{}
 }
 
-// text identifies a statement. The same SQL is a different statement if it is prepared than if it
-// is run directly.
+// text identifies a statement. The same SQL counts as two statements if it is both prepared and run
+// directly.
 type text struct {
 	sql      string
 	prepared bool

@@ -20,7 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/record"
 )
 
-// open opens a pool of connections of the driver d. A recorder writes their use to w.
+// open opens a pool of connections of the driver d. A recorder records the use of these connections
+// and writes the recording to w.
 func open(t testing.TB, w io.Writer, o record.Options, d driver.Driver) (*sql.DB, *record.Recorder) {
 	t.Helper()
 	rec := record.New(w, o)
@@ -207,8 +208,8 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// TestBare checks that a library that implements no optional interface of database/sql works as
-// it does without recording, and that its statements are recorded with the parameters that it
+// TestBare uses a library that implements no optional interface of database/sql. The library must
+// work as it does without recording. Its statements must be recorded with the parameters that it
 // received.
 func TestBare(t *testing.T) {
 	var b bytes.Buffer

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTokens checks this package's tokens against the table of worker/sqltext. This package may
-// split tokens that are neither words nor in quotes into pieces.
+// TestTokens checks this package's tokens against the table of worker/sqltext. If a token of the
+// table is neither a word nor in quotes, this package may split it into several tokens.
 func TestTokens(t *testing.T) {
 	data, err := os.ReadFile("../worker/sqltext/testdata/tokens.json")
 	if err != nil {

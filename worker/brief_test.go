@@ -8,8 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestBrief checks that a phase that Brief names is measured, but not executed again to hash its
-// answers, and that the database is not checked after a mix that Brief names.
+// TestBrief checks how Brief affects the phases that it names. A query is measured, but not
+// executed again to hash its answers. The database is not checked after a mix, but the mix still
+// has a checksum.
 func TestBrief(t *testing.T) {
 	for _, brief := range []bool{false, true} {
 		f := newFake()

@@ -141,8 +141,8 @@ func TestTrialCounts(t *testing.T) {
 	}
 }
 
-// TestMixCountsItsOperations checks that generating parameters between the chunks of a mix, which
-// takes most of the CPU time in this test, is not counted.
+// TestMixCountsItsOperations checks that nothing is counted while a mix generates the parameters of
+// its next chunk. In this test, generating takes most of the CPU time.
 func TestMixCountsItsOperations(t *testing.T) {
 	mayCount(t)
 	worker.SetInstructions(t, worker.TaskClock)

@@ -232,8 +232,9 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	}
 }
 
-// observeMode creates a table to find the mode in which the file was opened. If that fails, it
-// returns "ro" if the error says that the database is read-only, and "" otherwise.
+// observeMode creates a table to find the mode in which the file was opened. If SQLite refuses that
+// because the database is read-only, the mode is "ro". After any other error observeMode returns
+// "".
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
@@ -254,8 +255,9 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks begins a write transaction on the connection first, and observes the error when the
-// connection second begins one too. From that it derives the setting cache, r.NoLocks and r.Waits.
+// observeLocks begins a write transaction on one connection, the parameter first. It observes the
+// error when another connection, the parameter second, begins one too. From that it derives the
+// setting cache, r.NoLocks and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -315,8 +317,9 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on the connection first, and observes on the connection second
-// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
+// observeBegin begins a transaction on one connection, the parameter first. On another connection,
+// the parameter second, it observes which lock the transaction holds. It adds the result to r.Seen
+// as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

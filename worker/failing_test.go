@@ -31,8 +31,8 @@ func distribution(t *testing.T, l protocol.Latency) latency.Summary {
 	return h.Summary(l.Operation)
 }
 
-// phased returns a plan with one mix. The plan's schema is the text "PHASES", which marks the place
-// in the driver's log at which the result of the function story begins.
+// phased returns a plan with one mix. The plan's schema is the text "PHASES", because the function
+// story returns the driver's log after that text.
 func phased(m plan.Mix) *plan.Plan {
 	p := blog(1, mixOf(m))
 	p.Schema = "PHASES"
@@ -141,9 +141,9 @@ func unique(f *fake) {
 	}
 }
 
-// TestMixResults checks that an operation that ends with an error that it declares counts as
-// succeeded, that Results counts the error, and that the transaction is rolled back. The same must
-// hold while answers are verified.
+// TestMixResults checks operations that end with an error that they declare as a result. They must
+// count as succeeded, Results must count the error, and the transaction must be rolled back. The
+// same must hold while answers are verified.
 func TestMixResults(t *testing.T) {
 	for _, c := range []struct {
 		declared []int
@@ -183,8 +183,8 @@ func TestMixResults(t *testing.T) {
 	}
 }
 
-// TestMixUndeclared checks that an error that the operation does not declare ends the trial,
-// and that the message says how to declare the error, if that is possible.
+// TestMixUndeclared checks that an error ends the trial if the operation does not declare it. The
+// message must say how to declare the error, if that is possible.
 func TestMixUndeclared(t *testing.T) {
 	for code, want := range map[int]string{
 		2067: "SQLITE_CONSTRAINT_UNIQUE: verifying operation write: no (an operation that may end so declares it: results: [SQLITE_CONSTRAINT_UNIQUE])",

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// asStdin is kept, because the garbage collector would close its file descriptor, which another file
-// may have by then.
+// asStdin keeps the test's file from being garbage-collected. The garbage collector would close the
+// file descriptor, and by then the descriptor may belong to another file.
 var asStdin *os.File
 
 // TestInput checks that reading from a pipe on standard input waits in the runtime's poller, which has

@@ -200,8 +200,9 @@ func mayWrite(ctx context.Context, d driver.Driver, req *protocol.Request) (err 
 	return job.MayWrite(ctx, req.Job, db)
 }
 
-// blank reports whether a file has no tables: it is empty or has one page, and no WAL. SQLite
-// creates an empty file if it finds no database, and writes one page to set WAL mode.
+// blank reports whether a database file has no tables. Such a file is empty or has only one page,
+// and its WAL is empty or absent. SQLite creates an empty file if it finds no database, and writes
+// one page to set WAL mode.
 func blank(path string) bool {
 	h, err := header(path)
 	return err == nil && (h == nil || binary.BigEndian.Uint32(h[28:]) <= 1) && fileSize(path+"-wal") == 0

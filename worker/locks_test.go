@@ -271,8 +271,8 @@ func TestReplayPatience(t *testing.T) {
 	}
 }
 
-// TestCheckHangs checks that if one of the worker's own checks does not end, the error says so, and
-// the worker does not try to close the database.
+// TestCheckHangs lets one of the worker's own checks hang. The error must say so, and the worker
+// must not try to close the database.
 func TestCheckHangs(t *testing.T) {
 	before := *worker.OursLimit
 	*worker.OursLimit = 30 * time.Millisecond

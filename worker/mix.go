@@ -58,7 +58,7 @@ type mixClient struct {
 	err     error
 
 	// Counts of operations that ended with an error, by the error's code. errors counts the
-	// operations that failed, and results the operations that declare the error as their result.
+	// operations that failed. results counts the operations that declare the error as their result.
 	errors, results protocol.ErrorCounts
 	primaryOnly     bool // the driver reports primary codes only
 }

@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations, beginning at the time begin. The client's time stops while it
-// generates parameters. For that, run moves begin and the times that depend on it forward.
+// run does the client's operations. begin is the time at which it begins. The client's own time
+// does not include waiting for turns and generating parameters. So after each of these, run moves
+// begin, and the times that depend on it, forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -218,8 +219,8 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 	return false, err
 }
 
-// sleep sleeps for d, or until ctx ends. It reports whether the deadline of ctx has not passed yet.
-// ctx must have a deadline.
+// sleep sleeps for d, or until ctx ends. It returns false if the deadline of ctx has passed or ctx
+// has ended. ctx must have a deadline.
 func sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -251,8 +252,8 @@ func (c *mixClient) ended(op *mixOp, err error, took int64) error {
 	return nil
 }
 
-// undeclared adds to an error a hint how an operation declares the error as a result. It does so
-// only if operations can declare errors with this code.
+// undeclared adds a hint to an error: how an operation declares this error as a result. It adds
+// nothing if operations cannot declare errors with this code.
 func undeclared(err error) error {
 	if e, ok := errors.AsType[*driver.Error](err); ok && driver.MayBeResult(e.Code) {
 		return fmt.Errorf("%w (an operation that may end so declares it: results: [%s])", err, driver.CodeName(e.Code))

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// oursLimit is how long one of the worker's own checks may take, without the second that the method
-// ours adds for each MiB of the database.
+// oursLimit is how long one of the worker's own checks may take if the database is empty. For each
+// MiB of the database a check may take a second more: see [trial.ours].
 var oursLimit = 30 * time.Second
 
 // ours runs one of the worker's own checks, while no statement of the workload runs. If the check

@@ -16,13 +16,13 @@ type clientState struct {
 	moved atomic.Int64 // time in ns when an operation last began or ended; 0 if none has begun
 }
 
-// begins notes that operation i begins at the time at.
+// begins notes that operation i begins. at is the time of its beginning.
 func (s *clientState) begins(i int, at int64) {
 	s.moved.Store(at)
 	s.under.Store(int32(i) + 1)
 }
 
-// ends notes that the running operation has ended at the time at.
+// ends notes that the running operation has ended. at is the time of its end.
 func (s *clientState) ends(at int64) {
 	s.under.Store(0)
 	s.moved.Store(at)

@@ -268,8 +268,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	if seen["cache"], err = t.observeCache(ctx, other); err != nil {
 		return nil, fmt.Errorf("observing cache: %w", err)
 	}
-	// during runs a statement on the connection other while t.db has an open transaction that has
-	// run no statement.
+	// during begins a transaction on t.db, in which it runs no statement. While the transaction is
+	// open, it runs the statement sql on the second connection.
 	during := func(sql string) (code int, err error) {
 		tx, err := t.db.Begin(ctx)
 		if err != nil {
@@ -306,8 +306,9 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 	return seen, err
 }
 
-// observeCache lets one connection hold the write lock while the connection other asks for it.
-// The error is SQLITE_LOCKED if the two connections share a cache, and SQLITE_BUSY otherwise.
+// observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
+// one connection holds the write lock, the other connection (the parameter other) asks for it. Only
+// in a shared cache is the error SQLITE_LOCKED.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {

@@ -224,8 +224,8 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	return nil
 }
 
-// ask asks the library how many rows event i has changed. If the application asked for the last
-// insert ID, so does ask.
+// ask asks the library how many rows event i has changed. It also asks for the last insert ID if
+// the application did so.
 func (c *replayClient) ask(i int) (err error) {
 	if c.affected[i], err = c.result.RowsAffected(); err != nil {
 		return err

@@ -24,8 +24,8 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// serveRequest runs a trial with http phases, on which the lab puts load. The lab's orders arrive
-// as lines on in. When in ends, the trial is given up.
+// serveRequest runs a trial with http phases, on which the lab puts load. The reader in has the
+// lab's orders, one per line. When there is nothing more to read, the trial is given up.
 func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
 	if req.Plan == nil || req.Path == "" {
 		return out.refuse("a server needs a path and a plan")
@@ -34,7 +34,7 @@ func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, i
 	return t.obey(ctx, in, abandon)
 }
 
-// obey runs a trial that waits for orders of the lab. The orders arrive as lines on in.
+// obey runs a trial that waits for orders of the lab. The reader in has the orders, one per line.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,7 +77,8 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order of the lab. It returns an error if the order is not want.
+// order waits for the next order of the lab. It returns an error if the lab sends another order
+// than the one in the parameter want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -94,7 +95,8 @@ func (t *trial) order(ctx context.Context, want string) error {
 }
 
 // meet sends the lab a response about a mix in several processes, and waits for the lab's order.
-// The parameter at is the type of the response, and order the type of the order.
+// The response has the type in the parameter at. The order must have the type in the parameter
+// order.
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	if t.orders == nil {
 		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())

@@ -71,8 +71,8 @@ func (s *slicing) sliceEnds(n int64) {
 }
 
 // cold returns, in nanoseconds, how much longer the leads took than the same number of operations
-// after the leads. It returns 0 if fewer than leastSlices leads have ended or the leads did not take
-// longer, and at most a quarter of the time of all counted slices.
+// after the leads. It returns 0 if fewer than leastSlices leads have ended, or if the leads did not
+// take longer. It returns at most a quarter of the time of all counted slices.
 func (s *slicing) cold() int64 {
 	if s.slices < leastSlices || s.leadOps == 0 || s.restOps == 0 {
 		return 0

@@ -488,8 +488,8 @@ func (limited) Info() driver.Info {
 	return driver.Info{Name: "limited", Limits: map[string]string{"cache=shared": "it has none"}}
 }
 
-// TestJobBeyondLimits checks that a job refuses a setting that no PRAGMA reports if the driver
-// declares a limit for the setting. The job must do so before it opens the database.
+// TestJobBeyondLimits requests a setting that no PRAGMA reports and for which the driver declares a
+// limit. The job must refuse the setting before it opens the database.
 func TestJobBeyondLimits(t *testing.T) {
 	req := protocol.Request{
 		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(t.TempDir(), "a.db"), Settings: driver.Settings{"cache": "shared"},

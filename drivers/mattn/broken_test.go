@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver/drivertest"
 )
 
-// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the checks of the
-// conformance suite that the field found names must fail.
+// TestSoakSuiteFinds breaks the driver in one way after another. For each way, the field found
+// lists checks of the conformance suite. These checks must fail.
 func TestSoakSuiteFinds(t *testing.T) {
 	checks := map[string]drivertest.Check{}
 	for _, c := range drivertest.Checks() {
@@ -92,8 +92,8 @@ func readForAWhile(t *testing.T, path string) {
 	}()
 }
 
-// TestSoakLimitsAreProven checks that the suite reports a declared limit if no check knows the
-// limit, or if the driver can do what the limit says it cannot.
+// TestSoakLimitsAreProven checks that the suite reports declared limits of two kinds: limits that
+// no check knows, and limits that say that the driver cannot do what it can do.
 func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)

@@ -90,9 +90,9 @@ func attach(ctx context.Context, path string, s driver.Settings) (*cluster, erro
 
 const header = "SQLite format 3\x00"
 
-// contents returns the bytes of the file at path. If there is no file yet, it returns nil, or an
-// error if mode is "rw" or the file's directory does not exist. A file that is not a database is an
-// error too.
+// contents returns the bytes of the file at path. If there is no file yet, contents normally
+// returns nil. But if mode is "rw", or the directory for the file does not exist, it returns an
+// error. A file that is not a database is an error too.
 func contents(path, mode string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	switch {

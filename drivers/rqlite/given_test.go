@@ -94,7 +94,8 @@ func TestRunningCluster(t *testing.T) {
 	}
 }
 
-// wantLine expects an error with a message of one line that contains want and no password.
+// wantLine expects an error whose message is one line. The line must contain the text in want, and
+// no password.
 func wantLine(t *testing.T, what string, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "secret") {

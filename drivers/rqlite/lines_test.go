@@ -8,8 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// TestNodeDelayIsProven expects the delay to be shown only while the nodes know each other by
-// the addresses of the proxies, and the proxies lead to the nodes and have that delay.
+// TestNodeDelayIsProven checks that the delay is shown if the nodes know each other by the
+// addresses of the proxies. It must not be shown if a proxy has another address, another delay or
+// another target.
 func TestNodeDelayIsProven(t *testing.T) {
 	db, err := open(t.Context(), filepath.Join(t.TempDir(), "test.db"), driver.Settings{"nodes": "1", "pool_size": "1", "node_delay": "3"})
 	if err != nil {

@@ -165,8 +165,9 @@ func inTransaction(ctx context.Context, db driver.DB, st driver.Stmt, b *driver.
 	return errors.Join(err, tx.Commit(ctx))
 }
 
-// TestUnsupported checks that SQL that needs its own connection, or that rqlite forbids, fails with
-// an error that says so. Other PRAGMAs, VACUUM and REINDEX must not fail.
+// TestUnsupported runs SQL that needs its own connection, and SQL that rqlite forbids. Each
+// statement must fail with an error that names this reason. Other PRAGMAs, VACUUM and REINDEX must
+// not fail.
 func TestUnsupported(t *testing.T) {
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for sql, want := range map[string]string{
@@ -332,8 +333,8 @@ func process(t *testing.T, path string) *exec.Cmd {
 	return cmd
 }
 
-// TestProcesses checks that other processes use the nodes that the first process has started, and
-// that they can still open the database after the first process was killed.
+// TestProcesses checks that other processes use the nodes that the first process has started. They
+// must still be able to open the database after the first process was killed.
 func TestProcesses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	db := open(t, path, nil, table)

@@ -46,9 +46,9 @@ func pragmaOf(sql string) (name, value string) {
 // same value.
 var storedPragmas = map[string]bool{"user_version": true, "application_id": true}
 
-// nodePragma returns the name of a PRAGMA if sql is a PRAGMA without a value that must be read from
-// a node's status, and "" otherwise. rqlite answers some of these PRAGMAs from a connection that
-// only reads, and does not answer journal_mode.
+// nodePragma returns the name of the PRAGMA in sql if sql only reads that PRAGMA and the answer
+// must come from a node's status. Otherwise it returns "". rqlite answers some of these PRAGMAs
+// from a connection that only reads, and does not answer journal_mode.
 func nodePragma(sql string) string {
 	if firstWord(sql) != "PRAGMA" {
 		return ""

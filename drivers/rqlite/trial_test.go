@@ -38,9 +38,9 @@ func builtin(t *testing.T, name string) *plan.Plan {
 	return of.Plan
 }
 
-// TestTrials checks that the workloads run on a cluster and return the values that the generators
-// generate, that the proof has the requested settings, and that only the database is left at the
-// end.
+// TestTrials checks that the workloads run on a cluster. The queries must return the generated
+// values, and the proof must have the requested settings. At the end only the database must be
+// left.
 func TestTrials(t *testing.T) {
 	for _, c := range []struct {
 		workload string

@@ -46,8 +46,8 @@ func samples(t *testing.T, answers []protocol.Response) (list []protocol.Respons
 	return list
 }
 
-// TestTrials checks that the built-in workloads return the values that the generators generate, and
-// that the proof has the requested settings for each connection.
+// TestTrials checks that the queries of the built-in workloads return the generated values. For
+// each connection, the proof must have the requested settings.
 func TestTrials(t *testing.T) {
 	for _, name := range []string{"simple", "real", "complex", "concurrent"} {
 		data, err := os.ReadFile("../../worker/plan/testdata/" + name + ".json")
@@ -93,7 +93,7 @@ func TestTrials(t *testing.T) {
 }
 
 // TestRequests checks that all rows of a batch are sent in one request, no matter how many rows a
-// statement has, and that the executions of an ad hoc statement are sent one by one.
+// statement has. The executions of an ad hoc statement must be sent one by one.
 func TestRequests(t *testing.T) {
 	for _, c := range []struct {
 		adHoc  bool

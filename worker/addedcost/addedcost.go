@@ -50,7 +50,7 @@ import (
 // Library is one library with its two sides: the driver, and the hand-written loops.
 type Library struct {
 	Driver driver.Driver                              // the side that the engine runs
-	Open   func(path string) (byhand.Database, error) // returns a [byhand.KeyDatabase]; nil if there are no hand-written loops
+	Open   func(path string) (byhand.Database, error) // opens a [byhand.KeyDatabase]; Open is nil if there are no hand-written loops
 	Slow   bool                                       // the benchmark does only a tenth of the work
 }
 

@@ -47,8 +47,8 @@ func (h hand) Open(ctx context.Context, path string, s driver.Settings) (driver.
 // The workload simple.yaml has only the first.
 var tables = []string{"users", "articles", "comments"}
 
-// Check returns an error for every plan other than the plans of the workloads simple.yaml and
-// complex.yaml and of package addedcost.
+// Check returns an error unless the plan is one of those that a hand-written program can do: the
+// plans of the workloads simple.yaml and complex.yaml, and the plan of package addedcost.
 func (h hand) Check(req *protocol.Request) error {
 	if n := req.Settings.Connections(); n != 1 {
 		return fmt.Errorf("settings: a program written by hand has one connection, and cannot have %d", n)

@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// If a library works with database/sql, its program needs no loops, only the function Open that
-// SQL returns. The main function passes Driver to worker.Main, which serves standard input and
-// output.
+// A program for a library that works with database/sql needs no loops of its own, because
+// byhand.SQL returns its function Open. The program's main function passes the result of
+// Program.Driver to worker.Main, which serves standard input and output.
 func ExampleProgram_Driver() {
 	program := byhand.Program{Info: driver.Info{Name: "mattn by hand", Kind: driver.Cgo, Interface: driver.DatabaseSQL}}
 	var out bytes.Buffer

@@ -145,8 +145,8 @@ func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Commen
 	})
 }
 
-// query prepares a statement, runs it, and times its execution. It calls row after each row and
-// returns the number of rows.
+// query prepares a statement, runs it, and times its execution. It calls the function row after
+// each row of the result, and returns the number of rows.
 func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row func()) (n int64, err error) {
 	err = d.prepare(query, func(stmt *sql.Stmt) error {
 		w.Start()
@@ -157,7 +157,8 @@ func (d *sqlDatabase) query(w *worker.Stopwatch, query string, dest []any, row f
 	return n, err
 }
 
-// prepare runs f with a statement that is prepared on its own connection.
+// prepare takes a connection from the pool, prepares the query on it, and passes the prepared
+// statement to f.
 func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	conn, err := d.db.Conn(context.Background())
 	if err != nil {
@@ -172,8 +173,8 @@ func (d *sqlDatabase) prepare(query string, f func(*sql.Stmt) error) error {
 	return f(stmt)
 }
 
-// read scans every row of the result into dest, and calls row after each scan. It does not use
-// QueryRow, which does not read the result to its end.
+// read scans every row of the result into dest, and calls the function row after each scan. It does
+// not use QueryRow, which does not read the result to its end.
 func read(stmt *sql.Stmt, dest []any, row func(), args ...any) (n int64, err error) {
 	rows, err := stmt.Query(args...)
 	if err != nil {

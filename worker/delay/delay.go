@@ -101,8 +101,8 @@ func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 // the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts, like Cut, the connections that the process with this name has dialed or will
-// dial.
+// CutFrom cuts only the connections of one process, in the same way as Cut: the connections that
+// the process with this name has dialed or will dial.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.
@@ -251,8 +251,9 @@ func (p *Proxy) forward(client net.Conn) {
 	end()
 }
 
-// pump copies bytes from one connection, its parameter from, to the other connection, its parameter
-// to. When the first connection ends, pump closes the other for writing.
+// pump copies bytes between two connections: it reads from one (the parameter from) and writes to
+// the other (the parameter to). At the end of the input, pump closes the other connection for
+// writing.
 func (p *Proxy) pump(who *dialer, from, to net.Conn, gone <-chan struct{}) error {
 	q := newQueue()
 	var readErr error

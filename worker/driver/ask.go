@@ -55,8 +55,8 @@ type CannotAsk struct{ Reason string }
 
 func (e *CannotAsk) Error() string { return e.Reason }
 
-// ReturnsRows reports whether users run a statement as a query, because it begins like a query or
-// has a RETURNING clause.
+// ReturnsRows reports whether a statement begins like a query or has a RETURNING clause. Users run
+// such a statement as a query.
 func ReturnsRows(sql string) bool {
 	depth, first := 0, ""
 	for token := range sqltext.Tokens(TrimScript(sql)) {

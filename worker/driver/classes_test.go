@@ -16,7 +16,8 @@ var errAsked = errors.New("asked")
 func (asked) Prepare(context.Context, driver.Statement) (driver.Stmt, error) { return nil, errAsked }
 
 // TestTypeCheckOf checks that NewTypeCheck prepares a check for every statement that begins with
-// SELECT, WITH or VALUES, whichever letters the statement contains, and for no other statement.
+// SELECT, WITH or VALUES, and for no other statement. The statement may contain letters whose
+// length in bytes changes in upper case.
 func TestTypeCheckOf(t *testing.T) {
 	for sql, want := range map[string]error{
 		"SELECT 1":                              errAsked,

@@ -89,11 +89,11 @@ func MustInfo(data []byte) Info {
 type Driver interface {
 	Info() Info
 
-	// Open opens the database at path, and creates it if the setting mode allows that, as a pool
-	// of at most s.PoolSize() connections. s.PoolIdle() of them stay open while idle. Every
-	// setting of s is applied to every connection before its first use. Open ignores settings
-	// that the library cannot apply. The worker reads all settings back, and reports those that
-	// did not take effect.
+	// Open opens a pool of at most s.PoolSize() connections to the database at path. s.PoolIdle()
+	// of them stay open while idle. Open creates the database if it does not exist and the setting
+	// mode allows that. Every setting of s is applied to every connection before its first use.
+	// Open ignores settings that the library cannot apply. The worker reads all settings back, and
+	// reports those that did not take effect.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -106,14 +106,14 @@ type DSNOpener interface {
 	OpenDSN(ctx context.Context, dsn string, s Settings) (DB, error)
 }
 
-// OpenFunc opens a database, as [Driver].Open with a path or [DSNOpener].OpenDSN with a data
-// source name.
+// OpenFunc opens a database. name is a path, as for [Driver].Open, or a data source name, as for
+// [DSNOpener].OpenDSN.
 type OpenFunc func(ctx context.Context, name string, s Settings) (DB, error)
 
-// New returns a driver that opens databases with open.
+// New returns a driver that opens databases with the function open.
 func New(i Info, open OpenFunc) Driver { return &opener{i, open} }
 
-// WithDSN returns d as a [DSNOpener] that opens data source names with open.
+// WithDSN returns d as a [DSNOpener] that opens data source names with the function open.
 func WithDSN(d Driver, open OpenFunc) DSNOpener { return &dsnOpener{d, open} }
 
 type opener struct {
@@ -200,7 +200,7 @@ type WaitCounter interface {
 type Shower interface {
 	DB
 
-	// Shown returns the values in force of the settings that can be observed.
+	// Shown returns the current values of the settings that can be observed.
 	Shown(ctx context.Context) (Settings, error)
 }
 
@@ -208,8 +208,8 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns the size of all the files in bytes, and the size of SQLite's write-ahead logs,
-	// which is included in all.
+	// Sizes returns two numbers of bytes: the size of all files together, and the part of it that
+	// SQLite's write-ahead logs take.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 
@@ -266,9 +266,9 @@ type Statement struct {
 	AdHoc bool
 }
 
-// CheckColumns returns an error unless n is the declared number of columns, because libraries
-// that read columns by number do not notice a difference. It returns nil if n is 0 or no columns
-// are declared.
+// CheckColumns returns an error if a result has n columns but another number is declared. It
+// returns nil if n is 0 or no columns are declared. Libraries that read columns by number would not
+// notice a difference.
 func (s *Statement) CheckColumns(n int) error {
 	if n > 0 && len(s.Columns) > 0 && len(s.Columns) != n {
 		return fmt.Errorf("the result has %d columns, and %d are declared: %s", n, len(s.Columns), s.SQL)
@@ -321,8 +321,8 @@ type Boxer interface {
 // QueryStarter is a [Stmt] whose library has a separate call that begins a query, such as
 // database/sql's Query.
 type QueryStarter interface {
-	// QueryStarted is like [Stmt].Query, but calls the function started after the library's call
-	// has returned, before the first row is requested.
+	// QueryStarted is like [Stmt].Query, but also calls started(): after the library's call has
+	// returned, and before the first row is requested.
 	QueryStarted(ctx context.Context, b *Batch, r int, started func(), visit func(Row) error) error
 }
 

@@ -22,9 +22,8 @@ var dsnKeys = map[string]string{
 	"cache":          "cache",
 }
 
-// DSNSetting returns the setting that an option of a data source name (DSN) sets, if the option
-// is spelled as by the driver mattn, such as _journal_mode. ok is false if the option is not
-// known.
+// DSNSetting returns the setting for an option of a data source name (DSN). The option must have
+// the spelling of the driver mattn, such as _journal_mode. ok is false if the option is not known.
 func DSNSetting(option string) (setting string, ok bool) {
 	setting, ok = dsnKeys[option]
 	return setting, ok

@@ -26,9 +26,9 @@ func FilesAllowed(ctx context.Context) bool { return ctx.Value(filesKey{}) != ni
 // refuse ATTACH. The driver's worker then refuses SQL in which [FilesWords] finds a statement.
 const LimitFiles = "files"
 
-// FilesWords returns the name of a statement in sql that may reach other files, or "". It looks
-// for the statement's keywords anywhere in sql, even in string literals and comments. So even sql
-// that SQLite parses differently cannot hide them.
+// FilesWords returns the name of a statement in sql that may reach other files, or "". It looks for
+// keywords and for the names of PRAGMAs anywhere in sql, even in string literals and comments. It
+// does not parse sql, so no syntax can hide a word from it.
 func FilesWords(sql string) string {
 	switch {
 	case hasWord(sql, "attach"):

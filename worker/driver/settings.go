@@ -44,9 +44,9 @@ type SettingDef struct {
 	Cluster bool
 }
 
-// Vocabulary lists every setting, in the order in which they are applied:
-// page_size and auto_vacuum must come before anything that writes the
-// database's header, busy_timeout before anything that locks.
+// Vocabulary lists every setting, in the order in which they are applied: page_size and auto_vacuum
+// must come before anything that writes the database's header, and busy_timeout must come before
+// anything that locks.
 var Vocabulary = []SettingDef{
 	{Name: "mode", About: "how the file is opened", Values: []string{"rwc", "rw", "ro", "memory"}},
 	{Name: "cache", About: "page cache, shared between connections or not", Values: []string{"private", "shared"}},
@@ -93,9 +93,9 @@ func LookupSetting(name string) (SettingDef, bool) {
 	return Vocabulary[i], true
 }
 
-// Nearest returns the candidate that the user probably meant by name. That is the only candidate
-// that begins with name, or else the candidate that fewest edits turn name into. It returns "" if
-// no candidate is near.
+// Nearest returns the candidate that the user probably meant by name. If only one candidate begins
+// with name, that is the result. Otherwise it is the candidate that differs from name by the fewest
+// edits. Nearest returns "" if no candidate is near.
 func Nearest(name string, candidates []string) string {
 	if len(name) > 100 { // not a typing mistake
 		return ""
@@ -236,8 +236,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. If the setting is not a number, or is less than the
-// parameter least, number returns the parameter otherwise.
+// number returns a setting as a number. It returns its last parameter if the setting is not a
+// number, or is less than the parameter least.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n
@@ -311,10 +311,9 @@ func (m Mismatch) String() string {
 	return fmt.Sprintf("%s: wanted %s, got %s", m.Setting, m.Wanted, m.Got)
 }
 
-// Differences describes the settings that differ from the wanted settings on the first connection
-// on which any of them differ. It returns "" if no connection has a difference. The function why,
-// which may be nil, returns the reason why a driver cannot apply a setting's value, as
-// [Info.Limit] does.
+// Differences finds the first connection that has settings other than the wanted ones, and
+// describes these settings. It returns "" if there is no such connection. The function why, which
+// may be nil, returns the reason why a driver cannot apply a setting's value, as [Info.Limit] does.
 func Differences(wanted Settings, connections []Settings, why func(setting, value string) (string, bool)) string {
 	for i, got := range connections {
 		var words []string

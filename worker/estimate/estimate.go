@@ -53,7 +53,7 @@ func At(values []float64, confidence float64) (e Estimate, actual float64) {
 // true median lies. Rank 0 means minus infinity, and rank n+1 plus infinity.
 func ranks(n int, confidence float64) (low, high int, actual float64) {
 	// p[k] is the probability that exactly k values are less than the median. It is also the
-	// probability that exactly n-k values are.
+	// probability that exactly n-k values are less than the median.
 	p := make([]float64, n/2+1)
 	p[n/2] = 1
 	for k := 2; k <= n+n%2; k += 2 {

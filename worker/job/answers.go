@@ -251,8 +251,8 @@ func (p *asking) phase(ctx context.Context, ph *plan.Phase) error {
 	return nil
 }
 
-// call runs the first of the n executions of a statement, at most p.Executions, and reports their
-// answers.
+// call runs the first executions of a statement and reports their answers. n is the number of
+// executions in the workload. call runs at most p.Executions of them.
 func (p *asking) call(ctx context.Context, at protocol.Answer, c *plan.Call, forEach string, n int64) error {
 	if len(c.Parameters) == 0 {
 		n = 1 // all executions are the same
@@ -297,9 +297,9 @@ func arguments(b *driver.Batch, lo, hi int) []any {
 	return args
 }
 
-// operation runs the first executions of an operation of a mix, at most p.Executions, and reports
-// their answers. If the operation is a transaction and a statement fails, the transaction is rolled
-// back.
+// operation runs the first executions of an operation of a mix and reports their answers. It runs
+// at most p.Executions of them. If the operation is a transaction and a statement fails, the
+// transaction is rolled back.
 func (p *asking) operation(ctx context.Context, at protocol.Answer, m *plan.Mix, o *plan.Operation) error {
 	k := p.Executions
 	if m.Count > 0 {
@@ -363,8 +363,8 @@ func (p *asking) execution(ctx context.Context, at protocol.Answer, o *plan.Oper
 	return tx.Rollback(ctx)
 }
 
-// insert runs the first INSERTs of a data set, at most p.Executions, and reports their answers. It
-// inserts the remaining rows with the method load.
+// insert runs the first INSERTs of a data set and reports their answers. It runs at most
+// p.Executions of them. The method load inserts the remaining rows.
 func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert) error {
 	ds := p.Plan.DataSet(at.Operation)
 	if ds == nil {
@@ -404,8 +404,8 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	return err
 }
 
-// load inserts the rows of a data set in one transaction. It starts with the row whose number is
-// the parameter from.
+// load inserts the remaining rows of a data set in one transaction. The first of them is the row
+// whose number is in the parameter from.
 func (p *asking) load(ctx context.Context, ds *plan.DataSet, from int64) (err error) {
 	tx, err := p.conn.Begin(ctx)
 	if err != nil {

@@ -113,8 +113,8 @@ func (p *asking) askTimes(ctx context.Context, at protocol.Answer, r *plan.Repla
 	return nil
 }
 
-// bindTimes replaces each text in args that was recorded from a time by that time, if the
-// library binds times.
+// bindTimes changes the arguments that were times in the recording from texts back to values of
+// type time.Time. It does nothing if the library cannot bind a time.Time.
 func (p *asking) bindTimes(args []any, s *plan.Replayed, row int) error {
 	if p.out.TimesAsText {
 		return nil

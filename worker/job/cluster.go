@@ -123,8 +123,8 @@ func (w *writing) load(ctx context.Context, l protocol.ClusterLoad) (*protocol.L
 	return r, (acknowledged.hist.Count() + second.hist.Count()) * int64(l.Batch), nil
 }
 
-// written has the measurements of clients that wrote. wall is the elapsed time, cpu the CPU time
-// of all processes, and members the part of cpu that the cluster's members used, all in ns.
+// written has the measurements of clients that wrote. wall is the elapsed time, cpu is the CPU time
+// of all processes, and members is the part of cpu that the cluster's members used. All are in ns.
 type written struct {
 	wall, cpu, members int64
 	failed             int64
@@ -180,7 +180,7 @@ func (w *writing) write(ctx context.Context, l protocol.ClusterLoad, visible *la
 	return sum, nil
 }
 
-// client writes until the time end, but at least once.
+// client writes until the time in the parameter end, but at least once.
 func (w *writing) client(ctx context.Context, batch int, end time.Time, visible *latency.Histogram) (_ *written, err error) {
 	st := driver.Statement{SQL: "INSERT INTO " + clusterTable + "(id, body) VALUES (?, ?)" + strings.Repeat(", (?, ?)", batch-1)}
 	b := &driver.Batch{PerExec: batch, Columns: []driver.Column{{Type: driver.Int, Ints: make([]int64, batch)}, {Type: driver.Text, Data: []byte(body)}}}

@@ -173,9 +173,9 @@ type chunk struct {
 	count   int           // the number of rows in inserts
 }
 
-// arrange fills k.inserts with the parameters of INSERTs of per rows each. The parameters of an
-// INSERT are the ID of its first row, from which SQLite computes the other IDs, and the values of
-// the other columns in all its rows.
+// arrange fills k.inserts with the parameters of INSERTs. The parameter per is the number of rows
+// of one INSERT. The parameters of an INSERT are the ID of its first row, from which SQLite
+// computes the other IDs, and the values of the other columns in all its rows.
 func (k *chunk) arrange(per int) {
 	ids, columns := k.made.Columns[0].Ints, k.made.Columns[1:]
 	k.count = len(ids) / per
@@ -281,7 +281,7 @@ func (g generate) rest(ctx context.Context, c driver.Conn, gen *plan.Gen, n int)
 }
 
 // make generates the rows of all INSERTs of full size. It takes free chunks from the channel
-// used, fills them, and sends them to the channel made.
+// "used", fills them, and sends them to the channel "made".
 func (g generate) make(ctx context.Context, gen *plan.Gen, per int, stmt driver.Stmt, made chan<- *chunk, used <-chan *chunk) error {
 	size, end := int64(max(1, chunkRows/per)*per), g.Rows/int64(per)*int64(per)
 	box, _ := stmt.(driver.Boxer)

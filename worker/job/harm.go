@@ -145,8 +145,8 @@ func later(a, b time.Time) time.Time {
 // little time for writes.
 const readEvery = 5 * time.Millisecond
 
-// readsAt runs a client that reads, at each member in turn, the row whose write was acknowledged
-// last. It reads with the level of consistency r.Level, and counts in r.
+// readsAt runs a client that reads the row whose write was acknowledged last, at each member in
+// turn. It reads with the level of consistency r.Level, and counts in r.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)
@@ -267,8 +267,8 @@ func (h *harming) repair(ctx context.Context) error {
 // mostLost is the maximum number of lost rows whose IDs are reported.
 const mostLost = 10
 
-// account reads all rows back. It counts in out the acknowledged rows that are lost, and the rows
-// that each member lacks.
+// account reads all rows back. It writes the results to out: the acknowledged rows that are lost,
+// and for each member the rows that the member lacks.
 func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	strongest := driver.ReadLevels[len(driver.ReadLevels)-1]
 	found, err := h.settled(ctx, strongest)

@@ -116,8 +116,8 @@ func (f *fakeCluster) harm(what string, member int, down bool) {
 	}
 }
 
-// Kill lets the cluster acknowledge ten more writes before the member is down. When the load has ended,
-// there are none to wait for.
+// Kill lets the cluster acknowledge ten more writes before the member is down. It does not wait for
+// them forever, because after the end of the load there are no more writes.
 func (f *fakeCluster) Kill(member int) error {
 	before := f.acknowledged()
 	for range 100 {

@@ -45,8 +45,8 @@ func errorf(code, format string, args ...any) error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 
-// refuse returns an error about a request, with the message problem. The user can avoid the error
-// by changing the values of the named fields of the job.
+// refuse returns an error about a request. problem is the error's message. fields are the names of
+// the job's fields whose values the user can change to avoid the error.
 func refuse(code, problem string, fields ...string) error {
 	e := &protocol.FieldError{Problem: problem}
 	for _, f := range fields {

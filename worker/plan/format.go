@@ -124,7 +124,7 @@ func CheckFormat(pieces []Piece, names []string, types []driver.Type) error {
 	return nil
 }
 
-// format appends to b the value of row i of a column with a format.
+// format appends the text of row i to b. The column must have a format.
 func (c *column) format(b []byte, i int64) []byte {
 	n := 0
 	for _, p := range c.pieces {

@@ -101,8 +101,9 @@ func (s *genSet) rowsPer(ancestor *genSet) (int64, bool) {
 	return 0, false
 }
 
-// nested finds the column with this name, which must belong to set or to a set in which set is
-// nested. It also returns how many rows of set share one value of the column.
+// nested finds the column with this name. The column must belong to the data set itself, or to one
+// of the sets in which the data set is nested. The second result is how many rows of the data set
+// share one value of the column.
 func (g *Gen) nested(set, name string) (*column, int64, error) {
 	s := g.sets[set]
 	if s == nil {
@@ -135,9 +136,9 @@ func (g *Gen) Fill(dst *driver.Batch, set string, lo, hi int64) error {
 	return nil
 }
 
-// FillColumns makes columns for the rows lo ≤ i < hi of set. cols are names such as
-// "set.column". The columns belong to set itself, hidden or not, or to a set in which set is
-// nested.
+// FillColumns makes columns for the rows lo ≤ i < hi of a data set. cols has names such as
+// "users.id". Each column, hidden or not, must belong to the data set itself, or to one of the sets
+// in which it is nested.
 func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi int64) error {
 	shape(dst, len(cols))
 	for j, name := range cols {
@@ -155,12 +156,13 @@ func (g *Gen) FillColumns(dst *driver.Batch, cols []string, set string, lo, hi i
 	return nil
 }
 
-// FillParameters makes the parameters of the n executions numbered first, first+stride,
-// first+2*stride, …. In a mix with C clients, client number c has first c and stride C. A
-// parameter with a Column takes its value from a row of the set forEach: the row with the
-// execution's number. A parameter with a Generator draws from the stream that is named prefix +
-// "." + the parameter's name, where prefix is the phase's name for a query, and "phase.operation"
-// for an operation of a mix.
+// FillParameters makes the parameters of n executions, which have the numbers first, first+stride,
+// first+2*stride, …. In a mix with C clients, client number c has first c and stride C.
+//
+// A parameter with a Column takes its value from the data set forEach, from the row with the
+// execution's number. A parameter with a Generator draws from its own stream. The name of the
+// stream is prefix, "." and the parameter's name. For a query, prefix is the name of the phase. For
+// an operation of a mix it is "phase.operation".
 func (g *Gen) FillParameters(dst *driver.Batch, prefix string, params []Parameter, forEach string, first, stride int64, n int) error {
 	shape(dst, len(params))
 	own := map[string]*column{}
@@ -242,7 +244,7 @@ func sized[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// fill makes n values of the column, for the rows with the numbers at.
+// fill makes n values of the column. at has the numbers of their rows.
 func (c *column) fill(dst *driver.Column, at numbers, n int) error {
 	dst.Type = c.typ
 	dst.Ints, dst.Reals, dst.Spans = dst.Ints[:0], dst.Reals[:0], dst.Spans[:0]

@@ -1,9 +1,10 @@
 package plan
 
-// Order chooses, by weight, n operations of a mix, numbered first, first+stride, …. It appends
-// their indexes in ops to dst. For operation k, the stream named phase draws a number for row
-// k. The number is below the sum of the weights. In the order of ops, each operation owns as
-// many of these numbers as its weight, and the owner of the drawn number is chosen.
+// Order chooses n operations of a mix at random, by weight: those with the numbers first,
+// first+stride, …. It appends their indexes in ops to dst. The random numbers come from the stream
+// with the name of the phase. For operation number k, Order draws a number at row k. The number is
+// below the sum of the weights. In the order of ops, each operation owns as many of these numbers
+// as its weight, and the owner of the drawn number is chosen.
 func (g *Gen) Order(dst []uint8, phase string, ops []Operation, first, stride int64, n int) []uint8 {
 	total := uint64(0)
 	for i := range ops {

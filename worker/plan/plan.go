@@ -233,9 +233,9 @@ type Insert struct {
 	Verify []Stored `json:"verify,omitempty"`
 }
 
-// Parameter says where the value of one "?" comes from. It has either a Column ("set.column"),
-// whose value in the current row of a query's ForEach is used, or a Generator, which makes the
-// value of the row with the execution's number.
+// Parameter says where the value of one "?" comes from. Exactly one of Column and Generator is set.
+// A Column ("set.column") gives the column's value in the current row of a query's ForEach. A
+// Generator makes the value of the row with the execution's number.
 type Parameter struct {
 	Name      string      `json:"name"`
 	Type      driver.Type `json:"type"`
@@ -293,7 +293,7 @@ type Query struct {
 }
 
 // Returns says that the rows of a result are the rows of the data set Set, in order, with these
-// columns. The columns' names are "set.column". They belong to Set itself or to a set in which
+// columns. The name of a column is "set.column". Each column belongs to Set, or to a set in which
 // Set is nested.
 type Returns struct {
 	Set     string   `json:"set"`
@@ -374,10 +374,10 @@ func (o *Operation) IsResult(code int, primaryOnly bool) bool {
 }
 
 // HTTP serves one statement to clients in another process. The worker is the server, and the lab
-// puts the load on it. A request GET /?name=value&… runs the statement on a connection of the
-// pool, with a value for each parameter. The response is the statement's one row as a JSON
-// object. The parameters of request number i of the load are made like the parameters of
-// execution i of a query.
+// puts the load on it. A request GET /?name=value&… runs the statement on a connection of the pool,
+// with a value for each parameter. The response is the statement's one row as a JSON object.
+// Request number i of the load gets its parameters in the same way as execution number i of a
+// query.
 type HTTP struct {
 	Call // without SQL the server runs no statement and responds to each request with {}
 

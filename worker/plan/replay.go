@@ -259,9 +259,9 @@ func (s *Replayed) check(executions, operations int) error {
 	return nil
 }
 
-// ReplayBatch returns the parameters of all executions of a statement of a replay, or nil if it
-// has no parameters. Values of which only the lengths were recorded are drawn from random
-// streams, whose names begin with the parameter stream.
+// ReplayBatch returns the parameters of all executions of a statement of a replay, or nil if the
+// statement has no parameters. If only the lengths of values were recorded, the values are drawn
+// from random streams. The streams' names begin with the text in the parameter stream.
 func (g *Gen) ReplayBatch(stream string, s *Replayed) *driver.Batch {
 	if len(s.Parameters) == 0 {
 		return nil
@@ -356,9 +356,9 @@ func madeTime(random uint64) time.Time {
 	return time.Unix(1_000_000_000+int64(below(random, 1_000_000_000)), 123_456_789).UTC()
 }
 
-// intBefore returns the next smaller of the sizes in which SQLite stores integers, given the
-// size n in bytes. It returns 0 for 0, and -1 if SQLite never stores an integer in n bytes. The
-// integers 0 and 1 take 0 bytes.
+// intBefore returns the greatest size below n in which SQLite stores integers. Sizes are in bytes.
+// It returns 0 for 0, and -1 if SQLite never stores an integer in n bytes. The integers 0 and 1
+// take 0 bytes.
 func intBefore(n int64) int64 {
 	sizes := []int64{0, 1, 2, 3, 4, 6, 8}
 	switch i := slices.Index(sizes, n); i {

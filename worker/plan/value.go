@@ -124,8 +124,8 @@ func (c *column) real(i int64) float64 {
 	return x
 }
 
-// interval returns the bounds of the value, or of its length, in row i. The caller must then
-// choose a value between these bounds with draw k of row i of the stream s.
+// interval returns the bounds of the value, or of its length, in row i. The caller must then draw a
+// value between these bounds from the stream s, with draw number k of row i.
 func (c *column) interval(s stream, i int64) (low, high int64, k uint64) {
 	b := c.gen.Bounds
 	if len(b) == 0 {
@@ -190,7 +190,7 @@ func hexInPlace(b []byte, start int) []byte {
 	return b
 }
 
-// append appends to b the value of row i of a column of texts or blobs.
+// append appends the value of row i to b. The column must have texts or blobs.
 func (c *column) append(b []byte, i int64) []byte {
 	if c != c.base {
 		return c.base.append(b, c.row(i))

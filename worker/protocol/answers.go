@@ -241,9 +241,9 @@ func (v Value) bytes() (string, error) {
 	return string(b), err
 }
 
-// Content returns the bytes that hashes use for a value. They do not depend on its Go type: a
-// text has the same bytes as string and as []byte, and a whole number as int64, float64 and
-// bool.
+// Content returns the bytes that hashes use for a value. They do not depend on its Go type: a text
+// has the same bytes as a string and as a []byte, and a whole number has the same bytes as an
+// int64, a float64 and a bool.
 func Content(v any) string {
 	switch v := v.(type) {
 	case nil:

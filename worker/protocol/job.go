@@ -25,8 +25,8 @@ type Job struct {
 	Cluster    *Cluster    `json:"cluster,omitempty"`
 }
 
-// JobResult is the result of a job. Of the fields below Interrupted, only the field with the name
-// of the job is set.
+// JobResult is the result of a job. Besides Interrupted, only the field with the name of the job is
+// set.
 type JobResult struct {
 	// Interrupted says that the job was stopped before its end. The result covers only the work
 	// until then.
@@ -211,7 +211,8 @@ type Group struct {
 	Latency    latency.Summary `json:"latency"`
 }
 
-// maxMembers is the maximum number of readers, of writers, and of the clients of a job cluster.
+// maxMembers is the maximum of each of three numbers: readers, writers, and clients of a job
+// cluster.
 const maxMembers = 1_000_000
 
 func (c *Concurrent) check() error {
@@ -350,9 +351,9 @@ func (p *Pragma) check() error {
 }
 
 // DSN is a job that opens databases by data source names, as users of the library do, and reads
-// back the settings of each database. The request's path is an empty directory. Each opening has
-// its own directory in it, whose name is the opening's index. While the database is open, the
-// opening's directory is the working directory.
+// back the settings of each database. The request's path is an empty directory. Each opening gets a
+// directory in it, named by the opening's index. While the database is open, that directory is the
+// working directory.
 type DSN struct {
 	Openings []Opening `json:"openings" jsonschema:"minItems=1"`
 }

@@ -93,10 +93,10 @@ type Request struct {
 	// phase that it must not interrupt, such as a load at a given rate.
 	Slices map[string]int64 `json:"slices,omitempty"`
 
-	// Repeats asks the worker to execute queries several times that the plan executes only once.
-	// The key is the name of a phase, and the value is the number of executions. Between two
-	// executions the worker waits as between two slices. The sample has the means of all
-	// executions, rounded down. A worker may ignore Repeats.
+	// Repeats asks the worker to execute some queries several times, although the plan executes
+	// them only once. The key is the name of a phase, and the value is the number of executions.
+	// Between two executions the worker waits as between two slices. The sample has the means of
+	// all executions, rounded down. A worker may ignore Repeats.
 	Repeats map[string]int64 `json:"repeats,omitempty"`
 
 	// Environment names environment variables that the worker was started with. The proof must

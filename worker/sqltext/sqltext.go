@@ -139,8 +139,8 @@ func Next(sql string) (n int, kind Kind) {
 	return 1, Illegal
 }
 
-// quoted reads a token whose opening quote is at the offset from. A doubled quote does not end
-// the token.
+// quoted reads a token. The token's opening quote is at sql[from]. A doubled quote does not end the
+// token.
 func quoted(sql string, from int, kind Kind) (int, Kind) {
 	quote := sql[from]
 	for n := from + 1; ; n += 2 {
@@ -232,8 +232,8 @@ func number(sql string) (n int, kind Kind) {
 	return n, kind
 }
 
-// until returns the length of sql up to and including the first occurrence of stop after the
-// offset from. If there is none, it returns the length of sql.
+// until looks for the first occurrence of stop in sql[from:]. It returns the length of sql up to
+// the end of that occurrence, or the whole length of sql if there is none.
 func until(sql string, from int, stop string) int {
 	if i := strings.Index(sql[from:], stop); i >= 0 {
 		return from + i + len(stop)

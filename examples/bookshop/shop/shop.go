@@ -97,8 +97,8 @@ func (s *Shop) Book(ctx context.Context, id int64) (b Book, err error) {
 
 const booksOnPage = 20
 
-// Books returns a page of the books of an author, or of all books if author is "". The page
-// begins after the book whose ID is the parameter after.
+// Books returns a page of the books of an author, or of all books if author is "". The page has
+// only books whose IDs are greater than the parameter after.
 func (s *Shop) Books(ctx context.Context, author string, after int64) ([]Book, error) {
 	query, args := "SELECT id, title, author, cents, stock FROM books WHERE id > ? ORDER BY id LIMIT ?", []any{after, booksOnPage}
 	if author != "" {
@@ -304,5 +304,5 @@ func (s *Shop) Fill(ctx context.Context, users, books int) error {
 	return err
 }
 
-// Email returns the e-mail address of the user with the given number among those that Fill adds, from 1.
+// Email returns the e-mail address of a user that Fill has added. Users are numbered from 1.
 func Email(user int) string { return fmt.Sprintf("user%d@example.com", user) }

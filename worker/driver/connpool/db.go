@@ -68,8 +68,8 @@ type Pool interface {
 	Waited() (callers int64, total time.Duration)
 }
 
-// New returns a database that lends the connections of pool. The pool has size connections. begin is
-// the statement that begins a transaction.
+// New returns a database that lends the connections of pool. size is the number of these
+// connections. begin is the statement that begins a transaction.
 func New(pool Pool, size int, begin string) driver.WaitCounter {
 	d := &db{pool, begin, make([]session, size)}
 	for i := range d.sessions {
@@ -289,9 +289,9 @@ func (s *stmt) Query(ctx context.Context, b *driver.Batch, r int, visit func(dri
 	return s.Stmt.Query(b, r, visit)
 }
 
-// pooledStmt is a statement that runs on any connection. The field on has the statement prepared
-// on each connection, by the connection's number. Only the caller that has taken a connection
-// uses that connection's statement.
+// pooledStmt is a statement that runs on any connection. on[i] is the statement prepared on
+// connection number i. Only the caller that has taken a connection uses that connection's
+// statement.
 type pooledStmt struct {
 	db *db
 	st driver.Statement

@@ -2,9 +2,9 @@ package connpool
 
 import "github.com/sqlite3perf/sqlite3perf/worker/driver"
 
-// AnyKind is the kind, as returned by [Kinds], of each column of a statement with AnyColumns.
-// Adapters decode a value of such a column by its type code in SQLite. Except for SQLITE_NULL,
-// the code equals a [driver.Type]: SQLITE_INTEGER equals driver.Int, and so on.
+// AnyKind is the kind (see [Kinds]) of every column if a statement has AnyColumns. Adapters decode
+// a value of such a column by its type code in SQLite. Except for SQLITE_NULL, the code equals a
+// [driver.Type]: SQLITE_INTEGER equals driver.Int, and so on.
 const AnyKind = OrNull + driver.Time + 1
 
 // NullCode is the type code SQLITE_NULL.

@@ -16,7 +16,7 @@ type Queue struct {
 	waited  atomic.Int64 // time that they waited, in ns
 }
 
-// NewQueue returns the queue of a pool of size connections.
+// NewQueue returns the queue for a pool. size is the number of the pool's connections.
 func NewQueue(size int) *Queue { return &Queue{size: int64(size)} }
 
 // Enter counts a caller that asks for a connection. It returns the current time if the caller has
@@ -28,8 +28,8 @@ func (q *Queue) Enter() (began time.Time) {
 	return began
 }
 
-// Leave counts the wait of a caller for whom Enter returned began. got is false if the caller
-// gets no connection.
+// Leave counts the wait of a caller. began is the result of Enter for this caller. got is false if
+// the caller gets no connection.
 func (q *Queue) Leave(began time.Time, got bool) {
 	if !got {
 		q.present.Add(-1)

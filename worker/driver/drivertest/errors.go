@@ -34,7 +34,7 @@ func constraint(sql string, code int) testFunc {
 		st := driver.Statement{SQL: sql}
 		r.prepare(st, func(s stmt) { wantCode("statement", code, s.once) })
 		wantCode("script", code, func() { r.script(sql) })
-		// Run as a query, the statement fails while the library reads rows. It has no RETURNING
+		// The statement also fails as a query, while the library reads rows. It has no RETURNING
 		// clause, which SQLite has only since version 3.35.
 		r.prepare(st, func(s stmt) { wantCode("query", code, func() { s.query(nil, 0) }) })
 	})

@@ -22,9 +22,9 @@ func lockChecks() []Check {
 }
 
 // txlock returns a check that begins a transaction with txlock set to lock. While the transaction
-// is open, a second DB of the same file writes and reads. The results, which show the locks that
-// the transaction holds, must be the parameters writing and reading: result codes, or 0 for no
-// error.
+// is open, a second DB of the same file writes and reads, which shows the locks that the
+// transaction holds. The write must end with the result code in the parameter writing, and the read
+// with the result code in the parameter reading. 0 means no error.
 func txlock(lock string, writing, reading int) Check {
 	key := "txlock=" + lock
 	return Check{Name: "locks/" + key, Key: key, Test: alone(func(t test) {
@@ -78,9 +78,9 @@ func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 
 var longWait = driver.Settings{"busy_timeout": "60000"}
 
-// besideReader calls f while x has an open transaction that has written, and a second DB of the
-// same file has an open transaction that has read. The reader's transaction ends when f calls stop.
-// f must commit the transaction of x: afterward the second DB must see its row.
+// besideReader calls f while x has an open transaction that has inserted a row, and a second DB of
+// the same file has an open transaction that has read. The reader's transaction ends when f calls
+// stop. f must commit the transaction of x. After f, the second DB must see the row.
 func besideReader(t test, over driver.Settings, f func(x *db, stop func())) {
 	t.open(rollbackMode.With(over), intTable, func(x *db) {
 		t.open(rollbackMode, "", func(reader *db) {
@@ -109,8 +109,7 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait calls f, and a little later the function release. It fails unless f returns only after
-// the call of release.
+// mustWait fails unless f waits until release is called. It calls f, and a little later release.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

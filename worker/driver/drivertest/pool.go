@@ -109,7 +109,7 @@ func notAtOnce(x *db) {
 }
 
 // closesFiles fails if Close leaves files next to the database, or leaves files open in the
-// process, if the system lists open files.
+// process. It checks for open files only on systems that list them.
 func closesFiles(t test) {
 	t.open(driver.Settings{"pool_size": "3", "journal_mode": "wal"}, intTable, func(x *db) {
 		x.onAll(3, func(c runner) { c.exec("INSERT INTO t (n) VALUES (1)", nil) })

@@ -36,10 +36,10 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f and then last, even if f fails.
+// finally calls f, and then the function last, even if f fails.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
-// within calls f. If f fails, the failure gets the prefix where.
+// within calls f. If f fails, the error message begins with the text in where.
 func within(where string, f func()) {
 	if err := try(f); err != nil {
 		fatalf("%s: %w", where, err)
@@ -66,8 +66,8 @@ func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
 
-// inEveryWay returns a test that opens one database, and runs the script and then f on it in each
-// way of [db.everyWay]. So the script must begin by dropping its table.
+// inEveryWay returns a test that opens one database. In each way of [db.everyWay], the test runs
+// the script and then f on this database. So the script must begin by dropping its table.
 func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc {
 	return on(over, "", func(x *db) {
 		x.everyWay(func(r runner) {

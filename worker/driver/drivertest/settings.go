@@ -119,8 +119,8 @@ func exclusiveWAL(x *db) {
 	}
 }
 
-// mapsFile checks that the database file is mapped into memory, if the operating system lists
-// mapped files.
+// mapsFile checks that the database file is mapped into memory. It checks this only on systems that
+// list mapped files.
 func mapsFile(x *db) {
 	x.want("SELECT count(*) FROM t", 1)
 	maps, err := os.ReadFile("/proc/self/maps")

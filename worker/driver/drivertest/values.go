@@ -45,8 +45,9 @@ func valueChecks() []Check {
 	}
 }
 
-// roundTrip returns a check that values have in SQLite the type named stored, and are read back
-// unchanged. They are inserted as one batch, and also passed through a SELECT one by one.
+// roundTrip returns a check that writes values and reads them back unchanged. The parameter stored
+// is the type that SQLite must report for the values, such as "integer". The values are inserted as
+// one batch, and also passed through a SELECT one by one.
 func roundTrip(name, key string, t driver.Type, stored string, values ...any) Check {
 	list := make([][]any, len(values))
 	for i, v := range values {
@@ -197,8 +198,8 @@ func otherClass(x *db) {
 	must(errors.Join(errs...))
 }
 
-// readOther reads a result of two rows. Column 2 of the second row has a value whose type in
-// SQLite is class.
+// readOther reads a result of two rows. Column 2 of the second row has a value whose type in SQLite
+// is the parameter class.
 func readOther(x *db, sql, class string, column driver.ColumnType) {
 	st := driver.Statement{SQL: sql, Params: intPair[:1], Columns: []driver.ColumnType{{Type: driver.Int}, column}}
 	b := ints(int64(2))
@@ -229,8 +230,8 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 	}, check.Close)
 }
 
-// integerAsReal reads integers from a column declared as Real, because SQLite may return integers
-// in it, for example from coalesce(sum(x), 0).
+// integerAsReal reads integers from a column declared as Real. SQLite may return integers in such a
+// column, for example from coalesce(sum(x), 0).
 func integerAsReal(x *db) {
 	for _, nullable := range []bool{false, true} {
 		x.wantRows(driver.Statement{

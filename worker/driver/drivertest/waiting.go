@@ -147,8 +147,9 @@ func clean(x *db) {
 	})
 }
 
-// cancelAsItEnds ends contexts of statements and transactions at about the time when they end
-// by themselves. The next statement on the connection must not be interrupted.
+// cancelAsItEnds runs statements and transactions whose contexts end at about the time when the
+// statements and transactions end by themselves. The next statement on the connection must not be
+// interrupted.
 func cancelAsItEnds(x *db) {
 	cancelEach(x.runner)
 	x.conn(cancelEach)

@@ -236,9 +236,8 @@ var conns = map[string]func(*conn) driver.Conn{
 	"all methods":      func(c *conn) driver.Conn { return wholeConn{c} },
 }
 
-// TestDirtyCommit checks that with DirtyCommit, and only then, a failed Commit is followed by a
-// ROLLBACK on the same connection, whether the transaction was begun on the pool or on a
-// connection.
+// TestDirtyCommit checks that after a failed Commit there is a ROLLBACK on the same connection if
+// DirtyCommit is set, and only then. The transaction begins on the pool or on a connection.
 func TestDirtyCommit(t *testing.T) {
 	for shape, wrap := range conns {
 		for _, dirty := range []bool{false, true} {

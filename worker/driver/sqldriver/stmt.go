@@ -86,8 +86,8 @@ func newStmt(lib *Library, st contract.Statement) *stmt {
 	return s
 }
 
-// check returns an error unless an execution that binds per rows of b binds as many values as
-// the statement has parameters.
+// check returns an error if an execution does not bind as many values as the statement has
+// parameters. The parameter per is the number of rows of b that an execution binds.
 func (s *shape) check(b *contract.Batch, per int) error {
 	n := 0
 	if b != nil {

@@ -203,7 +203,7 @@ func (h *hand) Users(w *worker.Stopwatch, see func(*byhand.User)) (n int64, err 
 	return n, err
 }
 
-// visit passes the first n users that C has returned to see. Their emails are parts of one
+// visit calls see with each of the first n users that C has returned. Their emails are parts of one
 // string.
 func (c *conn) visit(n int, see func(*byhand.User)) {
 	if n == 0 {

@@ -188,8 +188,8 @@ var alternatives = map[string][2]string{
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// another returns a value of the setting that differs from the given one, or "" if it knows none.
-// If a library applies both values, it must read the option, because only one value can be its
+// The function another returns a value of the setting that differs from the given one. It returns "" if it
+// knows none. A library that applies both values must read the option, because only one of them can be its
 // default.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {

@@ -58,8 +58,8 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
 }
 
-// more returns how many rounds follow the current round if that ends at the time ends. It assumes that the run
-// does not end earlier because its results are precise enough.
+// more returns how many rounds follow the current round, which ends at the time in the parameter ends. It
+// does not consider that the run may end earlier because its results are precise enough.
 func (l *Laboratory) more(round int, ends time.Time) int {
 	if l.Schedule.Rounds > 0 {
 		return l.Schedule.Rounds - round
@@ -116,8 +116,8 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case that replays only the first events of each recording without a speed,
-// and the total number of events of these recordings.
+// Beginning returns a copy of the case in which replays without a speed have only the first events of their
+// recordings. It also returns the total number of events of these recordings.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {

@@ -123,9 +123,9 @@ func everInForce(c *Case, given driver.Settings) error {
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
 // Asked returns the settings that a driver is asked to use. Only a cluster gets the settings of clusters. A
-// cluster does not get those of the workload's settings that [driver.Info.Limit] says it does not support,
-// because it stores data in its own way. Settings that the user gave are kept, so that the cluster refuses
-// them.
+// cluster stores data in its own way, so it does not get a setting of the workload that it does not support
+// according to [driver.Info.Limit]. It still gets all settings that the user gave, and then refuses those
+// that it does not support.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {

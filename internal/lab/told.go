@@ -82,8 +82,9 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns at most mostWarnings of another machine's warnings, after shortening long messages and
-// clearing rounds and impossible values. of is the ID of the case to which the warnings belong; 0 means the run.
+// CheckWarnings returns at most mostWarnings of another machine's warnings. It shortens long messages, and
+// clears rounds and impossible values. If the warnings belong to a trial, the parameter of is the ID of the
+// trial's case; if they belong to the run, it is 0.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {

@@ -242,8 +242,8 @@ func TestQuickIsPlanned(t *testing.T) {
 	}
 }
 
-// TestLeast checks that the time of phases of fixed duration, processes and connections is
-// included.
+// TestLeast checks that the result of Least includes all three parts: starting processes, opening
+// connections, and phases of fixed duration.
 func TestLeast(t *testing.T) {
 	var few, slow lab.Case
 	few.Settings = driver.Settings{"pool_size": "1"}

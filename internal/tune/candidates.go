@@ -15,8 +15,8 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes risk no greater loss than s.Most or, if it is greater, the loss
-// that the present settings risk.
+// allowed reports whether changes risk no greater loss than s.Most. If the present settings risk a greater
+// loss than s.Most, the changes may risk that loss too.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))

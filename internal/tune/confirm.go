@@ -165,9 +165,9 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge sets the results of steps and the fields of f about the confirmation, from the analysis of
-// the run that measured the steps. It returns how many steps, apart from safer ones, are not worth
-// setting.
+// judge sets the results of the steps, and those fields of f that describe the confirmation. It computes them
+// from a, the analysis of the run that measured the steps. It returns how many steps, apart from safer ones,
+// are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)

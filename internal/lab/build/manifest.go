@@ -80,9 +80,8 @@ type Need struct {
 	Version string `json:"version"`
 	Answers string `json:"answers"`
 
-	// Status is the path of a page that the servers listed in the variable Unless must
-	// serve. That variable lists addresses separated by commas. If Status is "", servers are
-	// not checked.
+	// Status is the path of a page that the user's servers must serve. The environment variable named in
+	// Unless lists their addresses, separated by commas. If Status is "", servers are not checked.
 	Status string `json:"status"`
 
 	// Has is a key that the JSON object served at Status must have. If Has is "", any page

@@ -132,9 +132,10 @@ func endedBy(state *os.ProcessState) string {
 	}
 }
 
-// sshAdvice has the advice for errors of the SSH client, by signs in a line of its output. LINE stands for the
-// last such line, CONFIG for the client's configuration, and ONCE for the advice to connect once. The first
-// entry of which a line has a sign applies.
+// sshAdvice has advice for the errors of the SSH client. An entry applies if a line of the client's output
+// contains one of its signs. If several entries apply, the first one is used. In the advice, LINE stands for
+// the last line with a sign, CONFIG for the client's configuration, ONCE for the advice to connect once, and
+// OLDKEY for how to remove the old key.
 var sshAdvice = []struct {
 	signs  []string
 	advice string

@@ -106,7 +106,7 @@ func (p *response) one() (status int, body []byte, err error) {
 	return h.status, body, err
 }
 
-// The method exactly reads the next n bytes and returns them.
+// exactly(n) reads the next n bytes and returns them.
 func (p *response) exactly(n int) ([]byte, error) {
 	for p.to-p.from < n {
 		if err := p.more(); err != nil {

@@ -27,8 +27,9 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 	return count <= most
 }
 
-// columnWithin sets c.made, the number of values that a value of the column is made from, and
-// c.bytes, its greatest length. It reports a problem if they exceed the limits.
+// columnWithin sets c.made and c.bytes. c.made is the number of values that are generated for one value of
+// the column. c.bytes is the greatest length of a value. columnWithin reports a problem if one of them
+// exceeds its limit.
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8

@@ -331,8 +331,8 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	return i, true, nil
 }
 
-// variant returns the index in the plan of the statement with this key. If the plan has no such
-// statement, it adds the statement made.
+// variant returns the index in the plan of the statement with this key. If the plan has no such statement, it
+// adds the statement in the parameter made.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	i, known := r.variants[key]
 	if !known {

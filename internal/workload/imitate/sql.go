@@ -40,9 +40,9 @@ func following(list []token, at int) int {
 	return at
 }
 
-// beginning returns the index at which a constraint begins, given the index at of its keyword. A
-// constraint begins with its name if it has one. comma is the index of the comma before the
-// constraint. If there is no comma, it is begin.
+// beginning returns the index at which a constraint begins. The parameter at is the index of the constraint's
+// keyword. A constraint that has a name begins with the name. comma is the index of the comma before the
+// constraint. If there is no comma, comma is equal to begin.
 func beginning(list []token, at int) (begin, comma int) {
 	begin = at
 	if name := preceding(list, at); name > 0 && list[name].Text != "," {

@@ -40,8 +40,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	return list
 }
 
-// sameError returns differences of the type and the text of two errors with the same code. Types
-// are compared only if both sides report them.
+// sameError compares two errors with the same code, and returns the differences between their types and
+// between their texts. Types are compared only if both sides report them.
 func sameError(x, y *protocol.AnswerError) (list []Difference) {
 	if x.Type != y.Type && x.Type != "" && y.Type != "" {
 		list = append(list, Difference{Kind: ErrorType, First: x.Type, Second: y.Type, types: [2]string{x.Type, y.Type}})
@@ -146,9 +146,9 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column returns the differences in column i. For each combination of kind, cause and Go types, it
-// returns the difference in the first row that has it. If the reported rows are equal, it compares the
-// sums over all rows of the column.
+// column returns the differences in column i. For each combination of kind, cause and Go types, it returns
+// only one difference: that in the first row with this combination. If the reported rows are equal, it
+// compares the sums over all rows of the column.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}

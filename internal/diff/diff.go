@@ -162,9 +162,9 @@ type Result struct {
 	// compared. If the errors differ, the statement is in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
-	// Unstable lists the statements to which the first side gave two different answers. Only the codes
-	// and Go types of their errors, the Go types of their values, and the names and declared types of
-	// their columns have been compared.
+	// Unstable lists the statements to which the first side gave two different answers. For these statements,
+	// only some things have been compared: the codes and Go types of errors, the Go types of values, and the
+	// names and declared types of columns.
 	Unstable []string `json:"unstable,omitempty"`
 
 	Unasked []Unasked `json:"unasked,omitempty"`

@@ -86,8 +86,8 @@ func special(d *Difference) int {
 	return slices.Index(d.types[:], typ) + 1
 }
 
-// failure returns the likely reason why two answers have different errors, or only one has an
-// error. The result is false if the errors do not show a reason.
+// failure returns the likely reason why two answers have different errors, or why only one of them has an
+// error. The second result is false if the errors do not show a reason.
 func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	for i, a := range []*protocol.Answer{x, y} {
 		if a.Error == nil {

@@ -186,9 +186,9 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting w. It is the option as typed
-// or, if that has no effect, another spelling that took effect with two values. It returns "" if no
-// such option is known.
+// heeded returns an option by which the library applies the setting w. It returns the option as typed or, if
+// that has no effect, another spelling. The other spelling must have had an effect with two different values.
+// If no such option is known, heeded returns "".
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {

@@ -138,7 +138,8 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell returns the generated value in row r in the form in which a driver decodes a column of type as.
+// cell returns the generated value in row r, as a driver decodes it from a column with the type in the
+// parameter as.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}

@@ -17,8 +17,9 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison states that the median over the rounds of x / y, or of x alone, is between atLeast
-// and atMost. The function [decide] decides from a run's figures whether it holds.
+// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y over the
+// rounds, or the median of x if y is nil. If count is true, it is the sum of x over the rounds. The function
+// [decide] decides from a run's figures whether the comparison holds.
 type comparison struct {
 	what    string
 	m       measure

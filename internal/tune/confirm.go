@@ -68,9 +68,9 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune removes from the best candidates the values of those steps that are not worth setting. It
-// keeps a value that looks fast if no later step is worth setting, and a value without which more could
-// be lost than is allowed.
+// prune removes from the best candidates the values of steps that are not worth setting. It keeps two kinds
+// of such values. It keeps a value that looks fast if no later step is worth setting. And it keeps a value if
+// more data could be lost without it than is allowed.
 func (s *Search) prune(steps []*Step) {
 	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {

@@ -7,7 +7,7 @@ import (
 )
 
 // FirstEvents returns a replay of the first transactions that together have at least n events. No transaction
-// is cut. Transactions depend only on earlier transactions, so these can be replayed without the others. If r
+// is cut. A transaction never depends on later ones, so the first transactions can be replayed alone. If r
 // has no more than n events, FirstEvents returns r.
 func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	all := &r.Events

@@ -17,9 +17,9 @@ type part struct {
 }
 
 // condition returns two conditions of the form "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index.
-// The first result has the names of the workload, and the second result has the names of the database. The
-// third result has the parameters. SQLite computes generated columns and expressions from the parameters in
-// the same way as for rows.
+// The result named "where" uses the names of the workload, and the result named "original" uses the names of
+// the database. condition also returns the parameters. From these, SQLite computes generated columns and
+// expressions in the same way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
 	var of [2]string               // the SQL of the index in the workload and in the database

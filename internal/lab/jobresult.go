@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with
-// took, which is the time that the lab measured, and with itself. It adds the values that the lab computes to
-// the result.
+// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with the
+// time that the lab measured (the parameter took), and with itself. It adds the values that the lab computes
+// to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {

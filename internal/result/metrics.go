@@ -42,7 +42,7 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric. known is false if the value is 0, which usually
+// Value returns a sample's value of the metric. The result known is false if the value is 0, which usually
 // means that the worker did not count the metric.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)

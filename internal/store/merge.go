@@ -48,11 +48,11 @@ type merge struct {
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. If told is not nil, Merge calls it before each run,
-// with the number of runs that are done and the number of all runs. Of a run that s already has,
-// only parts that s lacks are added. A run that cannot be read is left out. A run is added
-// completely or not at all. If there is an error or ctx ends, Merge also returns the outcomes so
-// far, and a later Merge adds the remaining runs.
+// Merge adds the runs of another store to s. If the function told is not nil, Merge calls it before each run,
+// with the number of runs that are done and the number of all runs. Of a run that s already has, only parts
+// that s lacks are added. A run that cannot be read is left out. A run is added completely or not at all. If
+// there is an error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the remaining
+// runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -241,8 +241,8 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key. common reports whether they have the same cases and
-// profiles, and the same trials up to the end of the shorter list. whole reports whether ours has
+// overlap compares two runs with the same key. The result common says whether they have the same cases and
+// profiles, and the same trials up to the end of the shorter list. The result whole says whether ours has
 // everything that theirs has, apart from trials after the end of the shorter list.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {

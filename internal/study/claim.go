@@ -65,7 +65,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If it has no figures, why is the reason.
+// points returns the operand's figures by round. If it has no figures, the result why has the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}

@@ -205,7 +205,7 @@ func (l *resolver) query(f *fields) *plan.Query {
 	return q
 }
 
-// clients reads a number of clients. If own is true, each client has its own connection.
+// clients reads a number of clients. If the parameter own is true, each client has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if own {

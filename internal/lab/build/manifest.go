@@ -163,8 +163,9 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or returns "" if it can. refuses reports whether the server
-// refuses the password. Internal errors (5xx) of the server do not count, because they may be temporary.
+// unusable says why a server cannot be used, or returns "" if it can. The result refuses is true if the
+// server refuses the password. Internal errors (5xx) of the server do not count, because they may be
+// temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect must not send the request to another address

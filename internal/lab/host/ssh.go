@@ -60,7 +60,7 @@ type sshCommand struct {
 	there  bool     // whether an agent has answered
 }
 
-// start runs a script on another machine. more has further options for the SSH client.
+// start runs a script on another machine. The parameter more has further options for the SSH client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -94,7 +94,7 @@ func (p *sshCommand) kill() { _ = p.Cancel() } // fails if the client has ended
 // sshFailed is the exit status with which the SSH client reports its own errors.
 const sshFailed = 255
 
-// fault explains why the SSH client ended unexpectedly. err is the result of Wait.
+// fault explains why the SSH client ended unexpectedly. The parameter err is the result of Wait.
 func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)
@@ -155,8 +155,8 @@ var sshAdvice = []struct {
 	{[]string{""}, "the connection ended: LINE"},
 }
 
-// explain returns a message with advice about the error that the SSH client printed. said is the output of the
-// client.
+// explain returns a message with advice about the error that the SSH client printed. The parameter said is
+// the output of the client.
 func explain(host string, client []string, said string) string {
 	config := "~/.ssh/config"
 	if len(client) > 1 {

@@ -90,7 +90,7 @@ func elements(list []token) (parts [][]token) {
 	return append(parts, list[from:])
 }
 
-// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE,
+// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE, the result
 // before is the whole text.
 func cutWhere(text string) (before, condition string, found bool) {
 	list := sqltext.All(text)

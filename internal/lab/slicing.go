@@ -114,8 +114,9 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	return p.Insert != nil
 }
 
-// learn records, from a trial of the case, the shortest time of each phase so far, the shortest
-// time outside the phases, and the most memory and disk space that a trial needed.
+// learn updates what is known about the work of the case with the figures of a trial: the shortest time of
+// each phase so far, the shortest time outside the phases, and the most memory and disk space that a trial
+// needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	if p.paces == nil {
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}

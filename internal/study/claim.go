@@ -209,8 +209,8 @@ func (c *cells) tooShort(k key) string {
 //
 // A count (if count is true) holds if it is within the range, and otherwise does not hold. Any other
 // comparison holds if its interval is within the range, and does not hold if its interval is outside the
-// range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds only if, in
-// addition, the two sides differ significantly. If the bound next to the interval is 1 and the two sides do
+// range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds only with a
+// significant difference between the two sides. If the bound next to the interval is 1 and the two sides do
 // not differ significantly, the ratio is undecided. But if a bound is 1 and the two sides are [alike] without
 // a significant difference, the ratio does not hold. In all other cases decide writes into Why why the
 // comparison is undecided.

@@ -199,8 +199,8 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// run returns how many of the given number of rows are equal in all columns of the index except the
-// last, on average and rounded up.
+// Rows that are equal in all columns of the index except the last form a group. run returns the average
+// number of rows in a group, rounded up. The parameter rows is the number of all rows.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups

@@ -153,7 +153,7 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is a statement that ran before the current one and that only one side could run.
 type earlier struct {
 	at     statementOf
-	tables []string // tables written by the statement or, if the field "as" is [ByTransaction], by its transaction
+	tables []string // tables that the statement wrote; with [ByTransaction], all that its transaction wrote
 	as     Evidence
 }
 

@@ -166,8 +166,8 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// The method at returns the DSN without options. An absolute path is replaced by a path in the directory dir.
-// Of a relative path only the file's name is kept, because the worker opens it with dir as its working
+// n.at(dir, uri) returns the DSN without options. An absolute path is replaced by a path in the directory
+// dir. Of a relative path only the file's name is kept, because the worker opens it with dir as its working
 // directory. If uri is true, the result is a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
@@ -186,7 +186,7 @@ func (n *Name) at(dir string, uri bool) string {
 	return prefix + escape(file)
 }
 
-// The method as returns the DSN without options, with the path as typed. If uri is true, the result is a URI.
+// n.as(uri) returns the DSN without options, with the path as typed. If uri is true, the result is a URI.
 func (n *Name) as(uri bool) string {
 	switch {
 	case n.fixed || uri == n.uri:

@@ -58,8 +58,9 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
 }
 
-// more returns how many rounds follow the current round, which ends at the time in the parameter ends. It
-// does not consider that the run may end earlier because its results are precise enough.
+// more returns how many rounds follow the current round. The parameter "ends" is the time at which the
+// current round ends. more does not consider that the run may end earlier because its results are precise
+// enough.
 func (l *Laboratory) more(round int, ends time.Time) int {
 	if l.Schedule.Rounds > 0 {
 		return l.Schedule.Rounds - round

@@ -138,8 +138,7 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell returns the generated value in row r, as a driver decodes it from a column with the type in the
-// parameter as.
+// cell returns the generated value in row r, as a driver decodes it from a column with the given type.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}

@@ -47,8 +47,8 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	}
 }
 
-// atLeast returns the least time that a number of rows can take. Each row takes the time in the parameter
-// each, or more. The result is always above 0.
+// atLeast returns the least time that a number of rows can take. The parameter "each" is the least time of
+// one row. The result is always above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }

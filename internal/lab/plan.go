@@ -248,7 +248,7 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// The method has returns those of the given settings that apply to the driver. If no driver is a cluster, it
+// m.has(ref, set) returns those of the given settings that apply to the driver. If no driver is a cluster, it
 // returns all given settings, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }

@@ -128,8 +128,8 @@ func (s *session) mixes(a *protocol.Response) bool {
 }
 
 // until waits until a further process closes the channel event. It returns an error if the process or the
-// trial ends first. If the trial's time is up, it also fails the trial. The text missing then says, in the
-// trial's message, what did not happen.
+// trial ends first. If the trial's time is up, it also fails the trial. In the trial's message, the parameter
+// "missing" says what did not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -143,9 +143,9 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await handles a worker's answer that it waits for an order. It closes the channel said, which tells the
-// first process's session that the worker waits. Then it waits until the channel named then is closed, and
-// sends the order to the worker. It returns an error if said is closed already, or if the context ends first.
+// await handles a worker's answer that it waits for an order. It closes the channel "said", which tells the
+// first process's session that the worker waits. Then it waits until the channel "then" is closed, and sends
+// the order to the worker. It returns an error if "said" is closed already, or if the context ends first.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:

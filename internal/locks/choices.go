@@ -126,7 +126,7 @@ func ratio(a, b []stats.Point) *stats.Summary {
 	return &s
 }
 
-// rate returns the number of successful operations per second, by round. If the parameter only is true, it
+// rate returns the number of successful operations per second, by round. If the parameter "only" is true, it
 // counts the given kinds of operations. Otherwise it counts all other kinds.
 func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point) {
 	sum := map[int]float64{}
@@ -228,10 +228,11 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost compares the choices in order. The result first is the choice with the highest median. The result
-// equal has the other choices that are not significantly worse. The result gain is the ratio of first's
-// figures to the figures of the workload's own settings. The parameter today is the index of these settings.
-// gain is nil if today is -1 or the index of first. All results are nil if there are no figures.
+// foremost compares the choices in order. The result "first" is the choice with the highest median. The
+// result "equal" has the other choices that are not significantly worse. The result "gain" is the ratio of
+// the first choice's figures to the figures of the workload's own settings. The parameter "today" is the
+// index of these settings. gain is nil if today is -1 or the index of the first choice. All results are nil
+// if there are no figures.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures
@@ -249,7 +250,7 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 }
 
 // meansOf returns, for each round, the geometric mean over all cells. It leaves out rounds in which a cell
-// has no figure. The parameter of is a function that returns the figures of a cell.
+// has no figure. The parameter "of" is a function that returns the figures of a cell.
 func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {

@@ -155,7 +155,7 @@ func calmest(m *LockedMix) string {
 }
 
 // amongOthers says how many choices are as good as best, and how best compares with the workload's own
-// settings. If these settings are worse, its result ends with the text in the parameter than.
+// settings. If these settings are worse, its result ends with the text in the parameter "than".
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {

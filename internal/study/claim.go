@@ -212,8 +212,8 @@ func (c *cells) tooShort(k key) string {
 // range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds only with a
 // significant difference between the two sides. If the bound next to the interval is 1 and the two sides do
 // not differ significantly, the ratio is undecided. But if a bound is 1 and the two sides are [alike] without
-// a significant difference, the ratio does not hold. In all other cases decide writes into Why why the
-// comparison is undecided.
+// a significant difference, the ratio does not hold. In all other cases the comparison is undecided, and
+// decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return

@@ -138,8 +138,8 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	return f, rest, nil
 }
 
-// ids returns the IDs of the cases of some of the n candidates: those for whose index the function which
-// returns true.
+// ids returns the IDs of the cases of selected candidates. There are n candidates. A candidate is selected if
+// the function "which" returns true for its index.
 func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	each := len(run.Cases) / n
 	for i := range run.Cases {

@@ -232,8 +232,8 @@ func (t Tuning) grid() document.Grid {
 	for i, s := range t.Steps {
 		rows = append(rows, row{s, i})
 	}
-	// later returns a column. In the first step, the cell has the text of the parameter first. In all later
-	// steps, the function of returns the text.
+	// later returns a column. In the first step, the cell has the text of the parameter "first". In all later
+	// steps, the function "of" returns the text.
 	later := func(title string, figure bool, first string, of func(row) string) document.ColumnOf[row] {
 		return document.ColumnOf[row]{Column: document.Column{Title: title, Whole: figure}, Cell: func(r row) string {
 			if r.at == 0 {

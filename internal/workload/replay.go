@@ -332,7 +332,7 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 }
 
 // variant returns the index in the plan of the statement with this key. If the plan has no such statement, it
-// adds the statement in the parameter made.
+// adds the given statement.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	i, known := r.variants[key]
 	if !known {

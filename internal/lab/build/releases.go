@@ -66,8 +66,8 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 	return append(list, last), nil
 }
 
-// neighbors returns the elements of all that come just before and just after the given version. That version
-// itself is not in all.
+// neighbors returns up to two versions from a list: the one just before and the one just after the given
+// version. The given version itself is not in the list.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]

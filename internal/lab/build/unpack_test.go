@@ -163,7 +163,7 @@ func TestUnpackedChanged(t *testing.T) {
 	}
 }
 
-// within reports whether the file in the parameter file is the one in the parameter changed, or is below it.
+// within reports whether two paths are equal, or the second path is below the first.
 func within(changed, file string) bool {
 	rel, err := filepath.Rel(filepath.FromSlash(changed), filepath.FromSlash(file))
 	return err == nil && filepath.IsLocal(rel)

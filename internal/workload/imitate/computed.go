@@ -162,8 +162,8 @@ func withoutOrder(list []token) []token {
 	return list
 }
 
-// inside returns the tokens between two parentheses: the opening one, whose index is the parameter open, and
-// the one that closes it.
+// inside returns the tokens between two parentheses: the opening one, whose index is the parameter "open",
+// and the one that closes it.
 func inside(list []token, open int) []token {
 	if end := closing(list, open); end < len(list) {
 		return list[open+1 : end]
@@ -171,8 +171,8 @@ func inside(list []token, open int) []token {
 	return nil
 }
 
-// closing returns the index of the parenthesis that closes another one, whose index is the parameter open. If
-// nothing closes it, closing returns len(list).
+// closing returns the index of the parenthesis that closes another one, whose index is the parameter "open".
+// If nothing closes it, closing returns len(list).
 func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {

@@ -78,7 +78,7 @@ func (t *table) column(name string) *column {
 	return find(t.columns, func(c *column) bool { return strings.EqualFold(c.name, name) })
 }
 
-// find returns the first element of a list that satisfies the function is. It returns nil if there is none.
+// find returns the first element of a list for which the function "is" returns true, or nil if there is none.
 func find[T any](list []*T, is func(*T) bool) *T {
 	if i := slices.IndexFunc(list, is); i >= 0 {
 		return list[i]

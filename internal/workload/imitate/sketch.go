@@ -192,7 +192,7 @@ func hashBytes[T ~string | ~[]byte](b T) uint64 {
 	return scramble(h)
 }
 
-// quantiles returns at most intervals+1 bounds, in ascending order. Between any two neighboring bounds are
+// quantiles returns at most intervals+1 bounds, in ascending order. Between any two neighboring bounds lie
 // about equally many values of the sample.
 func quantiles[T int64 | float64](sample []T, intervals int) []T {
 	sample = slices.Sorted(slices.Values(sample))

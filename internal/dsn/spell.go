@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Of returns a data source name that asks for the settings in set. Its spelling still has to be
-// adapted to a library. rest has the settings that no data source name can express, such as the
-// size of a pool.
+// Of returns a data source name that asks for the given settings. Its spelling still has to be adapted to a
+// library. The result "rest" has the settings that no data source name can express, such as the size of a
+// pool.
 func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	var options []string
 	rest = driver.Settings{}

@@ -107,7 +107,7 @@ func (c *check) part(key string, v, all int64, words string) {
 	}
 }
 
-// within returns d plus the fixed time slack plus the fraction share of d.
+// within(d, slack, share) returns d + slack + share*d.
 func within(d, slack time.Duration, share float64) time.Duration {
 	return d + slack + time.Duration(share*float64(d))
 }

@@ -20,8 +20,8 @@ type Plan struct {
 	Least    time.Duration // total fixed duration of the phases in these trials; only set while Takes is 0
 }
 
-// differs reports whether p differs from told, the last plan that was reported, by more than a tenth in trials
-// or time.
+// differs reports whether p and the plan that was reported last differ by more than a tenth in trials or
+// time.
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
@@ -140,9 +140,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of the case whole takes. The trial t ran cut, the copy of whole that
-// [Case.Beginning] returns. The time of each replay is scaled by the number of events. The result is 0 if t is
-// not OK.
+// TakesWhole estimates how long a trial of the case "whole" takes. The trial t ran only "cut", which is the
+// copy of the case that [Case.Beginning] returns. The time of each replay is scaled by the number of events.
+// The result is 0 if t is not OK.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {

@@ -37,7 +37,7 @@ type jobCheck struct {
 	took time.Duration
 }
 
-// span adds a fault if a time is below least or above the time that the job took.
+// span adds a fault if a time is below the parameter "least" or above the time that the job took.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:

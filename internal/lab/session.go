@@ -347,8 +347,8 @@ func (s *session) inserted(a *protocol.Response) error {
 	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
-// due returns the phase of said, a sample from the worker. This phase must be the next timed phase and the
-// current phase.
+// due returns the phase of a sample from the worker. This phase must be the next timed phase and the current
+// phase.
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {

@@ -222,9 +222,9 @@ func (s *session) partial(said *protocol.Sample) error {
 	return nil
 }
 
-// gathered returns the sample of a phase. For a mix in several processes, it combines the
-// samples of all processes. apart is then the time in ns between the first and the last process
-// to begin, or nil if the samples do not contain it.
+// gathered returns the sample of a phase. For a mix in several processes, it combines the samples of all
+// processes. The result "apart" is then the time in ns between the first and the last process to begin, or
+// nil if the samples do not contain it.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {

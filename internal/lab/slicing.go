@@ -83,8 +83,8 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// middle returns the medians of the wall times and of the times per operation of a phase, or 0 if no times are
-// known.
+// middle returns two medians for a phase: that of the wall times, and that of the times per operation. Both
+// are 0 if no times are known.
 func middle(of map[int]phasePace) (wall, each float64) {
 	var walls, eachs []float64
 	for _, x := range of {

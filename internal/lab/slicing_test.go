@@ -55,7 +55,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// testSlices tests a worker. reports says whether the worker reports the times of slices.
+// testSlices tests a worker. The parameter "reports" says whether the worker reports the times of slices.
 func testSlices(t *testing.T, executable string, reports bool) {
 	cases := casesOf(t, executable, 7, nil, nil, parse(t, sliced))
 	other := *cases[0]

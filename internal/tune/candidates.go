@@ -59,9 +59,9 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 	return c
 }
 
-// oneMore returns the name of the only setting that c has in addition to the settings of the
-// parameter without. It returns "" if c lacks a setting of without, has another value for it, or
-// does not have exactly one setting more.
+// oneMore returns the name of the only setting that c has in addition to the settings in the parameter
+// "without". It returns "" if c lacks one of those settings, has another value for it, or does not have
+// exactly one setting more.
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

@@ -111,8 +111,8 @@ func (s *Search) steps() []*Step {
 	return steps
 }
 
-// extend appends the steps from the last one to a candidate, which is the parameter to. If
-// possible, each step changes one setting. Settings that take memory come last.
+// extend appends the steps that lead from the last step to a candidate. The parameter "to" is the candidate.
+// If possible, each step changes one setting. Settings that take memory come last.
 func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
@@ -153,8 +153,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference compares the settings from and to. It returns the values of to that are different.
-// The value is "" for a setting that only from has.
+// difference compares two choices of settings, "from" and "to". It returns those values of "to" that are
+// different. For a setting that only "from" has, it returns the value "".
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {

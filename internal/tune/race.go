@@ -90,9 +90,9 @@ type field struct {
 	out  map[int]bool // indexes of candidates that were left out before the race ended
 }
 
-// race measures candidates until few are left. The first candidate, which changes nothing, and
-// the best candidates so far stay to the end. f is nil if there is nothing to measure or no
-// time. rest has the candidates for which there was no time.
+// race measures candidates until few are left. The first candidate, which changes nothing, and the best
+// candidates so far stay to the end. f is nil if there is nothing to measure or no time. The result "rest"
+// has the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
@@ -150,8 +150,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates, separately for each loss that they risk. It does
-// not count candidates in stay, which are kept.
+// halve leaves out the slower half of the candidates, separately for each loss that they risk. Candidates in
+// the parameter "stay" are kept, and are not counted.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a

@@ -107,9 +107,9 @@ func (l *resolver) rowWithin(s *setInfo) {
 	}
 }
 
-// numberWithin reads an integer expression whose value must be between the parameters least and
-// most. If n is nil or the value is above most, it returns the parameter missing. If the value is
-// below least or n is not a valid expression, it returns least.
+// numberWithin reads an integer expression whose value must be between the parameters "least" and "most". If
+// n is nil or the value is too great, it returns the parameter "missing". If the value is too small or n is
+// not a valid expression, it returns "least".
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing

@@ -107,7 +107,7 @@ func (c *cutting) execution(s, k int) int {
 }
 
 // addExecution appends a value to the parameter p of the shortened replay. It is the value that the same
-// parameter of the whole replay, old, has in execution k.
+// parameter of the whole replay, "old", has in execution k.
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

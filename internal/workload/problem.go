@@ -241,7 +241,7 @@ func describe(n *yaml.Node) string {
 }
 
 // mapping reads a mapping with any keys. If n is not a mapping, or the file has too many nodes, it reports a
-// problem and returns false. what and example are parts of the message.
+// problem and returns false. The parameters "what" and "example" are parts of the message.
 func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {

@@ -85,8 +85,8 @@ type Profiling struct {
 // errNoProfile says that a worker does not write profiles.
 var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
 
-// Profile runs one trial of a case. It adds the functions in which a phase spent its time to
-// want.Into. The trial's measurements do not count, because the profilers take time.
+// Profile runs one trial of a case. It adds to want.Into the functions in which a phase spent its time. The
+// trial's measurements do not count, because the profilers take time.
 func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err

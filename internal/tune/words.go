@@ -23,8 +23,8 @@ type Tuning struct {
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: those of the best choice, and those of the
-// choice with the greatest risk if they differ. A choice without changes is left out.
+// Offered lists the settings that the answer names: those of the best choice and, if it is another choice,
+// those of the choice with the greatest risk. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil

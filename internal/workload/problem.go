@@ -329,8 +329,8 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of the given words and reports whether it is the parameter word. It returns false for
-// a nil node.
+// is reads one of the given words, and reports whether it is equal to the parameter "word". It returns false
+// for a nil node.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	w, _ := r.oneOf(n, what, words...)
 	return w == word

@@ -74,8 +74,8 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says how a library treats a DSN. The parameter got has the results of q.Openings, in the
-// same order.
+// Judge says how a library treats a DSN. The parameter "got" has the results of q.Openings, in the same
+// order.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -243,9 +243,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. The parameter other is the result of an opening
-// with the value another(setting, wanted). The library reads the option if it refused this value,
-// or if this value is in force and is not the default.
+// heeds reports whether a library reads an option. The parameter "other" is the result of an opening with the
+// value another(setting, wanted). The library reads the option if it refused this value, or if this value is
+// in force and is not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

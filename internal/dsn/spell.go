@@ -52,8 +52,8 @@ type Spelling struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// Words says which calls are needed in addition to the DSN, and which settings are impossible.
-// The parameter each is [Told.EachConnection].
+// Words says which calls are needed in addition to the DSN, and which settings are impossible. The parameter
+// "each" is [Told.EachConnection].
 func (s *Spelling) Words(each string) (list []string) {
 	if len(s.Init) > 0 {
 		list = append(list, fmt.Sprintf("and in code (%s): %s", cmp.Or(each, "on each new connection"), strings.Join(s.Init, "; ")))
@@ -82,9 +82,9 @@ type Spellings struct {
 	tries []Spelling
 }
 
-// Spell proposes how to get the wanted settings from a library. The parameter got has the
-// results of q.Openings. dir is the directory of the worker's next job. Spell returns nil if the
-// library cannot open the DSN in any form.
+// Spell proposes how to get the wanted settings from a library. The parameter "got" has the results of
+// q.Openings. dir is the directory of the worker's next job. Spell returns nil if the library cannot open the
+// DSN in any form.
 func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings {
 	uri, ok := q.form(got, t)
 	if !ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear lets a new session read the bytes in the parameter said, as if a worker had written them and exited.
+// hear lets a new session read the bytes in the parameter "said", as if a worker had written them and exited.
 // It returns the session and its case.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{

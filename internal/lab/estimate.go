@@ -31,9 +31,9 @@ func (p Plan) differs(told Plan) bool {
 // follows changes of the machine's speed faster; a larger number averages out chance.
 const recentRounds = 6
 
-// spend records how long a trial of a case took. The parameter again is true if the case already
-// had a trial in this round. The times of the first round are discarded when it ends, because
-// its trials load and verify more.
+// spend records how long a trial of a case took. The parameter "again" is true if the case already had a
+// trial in this round. The times of the first round are discarded when it ends, because its trials load and
+// verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	rounds := l.took[c.ID]
 	switch {

@@ -92,7 +92,7 @@ func (p *Processes) account(list []ending) {
 
 // repeats reports whether to run the trials of a group again because some were robbed of CPU time. Each case
 // is run again at most once in a round, and at most the fraction mostRepeated of the run's trials is run
-// again. The parameter before has the earlier trials of the run.
+// again. The parameter "before" has the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false

@@ -360,10 +360,10 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	return s.current(), nil
 }
 
-// sliceTimes returns the wall time of each slice of a phase. The parameter ends has the time from the phase's
-// beginning to the end of each slice, without the last slice. total is the time to the end of the last slice.
-// If these times do not increase, for example because the worker does not report them, sliceTimes returns
-// nil. Only the last slice may have taken no time.
+// sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the time from the
+// phase's beginning to the end of each slice, without the last slice. total is the time to the end of the
+// last slice. If these times do not increase, for example because the worker does not report them, sliceTimes
+// returns nil. Only the last slice may have taken no time.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	last := int64(0)
 	for i, end := range append(slices.Clone(ends), total) {

@@ -79,7 +79,7 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 
 // compileAll compiles a plan's SQL on a database on which it first runs the statements in the parameter
 // "begin". If there is an error, phase is the name of the phase with the error, or "" for the schema. The
-// parameter at is the position of the error in the SQL.
+// parameter "at" is the position of the error in the SQL.
 func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")

@@ -65,7 +65,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If it has no figures, the result why has the reason.
+// points returns the operand's figures by round. If it has no figures, the result "why" has the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -266,9 +266,8 @@ type ruling struct {
 	needs need         // which further rounds may decide it, if it is undecided
 }
 
-// rule evaluates the comparisons of all claims together, because their p-values are corrected
-// together. The parameter before has earlier rulings. A comparison that was decided there keeps
-// its ruling.
+// rule evaluates the comparisons of all claims together, because their p-values are corrected together. The
+// parameter "before" has earlier rulings. A comparison that was decided there keeps its ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling
@@ -307,9 +306,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict is for a claim with several comparisons. The result one is the verdict of a
-// comparison that by itself decides the claim. The result otherwise is the verdict of the claim
-// if all comparisons have the opposite verdict.
+// decisiveVerdict is for a claim with several comparisons. The result "one" is the verdict of a comparison
+// that by itself decides the claim. The result "otherwise" is the verdict of the claim if all comparisons
+// have the opposite verdict.
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

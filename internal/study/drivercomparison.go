@@ -225,8 +225,8 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority finds which further rounds may decide whether a driver wins more than a given number of
-// the phases in which it is tied. The parameter most is this number.
+// majority finds which further rounds may decide whether a driver wins more than a given number of the phases
+// in which it is tied. The parameter "most" is this number.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

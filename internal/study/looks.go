@@ -120,9 +120,8 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at the looks that the run has had, and also with all samples, as
-// at the run's end. The result look has the rulings of the last look; it is nil if there was
-// none.
+// rulings evaluates the claims at the looks that the run has had, and also with all samples, as at the run's
+// end. The result "look" has the rulings of the last look; it is nil if there was none.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {

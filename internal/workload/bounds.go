@@ -18,8 +18,8 @@ const (
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is above the parameter most. The
-// parameter what names the things that are counted.
+// countWithin reports a problem and returns false if count is above the parameter "most". The parameter
+// "what" names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
@@ -122,8 +122,8 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// insertWithin reports a problem if a statement or a transaction of a phase would insert too much.
-// The parameter at has the nodes of the phase's data sets.
+// insertWithin reports a problem if a statement or a transaction of a phase would insert too much. The
+// parameter "at" has the nodes of the phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {

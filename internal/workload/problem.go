@@ -112,7 +112,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened truncates a text to the number of bytes in the parameter most, and adds "…".
+// shortened truncates a text to the number of bytes in the parameter "most", and adds "…".
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s

@@ -116,7 +116,7 @@ func (w *Profiling) command(worker string, kind driver.Kind, args []string) (str
 	return w.Perf, append(append(perfRecord(NeedsPerf(kind)), worker), args...)
 }
 
-// keep adds the recordings of a trial that was OK to w.Into.
+// keep adds to w.Into the recordings of a trial that was OK.
 func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
 	into := *w.Into // a copy, so that a trial is added completely or not at all
 	clock, written, err := into.Add(filepath.Join(dir, "profile"))

@@ -153,8 +153,8 @@ func TestDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no
-// claim depends, but none of the drivers of the study.
+// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no claim depends.
+// It must not leave out any driver of the study.
 func TestQuickLeavesOut(t *testing.T) {
 	for name, had := range map[string][]string{"http-server": {"crawshaw", "mattn", "modernc", "zombiezen"}, "sqlite3perf": {"mattn", "python-fetchall"}} {
 		s, err := study.Find(name)

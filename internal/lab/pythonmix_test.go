@@ -17,7 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixes is a workload with a mix for each way to end, to begin operations and to use
+// mixes is a workload of mixes that differ in how they end, in how they begin operations, and in how they use
 // connections. The operation move first reads, then writes.
 const mixes = `
 name: mixes

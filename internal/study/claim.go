@@ -28,9 +28,9 @@ type comparison struct {
 	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is not computed from samples of cells but is in the field value. The
-	// field why says why there is no figure, or why the figure cannot be judged. In the latter
-	// case, the field needs says which further rounds may decide the comparison.
+	// If x is nil, the figure is not computed from samples of cells but is in the field value. The field
+	// "why" says why there is no figure, or why the figure cannot be judged. In the latter case, the field
+	// "needs" says which further rounds may decide the comparison.
 	value *float64
 	why   string
 	needs need
@@ -39,8 +39,8 @@ type comparison struct {
 // operand has one figure for each round, which is the geometric mean of its quotients.
 type operand []quotient
 
-// quotient has one figure for each round: the figure of the cell with the key over, divided by that
-// of the cell with the key under. If under is nil, the figure is not divided.
+// quotient has one figure for each round: the figure of the cell with the key "over", divided by that of the
+// cell with the key "under". If "under" is nil, the figure is not divided.
 type quotient struct {
 	over  key
 	under *key

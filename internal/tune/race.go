@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// long and short say after which rounds a race leaves out its worse half, and after which round it
-// ends. short is for workloads whose trials take long.
+// The schedules long and short say after which rounds a race leaves out its worse half, and after which round
+// it ends. short is for workloads whose trials take long.
 var (
 	long  = schedule{[]int{2, 4}, 8}
 	short = schedule{[]int{1, 2}, 4}

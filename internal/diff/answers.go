@@ -28,8 +28,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// After other types of statements, libraries return the ID and the count of an earlier
-	// statement, or 0.
+	// Only these statements set the count, and some of them the ID. After all others, libraries return the
+	// count and the ID of an earlier statement, or 0.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
@@ -40,8 +40,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	return list
 }
 
-// sameError returns differences of the type and the text of two errors with the same code. Types
-// are compared only if both sides report them.
+// sameError compares two errors with the same code, and returns the differences between their types and
+// between their texts. Types are compared only if both sides report them.
 func sameError(x, y *protocol.AnswerError) (list []Difference) {
 	if x.Type != y.Type && x.Type != "" && y.Type != "" {
 		list = append(list, Difference{Kind: ErrorType, First: x.Type, Second: y.Type, types: [2]string{x.Type, y.Type}})
@@ -146,9 +146,9 @@ func firstRows(a *protocol.Answer) string {
 	return "first " + document.Join(a.Rows[0], ", ", Show)
 }
 
-// column returns the differences in column i. For each combination of kind, cause and Go types, it
-// returns the difference in the first row that has it. If the reported rows are equal, it compares the
-// sums over all rows of the column.
+// column returns the differences in column i. For each combination of kind, cause and Go types, it returns
+// only one difference: that in the first row with this combination. If the reported rows are equal, it
+// compares the sums over all rows of the column.
 func column(x, y *protocol.Answer, i int) (list []Difference) {
 	complete := Difference{Column: i + 1, Name: either(x.Names, y.Names, i), Declared: either(x.Declared, y.Declared, i)}
 	seen := map[string]bool{}
@@ -289,8 +289,8 @@ func pair(v, w protocol.Value) (d Difference, ok bool) {
 	return d, false
 }
 
-// texts returns the cause of a difference between two texts, and the side (1 or 2) that changed the
-// text, or 0 if the texts do not show that.
+// texts returns the cause of a difference between two texts, and the side (1 or 2) that changed the text. The
+// side is 0 if the texts do not show it.
 func texts(v, w protocol.Value) (Cause, int) {
 	s, t := v.Bytes(), w.Bytes()
 	switch {

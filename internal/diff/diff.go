@@ -162,9 +162,9 @@ type Result struct {
 	// compared. If the errors differ, the statement is in Groups as well.
 	Failing []Failing `json:"failing,omitempty"`
 
-	// Unstable lists the statements to which the first side gave two different answers. Only the codes
-	// and Go types of their errors, the Go types of their values, and the names and declared types of
-	// their columns have been compared.
+	// Unstable lists the statements to which the first side gave two different answers. For these statements,
+	// only some things have been compared: the codes and Go types of errors, the Go types of values, and the
+	// names and declared types of columns.
 	Unstable []string `json:"unstable,omitempty"`
 
 	Unasked []Unasked `json:"unasked,omitempty"`
@@ -176,7 +176,7 @@ type Failing struct {
 	SQL   string `json:"sql"`
 	Error string `json:"error"` // error of the first side
 
-	// Other is the error of the second side if its code differs from that of Error. It is "" otherwise.
+	// Other is the error of the second side if its code differs from the code in Error. Otherwise it is "".
 	Other string `json:"other,omitempty"`
 
 	of statementOf
@@ -332,8 +332,8 @@ func (c *comparison) compare(first, second *Work) {
 		x := &first.Answers[i]
 		at := of(x)
 		y := others[at]
-		// y is nil if the second side has no answer to this execution, because after an earlier
-		// difference it did not run the same statements.
+		// y is nil if the second side has no answer to this execution. After an earlier difference, the two
+		// sides may run different statements.
 		if y == nil || c.unasked(where(x), x, y) {
 			continue
 		}

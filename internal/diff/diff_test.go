@@ -145,7 +145,8 @@ func TestFailing(t *testing.T) {
 	}
 }
 
-// TestFailingOnce checks that a statement that fails only in its first execution is not listed among those that fail.
+// TestFailingOnce checks a statement that fails only in its first execution. It must not be listed among the
+// failing statements.
 func TestFailingOnce(t *testing.T) {
 	bad, good := failed(1, "no such table: t"), row(int64(1))
 	bad.SQL, good.Execution = good.SQL, 1

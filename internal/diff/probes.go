@@ -23,9 +23,9 @@ func Probes() []protocol.Ask {
 	return p
 }
 
-// scalars has statements about texts, blobs, integers, reals and booleans, and language about mixed
-// types, constraints, views and functions. Each line has one statement. Its arguments follow, each
-// after a tab, in the form that [literal] reads.
+// The file scalars.sql has statements about texts, blobs, integers, reals and booleans. The file language.sql
+// has statements about mixed types, constraints, views and functions. Each line has one statement. Its
+// arguments follow, each after a tab, in the form that [literal] reads.
 var (
 	//go:embed scalars.sql
 	scalars string

@@ -86,8 +86,8 @@ func special(d *Difference) int {
 	return slices.Index(d.types[:], typ) + 1
 }
 
-// failure returns the likely reason why two answers have different errors, or only one has an
-// error. The result is false if the errors do not show a reason.
+// failure returns the likely reason why two answers have different errors, or why only one of them has an
+// error. The second result is false if the errors do not show a reason.
 func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	for i, a := range []*protocol.Answer{x, y} {
 		if a.Error == nil {
@@ -153,7 +153,7 @@ func optionIn(p *protocol.Proof, name string) string {
 // earlier is a statement that ran before the current one and that only one side could run.
 type earlier struct {
 	at     statementOf
-	tables []string // tables written by the statement or, if the field as is ByTransaction, by its transaction
+	tables []string // tables that the statement wrote; with [ByTransaction], all that its transaction wrote
 	as     Evidence
 }
 
@@ -293,8 +293,8 @@ func hasTime(a *protocol.Answer) bool {
 	return slices.ContainsFunc(a.Arguments, func(v protocol.Value) bool { return v.Type == "time.Time" })
 }
 
-// createsStore matches a statement that creates a table or an index. If it mentions other tables,
-// no rows are taken from them.
+// createsStore matches a statement that creates a table or an index. Such a statement may mention other
+// tables, but it takes no rows from them.
 var createsStore = regexp.MustCompile(`(?i)^\s*CREATE\s+(?:TEMP\w*\s+|VIRTUAL\s+|UNIQUE\s+)*(?:TABLE|INDEX)\b`)
 
 // timedTables lists the tables into which times were written, directly or from another such table.
@@ -353,7 +353,8 @@ func versions(p, q *protocol.Proof) Reason {
 	return Reason{Evidence: ByDriver}
 }
 
-// only lists the compile options of p that q lacks and that may change answers.
+// only(p, q) returns a list, separated by spaces, of the compile options that p has, that q lacks, and that
+// may change answers.
 func only(p, q *protocol.Proof) string {
 	var list []string
 	for _, o := range p.CompileOptions {

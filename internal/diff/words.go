@@ -94,8 +94,8 @@ func part(format string, args ...any) document.Document {
 	return document.Document{document.Space{}, indented("", format, args...)}
 }
 
-// section returns a part of the document that may be left out if a terminal has no room for it.
-// Then the text in missing names it.
+// section returns a part of the document that may be left out if a terminal has no room for it. The parameter
+// "missing" is the name of the part. It is shown if the part is left out.
 func section(body document.Document, missing string) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }

@@ -20,7 +20,7 @@ type Name struct {
 	Options []Option
 	Memory  bool // the DSN asks for a database in memory
 
-	// Problem describes a likely mistake in the DSN before its options. It is "" if there is
+	// Problem describes a likely mistake in the part of the DSN before the options. It is "" if there is
 	// none.
 	Problem string
 
@@ -166,9 +166,9 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// at returns the DSN without options, and with a path in the directory dir. A relative path becomes
-// the name of the file only, because the worker opens it with dir as its working directory. If uri
-// is true, the result is a URI.
+// n.at(dir, uri) returns the DSN without options. An absolute path is replaced by a path in the directory
+// dir. Of a relative path only the file's name is kept, because the worker opens it with dir as its working
+// directory. If uri is true, the result is a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
@@ -186,8 +186,7 @@ func (n *Name) at(dir string, uri bool) string {
 	return prefix + escape(file)
 }
 
-// as returns the DSN without options, with the path as typed. If uri is true, the result is a
-// URI.
+// n.as(uri) returns the DSN without options, with the path as typed. If uri is true, the result is a URI.
 func (n *Name) as(uri bool) string {
 	switch {
 	case n.fixed || uri == n.uri:

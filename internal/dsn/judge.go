@@ -74,8 +74,8 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
-// Judge says how a library treats a DSN. The parameter got has the results of q.Openings, in the
-// same order.
+// Judge says how a library treats a DSN. The parameter "got" has the results of q.Openings, in the same
+// order.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
@@ -84,7 +84,8 @@ func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
-		// Waiting for a lock can be observed only if caches are private.
+		// If connections share a cache, waiting for a lock cannot be observed. Then the opening without
+		// options shows whether the library waits.
 		t.Waits = all.Waits || plain.Waits && all.Seen["cache"] != "private" && t.InForce["busy_timeout"] == "0"
 		t.File = q.Name.Mask(q.Name.misnamed(all.Files))
 	}
@@ -226,8 +227,8 @@ func (q *Questions) judge(v *Verdict, o *Option, plain, alone, another, nonsense
 	}
 }
 
-// unread returns the outcome of an option whose effect cannot be read back. looked is true if the library
-// refused a nonsensical value of the option.
+// unread returns the outcome of an option whose effect cannot be read back. The parameter looked is true if
+// the library refused a nonsensical value of the option.
 func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	switch {
 	case o.Key == "_pragma" && !looked:
@@ -242,9 +243,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. The parameter other is the result of an opening
-// with the value another(setting, wanted). The library reads the option if it refused this value,
-// or if this value is in force and is not the default.
+// heeds reports whether a library reads an option. The parameter "other" is the result of an opening with the
+// value another(setting, wanted). The library reads the option if it refused this value, or if this value is
+// in force and is not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

@@ -21,8 +21,8 @@ const (
 	word
 )
 
-// pragmas are the pragmas of SQLite (https://www.sqlite.org/pragma.html) and of its encrypted
-// editions that are not in the vocabulary of settings.
+// pragmas has the pragmas that are not in the vocabulary of settings: those of SQLite
+// (https://www.sqlite.org/pragma.html) and those of its encrypted editions.
 var pragmas = func() map[string]kind {
 	all := map[string]kind{}
 	for i, names := range []string{
@@ -42,8 +42,8 @@ var pragmas = func() map[string]kind {
 	return all
 }()
 
-// aliases has the pragmas that options of the driver mattn set, by option. It has only pragmas that
-// are not in driver.Vocabulary.
+// aliases maps options of the driver mattn to the pragmas that they set. It has only pragmas that are not in
+// driver.Vocabulary.
 var aliases = map[string]string{
 	"_case_sensitive_like": "case_sensitive_like", "_cslike": "case_sensitive_like",
 	"_defer_foreign_keys": "defer_foreign_keys", "_defer_fk": "defer_foreign_keys",
@@ -188,8 +188,8 @@ var alternatives = map[string][2]string{
 	"mmap_size": {"1048576", "2097152"}, "encoding": {"utf-8", "utf-16le"},
 }
 
-// another returns a value of the setting that differs from the given one, or "" if it knows none.
-// If a library applies both values, it must read the option, because only one value can be its
+// The function another returns a value of the setting that differs from the given one. It returns "" if it
+// knows none. A library that applies both values must read the option, because only one of them can be its
 // default.
 func another(setting, value string) string {
 	if pair, ok := alternatives[setting]; ok {

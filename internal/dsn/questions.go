@@ -25,9 +25,9 @@ type Questions struct {
 	ways  map[Wants][]way
 }
 
-// ofOption has the indexes in Questions.Openings of three openings: with only one option as typed,
-// with another value of this option, and with a nonsensical value. The second and the third are -1
-// if the option has no such value.
+// ofOption has the indexes of three openings in Questions.Openings. Each of them has only one option: as
+// typed ("alone"), with another value ("another"), or with a nonsensical value ("nonsense"). The last two
+// indexes are -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
 // way is one spelling of a setting in a DSN. The field option has the wanted value, and the field

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Of returns a data source name that asks for the settings in set. Its spelling still has to be
-// adapted to a library. rest has the settings that no data source name can express, such as the
-// size of a pool.
+// Of returns a data source name that asks for the given settings. Its spelling still has to be adapted to a
+// library. The result "rest" has the settings that no data source name can express, such as the size of a
+// pool.
 func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 	var options []string
 	rest = driver.Settings{}
@@ -52,8 +52,8 @@ type Spelling struct {
 	Failed string `json:"failed,omitempty"`
 }
 
-// Words says which calls are needed in addition to the DSN, and which settings are impossible.
-// The parameter each is [Told.EachConnection].
+// Words says which calls are needed in addition to the DSN, and which settings are impossible. The parameter
+// "each" is [Told.EachConnection].
 func (s *Spelling) Words(each string) (list []string) {
 	if len(s.Init) > 0 {
 		list = append(list, fmt.Sprintf("and in code (%s): %s", cmp.Or(each, "on each new connection"), strings.Join(s.Init, "; ")))
@@ -82,9 +82,9 @@ type Spellings struct {
 	tries []Spelling
 }
 
-// Spell proposes how to get the wanted settings from a library. The parameter got has the
-// results of q.Openings. dir is the directory of the worker's next job. Spell returns nil if the
-// library cannot open the DSN in any form.
+// Spell proposes how to get the wanted settings from a library. The parameter "got" has the results of
+// q.Openings. dir is the directory of the worker's next job. Spell returns nil if the library cannot open the
+// DSN in any form.
 func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings {
 	uri, ok := q.form(got, t)
 	if !ok {
@@ -186,9 +186,9 @@ func rank(setting string) int {
 	return i
 }
 
-// heeded returns an option by which the library applies the setting w. It is the option as typed
-// or, if that has no effect, another spelling that took effect with two values. It returns "" if no
-// such option is known.
+// heeded returns an option by which the library applies the setting w. It returns the option as typed or, if
+// that has no effect, another spelling. The other spelling must have had an effect with two different values.
+// If no such option is known, heeded returns "".
 func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 	for i, o := range q.Name.Options {
 		if o.Setting != w.Setting || o.Wanted != w.Value {

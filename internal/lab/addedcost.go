@@ -78,9 +78,9 @@ func insertedColumns(p *plan.Plan, in *plan.Insert) float64 {
 	return columns / max(rows, 1)
 }
 
-// mixed returns the time added to an operation of a mix, as an average weighted by the
-// operations' weights, and the time added to a row with as many columns as the widest
-// result.
+// mixed returns two times for a mix. The result "operation" is the time added to an operation: the average
+// over all operations, weighted by their weights. The result "row" is the time added to a row that has as
+// many columns as the widest result.
 func mixed(m *plan.Mix, of func(string) estimate.Estimate) (operation, row estimate.Estimate) {
 	var weights float64
 	widest := 0

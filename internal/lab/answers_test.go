@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// hear returns a session that has read said, the bytes that a worker wrote before it exited, and the session's
-// case.
+// hear lets a new session read the bytes in the parameter "said", as if a worker had written them and exited.
+// It returns the session and its case.
 func hear(said []byte) (*session, *Case) {
 	c := &Case{
 		Plan: &plan.Plan{Phases: []plan.Phase{{Name: "insert", Insert: &plan.Insert{}}, {Name: "query", Query: &plan.Query{Clients: 1}}}},
@@ -122,8 +122,8 @@ func FuzzAnswers(f *testing.F) {
 	})
 }
 
-// TestLoadedAnswers checks that forbidden answers are refused, from a worker that loads a
-// database and from one that begins with it.
+// TestLoadedAnswers checks that forbidden answers are refused. It tests a worker that loads a database, and a
+// worker that begins with a loaded database.
 func TestLoadedAnswers(t *testing.T) {
 	const (
 		load      = `{"type":"phase","phase":"load"}` + "\n"

@@ -99,15 +99,15 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault if v, the size of a part, is below 0 or above all, the size of the set that contains the
-// part. words describes this set in the message.
+// part adds a fault if v, the size of a part, is below 0 or greater than the size of the whole set, which is
+// the parameter all. The parameter words describes this set in the message.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)
 	}
 }
 
-// within returns d plus the fixed time slack plus the fraction share of d.
+// within(d, slack, share) returns d + slack + share*d.
 func within(d, slack time.Duration, share float64) time.Duration {
 	return d + slack + time.Duration(share*float64(d))
 }

@@ -24,8 +24,8 @@ func (c *Case) snapshot() *snapshot.Snapshot {
 // Begins reports whether the case's trials begin with copies of a user's database.
 func (c *Case) Begins() bool { return c.snapshot() != nil }
 
-// CopyTo copies the user's database with which the case's trials begin to path. It does
-// nothing if they begin with an empty database.
+// CopyTo copies a database to path: the user's database with which the case's trials begin. If they begin
+// with an empty database, CopyTo does nothing.
 func (c *Case) CopyTo(ctx context.Context, path string) error {
 	if s := c.snapshot(); s != nil {
 		return s.Copy(ctx, path, false, false)
@@ -39,8 +39,8 @@ func (c *Case) CopyTo(ctx context.Context, path string) error {
 var counting = []string{protocol.CodeRows, protocol.CodeSetting, protocol.CodePlan, protocol.CodeTimeout, protocol.CodeProtocol, protocol.CodePath, protocol.CodeUnsupported,
 	protocol.CodeEndless, protocol.CodeCheck, protocol.CodeCheckpoint, protocol.CodeKilled, protocol.CodeCrash}
 
-// hideValues removes text that may contain values of the user's database from a trial's messages, because
-// these messages are shown on the terminal and stored with the results.
+// hideValues changes a trial's messages. It removes all text that may contain values of the user's database,
+// because the messages are shown on the terminal and stored with the results.
 func (c *Case) hideValues(t *result.Trial) {
 	s := c.snapshot()
 	if s == nil {

@@ -20,8 +20,8 @@ type Plan struct {
 	Least    time.Duration // total fixed duration of the phases in these trials; only set while Takes is 0
 }
 
-// differs reports whether p differs from told, the last plan that was reported, by more than a tenth in trials
-// or time.
+// differs reports whether p and the plan that was reported last differ by more than a tenth in trials or
+// time.
 func (p Plan) differs(told Plan) bool {
 	off := func(now, before float64) bool { return math.Abs(now-before) > 0.1*before }
 	return off(float64(p.Trials), float64(told.Trials)) || off(p.Takes.Seconds(), told.Takes.Seconds())
@@ -31,9 +31,9 @@ func (p Plan) differs(told Plan) bool {
 // follows changes of the machine's speed faster; a larger number averages out chance.
 const recentRounds = 6
 
-// spend records how long a trial of a case took. The parameter again is true if the case already
-// had a trial in this round. The times of the first round are discarded when it ends, because
-// its trials load and verify more.
+// spend records how long a trial of a case took. The parameter "again" is true if the case already had a
+// trial in this round. The times of the first round are discarded when it ends, because its trials load and
+// verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	rounds := l.took[c.ID]
 	switch {
@@ -58,8 +58,9 @@ func (l *Laboratory) left(round, done, total int) time.Duration {
 	return left + time.Duration(l.more(round, l.Now().Add(left)))*perRound
 }
 
-// more returns how many rounds follow the current round if that ends at the time ends. It assumes that the run
-// does not end earlier because its results are precise enough.
+// more returns how many rounds follow the current round. The parameter "ends" is the time at which the
+// current round ends. more does not consider that the run may end earlier because its results are precise
+// enough.
 func (l *Laboratory) more(round int, ends time.Time) int {
 	if l.Schedule.Rounds > 0 {
 		return l.Schedule.Rounds - round
@@ -116,8 +117,8 @@ func (c *Case) Lasts() (sum time.Duration) {
 	return sum
 }
 
-// Beginning returns a copy of the case that replays only the first events of each recording without a speed,
-// and the total number of events of these recordings.
+// Beginning returns a copy of the case in which replays without a speed have only the first events of their
+// recordings. It also returns the total number of events of these recordings.
 func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	next := *c
 	if c.Plan == nil {
@@ -139,9 +140,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of the case whole takes. The trial t ran cut, the copy of whole that
-// [Case.Beginning] returns. The time of each replay is scaled by the number of events. The result is 0 if t is
-// not OK.
+// TakesWhole estimates how long a trial of the case "whole" takes. The trial t ran only "cut", which is the
+// copy of the case that [Case.Beginning] returns. The time of each replay is scaled by the number of events.
+// The result is 0 if t is not OK.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {

@@ -21,8 +21,9 @@ type Forecast struct {
 	Budget time.Duration                                       // time for trials beyond the first of each workload
 	Now    func() time.Time
 
-	// Begins is called before the first trial with its case. For a long recording, tried is the number of
-	// events that the trial replays and events the number of all its events; otherwise both are 0.
+	// Begins is called before the first trial of a case, with the case. If the case replays a long recording,
+	// events is the number of events in the recording, and tried is how many of them the trial replays.
+	// Otherwise both are 0.
 	Begins func(c *Case, tried, events int)
 
 	Round time.Duration // estimated time of a round
@@ -114,8 +115,8 @@ func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
 	return nil
 }
 
-// typical returns the mean of the values of f.known for a workload. If it has none, typical returns the mean
-// over all workloads.
+// typical returns the mean of the values of f.known for a workload. If there are none for this workload, it
+// returns the mean over all workloads.
 func (f *Forecast) typical(workload string) time.Duration {
 	list := f.known[workload]
 	if list == nil {

@@ -138,7 +138,7 @@ func columnType(p *plan.Plan, name string) driver.Type {
 	return 0
 }
 
-// cell returns the generated value in row r in the form in which a driver decodes a column of type as.
+// cell returns the generated value in row r, as a driver decodes it from a column with the given type.
 func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	if c.Null(r) {
 		return driver.Cell{Null: true}
@@ -154,8 +154,8 @@ func cell(c *driver.Column, r int, as driver.Type) driver.Cell {
 	return driver.Cell{Int: c.Ints[r]}
 }
 
-// listening handles the worker's answer that its server listens. It verifies the server's first answers and
-// then orders the worker to begin the phase.
+// listening handles the worker's answer of type listening: its server accepts connections. It verifies the
+// server's first answers and then orders the worker to begin the phase.
 func (s *session) listening(a *protocol.Response) error {
 	if s.next == 0 || s.current().HTTP == nil || a.Phase != s.phase || a.Address == "" {
 		return s.broken("the worker listens at %q for %q, which is not the http phase under way", a.Address, a.Phase)

@@ -123,9 +123,9 @@ func everInForce(c *Case, given driver.Settings) error {
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
 // Asked returns the settings that a driver is asked to use. Only a cluster gets the settings of clusters. A
-// cluster does not get those of the workload's settings that [driver.Info.Limit] says it does not support,
-// because it stores data in its own way. Settings that the user gave are kept, so that the cluster refuses
-// them.
+// cluster stores data in its own way, so it does not get a setting of the workload that it does not support
+// according to [driver.Info.Limit]. It still gets all settings that the user gave, and then refuses those
+// that it does not support.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -259,8 +259,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// The function which says, for messages, which of n connections have unexpected settings. bad has the
-// numbers of these connections.
+// The function which says, for messages, which of n connections have unexpected settings. The parameter "bad"
+// has the numbers of these connections.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:
@@ -273,9 +273,9 @@ func which(bad []int, n int) string {
 	return fmt.Sprintf("%d connections of %d, first on connection %d", len(bad), n, bad[0])
 }
 
-// remedy tells the user what to do about changed settings. Its text follows a message that names the schema or
-// the phase, and calls it "there". If all is set, the settings changed on all connections. If declares is set,
-// the workload can declare the changes of this schema or phase.
+// remedy tells the user what to do about changed settings. Its text follows a message that names the schema
+// or the phase, and calls it "there". If the parameter "all" is set, the settings changed on all connections.
+// If the parameter "declares" is set, the workload can declare the changes of this schema or phase.
 func remedy(list []change, all, declares bool) string {
 	var pragmas, values []string
 	for _, c := range list {

@@ -99,8 +99,8 @@ rows: {t: {count: 5, columns: {id: serial}}}
 	}
 }
 
-// deviates reports whether the settings in r were read back after the schema or phase that after names, and
-// whether a connection has another value than the wanted one for the setting with which reason begins.
+// deviates reports whether the settings in r were read back after the given schema or phase, and whether a
+// connection then had a wrong value. It checks only the setting whose name is the beginning of the reason.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false
@@ -110,9 +110,9 @@ func deviates(r *result.ReadBack, after, reason string) bool {
 	return ok && slices.ContainsFunc(r.Connections, func(got driver.Settings) bool { return got[name] != want })
 }
 
-// TestSchemaIsReadBeforeTheClock opens a connection before a table exists. The connection
-// first uses the table while another connection writes, and must find it. Without a busy
-// timeout, with a rollback journal, it could not read the schema at that time.
+// TestSchemaIsReadBeforeTheClock opens connections before the table "later" exists. A connection that first
+// uses this table while another connection writes must find it. With a rollback journal and no busy timeout,
+// it could not read the schema at that time.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `

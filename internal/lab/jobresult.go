@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with
-// took, which is the time that the lab measured, and with itself. It adds the values that the lab computes to
-// the result.
+// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with the
+// time that the lab measured (the parameter took), and with itself. It adds the values that the lab computes
+// to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
@@ -37,7 +37,7 @@ type jobCheck struct {
 	took time.Duration
 }
 
-// span adds a fault if a time is below least or above the time that the job took.
+// span adds a fault if a time is below the parameter "least" or above the time that the job took.
 func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	switch d := time.Duration(ns); {
 	case d < least:
@@ -47,8 +47,8 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 	}
 }
 
-// atLeast returns the least time that a number of rows can take if each row takes at least the time each. The
-// result is always above 0.
+// atLeast returns the least time that a number of rows can take. The parameter "each" is the least time of
+// one row. The result is always above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
 }

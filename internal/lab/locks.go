@@ -261,7 +261,7 @@ func contention(p *plan.Plan) (c contended, ok bool) {
 	return c, ok
 }
 
-// in returns c with the clients distributed over several processes.
+// c.in(processes) returns c with the clients distributed over several processes.
 func (c contended) in(processes int) contended {
 	c.clients = (c.clients + processes - 1) / processes
 	c.processes = processes

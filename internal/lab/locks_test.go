@@ -116,7 +116,8 @@ const contendedRecording = `{"format":"sqlite3perf-recording","version":1,"began
 {"at":30,"took":9,"conn":1,"tx":1,"do":"commit"}
 `
 
-// replayed returns a workload that replays a recording of two connections. more is added to the replay's YAML.
+// replayed returns a workload that replays a recording of two connections. The parameter "more" is added to
+// the replay's YAML.
 func replayed(t *testing.T, begin, more string) *workload.Workload {
 	t.Helper()
 	text := "name: contended\nsettings: {journal_mode: wal}\nschema: CREATE TABLE t (v)\nphases:\n  - {name: replay, replay: app.jsonl" + more + "}\n"

@@ -140,8 +140,8 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
-// caseOf returns the case for a driver, settings, and a workload at some values of its
-// parameters. The parameter has contains the settings of set that apply to the driver.
+// caseOf returns the case for a driver, settings, and a workload at some values of its parameters. Of the
+// settings in the parameter "set", the parameter "has" contains those that apply to the driver.
 func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters
@@ -248,8 +248,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// has returns the settings in set that apply to the driver. If no driver is a cluster, it returns all of set,
-// so that every combination of settings that the user asked for becomes a case.
+// m.has(ref, set) returns those of the given settings that apply to the driver. If no driver is a cluster, it
+// returns all given settings, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {
@@ -258,7 +258,8 @@ func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	return result.OwnSettings(ref.Kind(), set)
 }
 
-// several reports whether the matrix has several values for a setting that is in set but not in has.
+// several reports whether the matrix has several values for a setting that is in the parameter "set" but not
+// in the parameter "has".
 func (m *Matrix) several(set, has driver.Settings) bool {
 	for name := range set {
 		if _, ok := has[name]; !ok && len(m.Settings[name]) > 1 {

@@ -185,8 +185,8 @@ type ending struct {
 	from, to reading       // from: before the worker started; to: after it had exited
 }
 
-// The method once runs one trial that begins with the database in the parameter from. It records
-// profiles if want is not nil. turn is nil if the trial runs alone.
+// The method once runs one trial that begins with the database in the parameter "from". It records profiles
+// if want is not nil. The parameter "turn" is nil if the trial runs alone.
 func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64, want *Profiling, turn *turn, as division) (e ending, _ error) {
 	dir, err := p.directory("trial-")
 	if err != nil {

@@ -29,8 +29,8 @@ import (
 func NeedsPerf(kind driver.Kind) bool { return kind != driver.Transpiled && kind != driver.Wasm }
 
 // FindPerf looks for Linux's perf and makes a test recording in dir. path is the path of perf, or "" if perf
-// is missing or must not record here. why describes what is wrong and what to do about it, or is "" if perf
-// can record everything. If path and why are both set, perf cannot see time in the kernel.
+// is missing or must not record here. The result why describes what is wrong and what to do about it, or is
+// "" if perf can record everything. If path and why are both set, perf cannot see time in the kernel.
 func FindPerf(ctx context.Context, dir string) (path, why string) {
 	path, err := exec.LookPath("perf")
 	if err != nil {
@@ -85,8 +85,8 @@ type Profiling struct {
 // errNoProfile says that a worker does not write profiles.
 var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
 
-// Profile runs one trial of a case. It adds the functions in which a phase spent its time to
-// want.Into. The trial's measurements do not count, because the profilers take time.
+// Profile runs one trial of a case. It adds to want.Into the functions in which a phase spent its time. The
+// trial's measurements do not count, because the profilers take time.
 func (p *Processes) Profile(ctx context.Context, c *Case, seed uint64, want Profiling) (*result.Trial, error) {
 	if err := p.ceiling(ctx, c, seed); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (w *Profiling) command(worker string, kind driver.Kind, args []string) (str
 	return w.Perf, append(append(perfRecord(NeedsPerf(kind)), worker), args...)
 }
 
-// keep adds the recordings of a trial that was OK to w.Into.
+// keep adds to w.Into the recordings of a trial that was OK.
 func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error {
 	into := *w.Into // a copy, so that a trial is added completely or not at all
 	clock, written, err := into.Add(filepath.Join(dir, "profile"))

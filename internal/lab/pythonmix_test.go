@@ -17,8 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixes is a workload with a mix for each way to end, to begin operations and to use
-// connections. The operation move first reads, then writes.
+// mixes is a workload with one mix. Tests replace its words in capitals, such as END. So they choose how the
+// mix ends, how its transactions begin, and how its clients use connections. The operation move first reads,
+// then writes.
 const mixes = `
 name: mixes
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}
@@ -91,8 +92,8 @@ func TestPythonMixCount(t *testing.T) {
 	}
 }
 
-// TestPythonMixUndeclared checks that an error that its operation does not declare ends the
-// trial, and that the reason says how to declare it. An error that rolls back more than its statement cannot be
+// TestPythonMixUndeclared checks errors that an operation does not declare. Such an error must end the trial,
+// and the reason must say how to declare it. An error that rolls back more than its statement cannot be
 // declared as a result. The Go worker must give the same reasons.
 func TestPythonMixUndeclared(t *testing.T) {
 	text := `name: taken
@@ -165,7 +166,8 @@ func TestSoakPythonMixDuration(t *testing.T) {
 const long = "WITH RECURSIVE c(x) AS (VALUES (1) UNION ALL SELECT x + 1 FROM c WHERE x < 200000) SELECT sum(x) FROM c"
 
 // TestPythonMixWaits checks which waits the worker counts. It counts waits for the pool only if clients share
-// connections, and waits for the mutex and for further attempts only if the mix has a mutex or retries.
+// connections, waits for the mutex only if the mix has one, and waits for further attempts only if the mix
+// has retries.
 func TestPythonMixWaits(t *testing.T) {
 	// While one client runs a long query, the two other clients begin to wait.
 	const text = `

@@ -110,9 +110,8 @@ func TestReach(t *testing.T) {
 	}
 }
 
-// TestTokens compares the tokens that package sqltext finds with SQLite's, which SQLite's
-// syntax errors name. The SQL comes from the table of package sqltext, and from random
-// scripts.
+// TestTokens compares two lists of tokens: those that package sqltext finds, and those that SQLite's syntax
+// errors name. The SQL comes from the table of package sqltext, and from random scripts.
 func TestTokens(t *testing.T) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

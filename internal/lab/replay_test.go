@@ -53,8 +53,8 @@ type recordedPhase struct {
 	Seconds []float64 `json:"seconds"` // seconds of the phase, or seconds per operation
 }
 
-// quieter returns p.Seconds[at] with its deviation from the median reduced. noise is the fraction of the
-// deviation's logarithm that remains.
+// quieter returns p.Seconds[at], moved nearer to the median. The parameter "noise" is the fraction of the
+// deviation that remains, on a logarithmic scale.
 func (p recordedPhase) quieter(at int, noise float64) float64 {
 	middle := stats.Summarize(p.Seconds).Median
 	return middle * math.Pow(p.Seconds[at]/middle, noise)

@@ -13,7 +13,7 @@ import (
 // measured identifies a trial by its case and round.
 type measured struct{ id, round int }
 
-// Resume prepares a run that already has trials for being continued. It records the time at which the run was
+// Resume prepares the continuation of a run that already has trials. It records the time at which the run was
 // resumed. If a case has a worker now, its failed trials no longer count, and Resume returns their
 // [result.Trial.Order].
 func Resume(run *result.Run, cases []*Case, now time.Time) (again []int) {

@@ -22,8 +22,8 @@ const robbedTime = 30 * time.Millisecond
 // took CPU time from them. If most trials of a machine lose CPU time, running them again does not help.
 const mostRepeated = 0.1
 
-// robbed reports whether other processes or machines took too much CPU time from a trial whose duration is
-// took. The result must not depend on the driver, nor on the trial's measurements.
+// robbed reports whether other processes or machines took too much CPU time from a trial. The parameter
+// "took" is the trial's duration. The result must not depend on the driver, nor on the trial's measurements.
 func robbed(c *result.CPU, took time.Duration) bool {
 	lost := time.Duration(c.LostNS())
 	return lost > robbedTime && float64(lost) > result.RobbedShare*float64(took)
@@ -46,8 +46,8 @@ func (p *Processes) read() reading {
 	return reading{time.Now(), t, known, process.OwnUserTime()}
 }
 
-// used returns the CPU time that a trial's process used. waited is how long the process waited for a CPU, or
-// nil if that is not known.
+// used returns the CPU time that a trial's process used. The parameter "waited" is how long the process
+// waited for a CPU, or nil if that is not known.
 func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: process.InvoluntarySwitches(state)}
 	if waited != nil {
@@ -92,7 +92,7 @@ func (p *Processes) account(list []ending) {
 
 // repeats reports whether to run the trials of a group again because some were robbed of CPU time. Each case
 // is run again at most once in a round, and at most the fraction mostRepeated of the run's trials is run
-// again. before has the earlier trials of the run.
+// again. The parameter "before" has the earlier trials of the run.
 func repeats(before []result.Trial, trials []*result.Trial) bool {
 	if !slices.ContainsFunc(trials, func(t *result.Trial) bool { return t.Robbed }) {
 		return false

@@ -256,8 +256,8 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 }
 
 // trialsOf runs groups of cases in a round. Groups from which other processes took CPU time run once more.
-// repeated is the number of trials that were added in this way. stopped is the reason if the run ends, or ""
-// if it continues.
+// The result "repeated" is the number of trials that were added in this way. The result "stopped" is the
+// reason if the run ends, or "" if it continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)

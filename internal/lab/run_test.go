@@ -746,8 +746,8 @@ func TestTimeLeftAfterALoss(t *testing.T) {
 	}
 }
 
-// TestSettled checks that cases that Schedule.Settled returns get no trials until it no longer returns them,
-// and that the run ends when it returns all cases.
+// TestSettled checks that a case gets no trials while Schedule.Settled returns it, and that the run ends when
+// Settled returns all cases.
 func TestSettled(t *testing.T) {
 	b := newBench(t)
 	s := lab.Schedule{Settled: func(run *result.Run, round int) ([]int, bool) {

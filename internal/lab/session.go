@@ -347,8 +347,8 @@ func (s *session) inserted(a *protocol.Response) error {
 	return s.judge(nil, CheckInserted(s.current(), s.want.Expect[a.Phase].Tables, s.hashed, a.Tables))
 }
 
-// due returns the phase of said, a sample from the worker. This phase must be the next timed phase and the
-// current phase.
+// due returns the phase of a sample from the worker. This phase must be the next timed phase and the current
+// phase.
 func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	n := len(s.trial.Samples)
 	if said == nil || n >= len(s.want.Phases) || said.Phase != s.want.Phases[n] {
@@ -360,10 +360,10 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	return s.current(), nil
 }
 
-// sliceTimes returns the wall time of each slice of a phase. The parameter ends has the phase's wall
-// time at the end of each slice but the last, and total that at the end of the last slice. If these
-// times do not increase, for example because the worker does not report them, sliceTimes returns nil.
-// The last slice may have taken no time.
+// sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the time from the
+// phase's beginning to the end of each slice, without the last slice. total is the time to the end of the
+// last slice. If these times do not increase, for example because the worker does not report them, sliceTimes
+// returns nil. Only the last slice may have taken no time.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	last := int64(0)
 	for i, end := range append(slices.Clone(ends), total) {

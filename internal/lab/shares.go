@@ -127,9 +127,9 @@ func (s *session) mixes(a *protocol.Response) bool {
 	return s.next > 0 && s.current().Mix != nil && s.current().Name == a.Phase
 }
 
-// until waits until event, a channel of a further process, is closed. It returns an error if the process or
-// the trial ends first. If the trial's time is up, until fails the trial with a message in which missing
-// says what did not happen.
+// until waits until a further process closes the channel event. It returns an error if the process or the
+// trial ends first. If the trial's time is up, it also fails the trial. In the trial's message, the parameter
+// "missing" says what did not happen.
 func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	select {
 	case <-event:
@@ -143,9 +143,9 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 	return errEnough
 }
 
-// await closes the channel in said, which tells the first process's session what the worker answered. Then
-// it waits until the channel in then is closed, and sends the worker the order. It returns an error if said
-// is closed already, or if the context ends first.
+// await handles a worker's answer that it waits for an order. It closes the channel "said", which tells the
+// first process's session that the worker waits. Then it waits until the channel "then" is closed, and sends
+// the order to the worker. It returns an error if "said" is closed already, or if the context ends first.
 func (p *part) await(said, then chan struct{}, order string) error {
 	select {
 	case <-said:
@@ -222,9 +222,9 @@ func (s *session) partial(said *protocol.Sample) error {
 	return nil
 }
 
-// gathered returns the sample of a phase. For a mix in several processes, it combines the
-// samples of all processes. apart is then the time in ns between the first and the last process
-// to begin, or nil if the samples do not contain it.
+// gathered returns the sample of a phase. For a mix in several processes, it combines the samples of all
+// processes. The result "apart" is then the time in ns between the first and the last process to begin, or
+// nil if the samples do not contain it.
 func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.Sample, apart *int64, err error) {
 	n := s.want.Settings.Processes()
 	if p.Mix == nil || n < 2 {

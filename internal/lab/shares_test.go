@@ -174,8 +174,9 @@ func TestProcessesFail(t *testing.T) {
 	}
 }
 
-// inProcess strips the prefix first- or second- from fault, which limits the fault to one process of a trial.
-// For "second-dies", it returns "dies" in the second process. It also records the process ID.
+// inProcess returns the fault that this process of a trial has. The prefix first- or second- limits a fault
+// to one process. For "second-dies", inProcess returns "dies" in the second process, and "none" in the first.
+// It also records the process ID.
 func inProcess(d *faultyDriver, fault string) string {
 	_, second := strings.CutSuffix(os.Getenv("SQLITE3PERF_MARK"), "/process-2")
 	for which, here := range map[string]bool{"first-": !second, "second-": second} {

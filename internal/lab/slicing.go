@@ -83,8 +83,8 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// middle returns the medians of the wall times and of the times per operation of a phase, or 0 if no times are
-// known.
+// middle returns two medians for a phase: that of the wall times, and that of the times per operation. Both
+// are 0 if no times are known.
 func middle(of map[int]phasePace) (wall, each float64) {
 	var walls, eachs []float64
 	for _, x := range of {
@@ -114,8 +114,9 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	return p.Insert != nil
 }
 
-// learn records, from a trial of the case, the shortest time of each phase so far, the shortest
-// time outside the phases, and the most memory and disk space that a trial needed.
+// learn updates what is known about the work of the case with the figures of a trial: the shortest time of
+// each phase so far, the shortest time outside the phases, and the most memory and disk space that a trial
+// needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	if p.paces == nil {
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}

@@ -55,7 +55,7 @@ func TestSlices(t *testing.T) {
 	}
 }
 
-// testSlices tests a worker. reports says whether the worker reports the times of slices.
+// testSlices tests a worker. The parameter "reports" says whether the worker reports the times of slices.
 func testSlices(t *testing.T, executable string, reports bool) {
 	cases := casesOf(t, executable, 7, nil, nil, parse(t, sliced))
 	other := *cases[0]
@@ -145,8 +145,8 @@ phases:
 	}
 }
 
-// TestSlicesOfOthers checks that a worker fails its trial if it says that it waits for its turn within a phase
-// that it is not measuring.
+// TestSlicesOfOthers runs a worker that says that it waits for its turn within a phase, although it is not
+// measuring that phase. The trial must fail.
 func TestSlicesOfOthers(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}

@@ -33,10 +33,10 @@ const (
 var stuckLimit = 30 * time.Second
 
 // CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with the plan's
-// schema. So it finds mistakes in a user's SQL before any worker starts. It does not report errors that
-// another SQLite may not have (a missing function, module or collation), SQL on other databases, statements
-// that fail because there are no rows, and scripts that exceed the limits above. The drivers still run such
-// SQL.
+// schema. So it finds mistakes in a user's SQL before any worker starts. Some SQL is left to the drivers,
+// because its errors may not be the user's mistakes. CheckSQL reports no errors for SQL that needs a
+// function, module or collation that this SQLite lacks, that uses other databases, that fails because there
+// are no rows, or that exceeds the limits above.
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -77,9 +77,9 @@ func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
 	return fmt.Errorf("%s: %s", w.Place(phase, at.operation, at.statement, at.line), words)
 }
 
-// compileAll compiles a plan's SQL on a database on which it first runs the statements in begin.
-// If there is an error, phase is the name of the phase with the error, or "" for the schema. The
-// parameter at is the position of the error in the SQL.
+// compileAll compiles a plan's SQL on a database on which it first runs the statements in the parameter
+// "begin". If there is an error, phase is the name of the phase with the error, or "" for the schema. The
+// parameter "at" is the position of the error in the SQL.
 func compileAll(begin []string, p *plan.Plan, visit visitor) (phase string, at place, err error) {
 	ctx := context.Background()
 	pool, err := sql.Open("sqlite", ":memory:")
@@ -187,9 +187,9 @@ func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	return nil
 }
 
-// errorLine returns the line of a statement, counted from 0, with a syntax error, or 0 if the line is not
-// known. The driver does not report the line, so errorLine looks for the smallest number of first lines that
-// gives the same error.
+// errorLine returns the line of a statement that has a syntax error. Lines are counted from 0. If the line is
+// not known, errorLine returns 0. The driver does not report the line, so errorLine looks for the smallest
+// number of first lines that gives the same error.
 func (c *sqlCheck) errorLine(statement string, parameters int, err error) int {
 	if !strings.Contains(err.Error(), "syntax error") {
 		return 0

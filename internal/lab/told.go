@@ -17,8 +17,8 @@ import (
 )
 
 // CheckTrial checks a trial that another machine reports, because another machine is not trusted more than a
-// worker. The first impossible value becomes the trial's reason. took is the duration of the trial as measured
-// on this machine. again reports whether an earlier trial of the case was OK.
+// worker. The first impossible value becomes the trial's reason. The parameter "took" is the duration of the
+// trial as measured on this machine. The parameter "again" is true if an earlier trial of the case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
 	t.Round, t.Order, t.Repeated = 0, 0, false // the lab sets these fields
@@ -82,8 +82,9 @@ func (k *check) told(c *Case, t *result.Trial) {
 	t.Warnings = CheckWarnings(t.Warnings, c.ID)
 }
 
-// CheckWarnings returns at most mostWarnings of another machine's warnings, after shortening long messages and
-// clearing rounds and impossible values. of is the ID of the case to which the warnings belong; 0 means the run.
+// CheckWarnings returns at most mostWarnings of another machine's warnings. It shortens long messages, and
+// clears rounds and impossible values. If the warnings belong to a trial, the parameter "of" is the ID of the
+// trial's case; if they belong to the run, it is 0.
 func CheckWarnings(list []result.Warning, of int) []result.Warning {
 	list = list[:min(len(list), mostWarnings)]
 	for i := range list {

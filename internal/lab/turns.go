@@ -81,8 +81,8 @@ func (t *turn) wait(ctx context.Context) error {
 	}
 }
 
-// yield passes the turn on, and waits until the trial has the turn again. place says how far the trial is; a
-// greater number is further. yield returns how long the trial waited.
+// yield passes the turn on, and waits until the trial has the turn again. The parameter "place" says how far
+// the trial is; a greater number is further. yield returns how long the trial waited.
 func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 	begin := time.Now()
 	t.mu.Lock()

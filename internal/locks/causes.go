@@ -155,8 +155,8 @@ func waits(m *LockedMix) document.List {
 	return l
 }
 
-// waitShort returns the percentage of their time that the clients of a cell waited. If they waited
-// for several things, it returns the percentage and the name of each thing.
+// waitShort returns how long the clients of a cell waited, as a percentage of the clients' time. If they
+// waited for several things, it returns the percentage and the name of each thing.
 func waitShort(c *LockCell) string {
 	var words []string
 	share := 0.0

@@ -186,8 +186,8 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 	return rate, inVain
 }
 
-// entry returns a pointer to the first element of list for which wanted returns true. If there is
-// no such element, entry appends added to list and returns a pointer to that.
+// entry returns a pointer to the first element of a list for which the function "wanted" returns true. If
+// there is none, entry appends the given element, and returns a pointer to it.
 func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
 	i := slices.IndexFunc(*list, wanted)
 	if i < 0 {

@@ -126,8 +126,8 @@ func ratio(a, b []stats.Point) *stats.Summary {
 	return &s
 }
 
-// rate returns the number of successful operations per second, by round. It counts the given kinds
-// of operations if only is true, and all other kinds if it is false.
+// rate returns the number of successful operations per second, by round. If the parameter "only" is true, it
+// counts the given kinds of operations. Otherwise it counts all other kinds.
 func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point) {
 	sum := map[int]float64{}
 	for _, name := range slices.Sorted(maps.Keys(c.succeeded)) { // sorted because the order decides how the sum is rounded
@@ -143,9 +143,9 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating has the choices of a mix that caused no lock errors on any driver with figures. For each
-// element of order, speeds and calms have the geometric means of LockCell.speeds and of
-// LockCell.calms over the drivers, by round.
+// rating has, in the field order, the choices of a mix that caused no lock errors on any driver with figures.
+// The fields speeds and calms have one element for each of these choices: the geometric means over the
+// drivers, by round, of LockCell.speeds and of LockCell.calms.
 type rating struct {
 	order         []LockChoice
 	byChoice      map[LockChoice]map[string]*LockCell
@@ -228,10 +228,11 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost returns, as first, the choice with the highest median; as equal, the other choices that are
-// not significantly worse; and as gain, the ratio of the figures of first to those of the workload's own
-// settings, whose index is today. gain is nil if today is -1 or is the index of first. All results are
-// nil if there are no figures.
+// foremost compares the choices in order. The result "first" is the choice with the highest median. The
+// result "equal" has the other choices that are not significantly worse. The result "gain" is the ratio of
+// the first choice's figures to the figures of the workload's own settings. The parameter "today" is the
+// index of these settings. gain is nil if today is -1 or the index of the first choice. All results are nil
+// if there are no figures.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures
@@ -248,8 +249,8 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 	return &order[best], equal, gain
 }
 
-// meansOf returns the geometric mean over all cells, for each round in which all of them have a
-// figure. The function of returns the figures of a cell.
+// meansOf returns, for each round, the geometric mean over all cells. It leaves out rounds in which a cell
+// has no figure. The parameter "of" is a function that returns the figures of a cell.
 func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
 	byRound := map[int]map[string]float64{}
 	for d, c := range cells {

@@ -19,8 +19,8 @@ type lockedRun struct{ run *result.Run }
 
 func newLockedRun() *lockedRun { return &lockedRun{&result.Run{Rounds: 6}} }
 
-// add adds a case with six samples of 1 s. In each, ok operations and a few more succeeded, and
-// others ended with the given errors.
+// add adds a case with a sample of 1 s in each of six rounds. In each sample, slightly more operations
+// succeeded than the parameter "ok" says, and others ended with the given errors.
 func (f *lockedRun) add(info driver.Info, s driver.Settings, ok int64, errors ...protocol.ErrorCount) *result.Case {
 	c := result.Case{ID: len(f.run.Cases) + 1, Workload: "w", Scale: "quick", Driver: info.Name, Info: info, Settings: s, Phases: []string{"mix"}}
 	f.run.Cases = append(f.run.Cases, c)

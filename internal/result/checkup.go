@@ -77,9 +77,8 @@ type Fsync struct {
 	MedianNS  int64 `json:"median_ns"`
 	SlowestNS int64 `json:"slowest_ns"`
 
-	// Writes and Flushes count the writes, and the requests to flush its cache, that the device
-	// received during the measurement from all processes. They are nil if the device is not
-	// known.
+	// Writes is how many writes the device received during the measurement, and Flushes how many requests to
+	// flush its cache. Both include those of other processes. They are nil if the device is not known.
 	Writes  *int64 `json:"device_writes,omitempty"`
 	Flushes *int64 `json:"device_flushes,omitempty"`
 

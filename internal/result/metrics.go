@@ -2,9 +2,9 @@ package result
 
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
-// A Metric is something besides time that is counted in a phase. Less of it is better. Tables,
-// CSV, benchfmt, the explorer, gates, the checks of samples and the merging of processes range
-// over [Metrics]. CONTRIBUTING.md has the steps to add one.
+// A Metric is something besides time that is counted in a phase. Less of it is better. Every place that
+// handles all metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks of
+// samples, and the merging of processes. CONTRIBUTING.md has the steps to add one.
 type Metric struct {
 	Name  string // the metric's name in flags, URLs and JSON: "allocs"
 	Key   string // name of the field in JSON and CSV: "allocs"
@@ -42,7 +42,7 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
 }
 
-// Value returns a sample's value of the metric. known is false if the value is 0, which usually
+// Value returns a sample's value of the metric. The result known is false if the value is 0, which usually
 // means that the worker did not count the metric.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)

@@ -49,8 +49,8 @@ func NewAnswer(question string, version int, value any, runs ...int64) (*Answer,
 	return &Answer{Question: question, Version: version, Runs: runs, Value: text}, nil
 }
 
-// Decode decodes the answer's Value into value. It returns an error if a is nil, if it is the
-// answer of another command than question, or if its version is above newest.
+// Decode decodes the answer's Value into value. It returns an error if a is nil, if a.Question is not the
+// given question, or if a.Version is above newest.
 func (a *Answer) Decode(question string, newest int, value any) error {
 	switch {
 	case a == nil || a.Question != question:

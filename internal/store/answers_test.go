@@ -146,8 +146,8 @@ func TestMergeAnswerLater(t *testing.T) {
 	}
 }
 
-// TestBeforeAnswers checks that a store from before answers were stored is upgraded when it is
-// opened, and that it can be merged into another store without an upgrade.
+// TestBeforeAnswers checks a store made by a version that stored no answers. It must be upgraded when it is
+// opened. Merging it into another store must work without an upgrade.
 func TestBeforeAnswers(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	old, err := store.OpenWith(path, false, store.Migrations[:6], time.Second)

@@ -38,9 +38,9 @@ func refuse(path string, err error) error {
 	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
-// explain adds three things to an error of SQLite: the file's name, what the error means for a
-// store, and a remedy. If the cause is the store's file, the error is an [UnusableError]. It returns
-// errors that do not come from SQLite unchanged.
+// explain adds three things to an error of SQLite: the file's name, what the error means for a store, and a
+// remedy. If the cause is the store's file, the error is an [UnusableError]. If err does not come from
+// SQLite, explain returns it unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {

@@ -30,7 +30,7 @@ func OpenWith(path string, readOnly bool, migrations []string, busy time.Duratio
 // DB returns the connection pool of a store, for damaging it.
 func (s *Store) DB() *sql.DB { return s.db }
 
-// Write runs do in a transaction that writes.
+// Write calls the function do in a transaction that writes.
 func (s *Store) Write(ctx context.Context, do func(*sql.Conn) error) error {
 	return s.write(ctx, func(_ context.Context, c *sql.Conn) error { return do(c) })
 }

@@ -13,9 +13,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. Errors contain name, under which
-// the user knows the file, instead of path. The copy must not change while it is open, and must
-// have no journal or write-ahead log.
+// OpenForeign opens a copy of somebody else's store for reading. The copy is at path. The user knows the
+// store by another name, so errors contain name and not path. The copy must not change while it is open, and
+// must have no journal or write-ahead log.
 //
 // SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades the file nor
 // writes to it.

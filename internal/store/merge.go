@@ -48,11 +48,11 @@ type merge struct {
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. If told is not nil, Merge calls it before each run,
-// with the number of runs that are done and the number of all runs. Of a run that s already has,
-// only parts that s lacks are added. A run that cannot be read is left out. A run is added
-// completely or not at all. If there is an error or ctx ends, Merge also returns the outcomes so
-// far, and a later Merge adds the remaining runs.
+// Merge adds the runs of another store to s. If the function told is not nil, Merge calls it before each run,
+// with the number of runs that are done and the number of all runs. Of a run that s already has, only parts
+// that s lacks are added. A run that cannot be read is left out. A run is added completely or not at all. If
+// there is an error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the remaining
+// runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -75,8 +75,8 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 	return m.list, err
 }
 
-// Mergeable reports whether the store has any run that can be read, and so can be merged into
-// another store. If no run can be read, leftOut has the reason for each run.
+// Mergeable reports whether the store has any run that can be read, and so can be merged into another store.
+// If no run can be read, the result "leftOut" has the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}
@@ -209,10 +209,10 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare finds out whether theirs, a run of the other store, is the run with the number id in
-// this store or continues that run. If it continues a run that was merged into this store, compare
-// adds the missing parts. A run that was measured into this store is never changed. done is false
-// if theirs is a different run, or if this store's run is damaged.
+// compare finds out whether "theirs", a run of the other store, is the run with the number id in this store,
+// or continues that run. If it continues a run that was merged into this store, compare adds the missing
+// parts. A run that was measured into this store is never changed. The result "done" is false if "theirs" is
+// a different run, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -241,8 +241,8 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key. common reports whether they have the same cases and
-// profiles, and the same trials up to the end of the shorter list. whole reports whether ours has
+// overlap compares two runs with the same key. The result common says whether they have the same cases and
+// profiles, and the same trials up to the end of the shorter list. The result whole says whether ours has
 // everything that theirs has, apart from trials after the end of the shorter list.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
@@ -270,8 +270,8 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to ours, a run of this store, the parts that only theirs has, and replaces the run's
-// record. theirs is a longer copy of the same run; extend gives it the number that ours has.
+// extend adds to "ours", a run of this store, the parts that only "theirs" has, and replaces the run's
+// record. "theirs" is a longer copy of the same run; extend gives it the number of "ours".
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {

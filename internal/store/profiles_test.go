@@ -126,7 +126,7 @@ func TestOrphanProfiles(t *testing.T) {
 	}
 }
 
-// TestBeforeProfiles checks that a store from before profiles were stored is upgraded, and keeps
+// TestBeforeProfiles checks a store made by a version that stored no profiles. It must be upgraded, and keep
 // its runs.
 func TestBeforeProfiles(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)

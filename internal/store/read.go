@@ -70,7 +70,7 @@ func decodeRun(r *result.Run, seed, record string) (err error) {
 	return nil
 }
 
-// LoadCases reads a run with only the cases for which keep returns true, and their trials and
+// LoadCases reads a run with only the cases for which the function keep returns true, and their trials and
 // samples. It does not read warnings, profiles and the run's answer.
 func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
 	return s.load(ctx, newRun(id), func(ctx context.Context, c *sql.Conn, r *result.Run) error {
@@ -144,8 +144,8 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials with a number above the parameter after, and their samples and warnings.
-// If after is negative, it also reads the warnings of the run.
+// load reads the trials with a number above the parameter "after", and their samples and warnings. If the
+// parameter "after" is negative, it also reads the warnings of the run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
 	if err == nil {

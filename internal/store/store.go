@@ -310,9 +310,9 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 // errRollback makes the method transaction roll back although nothing went wrong.
 var errRollback = errors.New("rollback")
 
-// write calls do in a transaction. The transaction is durable when write returns without an
-// error. write waits for other processes only at the beginning, and not much longer than until
-// ctx ends. If it does not have to wait, it writes even if ctx has ended.
+// write calls the function do in a transaction. The transaction is durable when write returns without an
+// error. write waits for other processes only at the beginning, and not much longer than until ctx ends. If
+// it does not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -320,7 +320,7 @@ func (s *Store) write(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN EXCLUSIVE", do)
 }
 
-// read calls do in a transaction that sees a single state of the store.
+// read calls the function do in a transaction that sees a single state of the store.
 func (s *Store) read(ctx context.Context, do work) error {
 	return s.transaction(ctx, "BEGIN", do)
 }

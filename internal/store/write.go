@@ -267,10 +267,10 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run is resumed: it marks the trials whose numbers are in again as repeated,
-// so that they no longer count, and replaces the record of the run and the records of cases that
-// have changed. If another process has resumed the run or added trials after the run was loaded,
-// Resume returns an error and changes nothing.
+// Resume records that a run is resumed. The parameter "again" has the numbers of the trials that no longer
+// count; Resume marks these as repeated. It also replaces the record of the run, and the records of cases
+// that have changed. If another process has resumed the run or added trials after the run was loaded, Resume
+// returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials, resumed int

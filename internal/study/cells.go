@@ -31,9 +31,9 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events, such as lock errors, are counted. If
-// the run has a case like that of k, but with a single long trial, it is the key of that case's
-// cell. Otherwise it is k.
+// counted returns the key of the cell in which rare events, such as lock errors, are counted. The run may
+// have a case that is like the case of k, but with a single long trial. If so, counted returns the key of
+// that case's cell. Otherwise it returns k.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)

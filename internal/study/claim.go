@@ -17,8 +17,9 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison states that the median over the rounds of x / y, or of x alone, is between atLeast
-// and atMost. The function [decide] decides from a run's figures whether it holds.
+// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y over the
+// rounds, or the median of x if y is nil. If count is true, it is the sum of x over the rounds. The function
+// [decide] decides from a run's figures whether the comparison holds.
 type comparison struct {
 	what    string
 	m       measure
@@ -27,9 +28,9 @@ type comparison struct {
 	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is not computed from samples of cells but is in the field value. The
-	// field why says why there is no figure, or why the figure cannot be judged. In the latter
-	// case, the field needs says which further rounds may decide the comparison.
+	// If x is nil, the figure is not computed from samples of cells but is in the field value. The field
+	// "why" says why there is no figure, or why the figure cannot be judged. In the latter case, the field
+	// "needs" says which further rounds may decide the comparison.
 	value *float64
 	why   string
 	needs need
@@ -38,8 +39,8 @@ type comparison struct {
 // operand has one figure for each round, which is the geometric mean of its quotients.
 type operand []quotient
 
-// quotient has one figure for each round: the figure of the cell with the key over, divided by that
-// of the cell with the key under. If under is nil, the figure is not divided.
+// quotient has one figure for each round: the figure of the cell with the key "over", divided by that of the
+// cell with the key "under". If "under" is nil, the figure is not divided.
 type quotient struct {
 	over  key
 	under *key
@@ -64,7 +65,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If it has no figures, why is the reason.
+// points returns the operand's figures by round. If it has no figures, the result "why" has the reason.
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -207,12 +208,12 @@ func (c *cells) tooShort(k key) string {
 // undecided if it has no figure, or if Why already has a reason not to decide it.
 //
 // A count (if count is true) holds if it is within the range, and otherwise does not hold. Any other
-// comparison holds if its interval is within the range, and does not hold if its interval is outside
-// the range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds
-// only if the two sides differ significantly. If the bound next to the interval is 1, the ratio does
-// not hold only if they differ significantly. If a bound is 1 and the two sides are [alike] without a
-// significant difference, the ratio also does not hold. In all other cases decide writes into Why why
-// the comparison is undecided.
+// comparison holds if its interval is within the range, and does not hold if its interval is outside the
+// range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds only with a
+// significant difference between the two sides. If the bound next to the interval is 1 and the two sides do
+// not differ significantly, the ratio is undecided. But if a bound is 1 and the two sides are [alike] without
+// a significant difference, the ratio does not hold. In all other cases the comparison is undecided, and
+// decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -265,9 +266,8 @@ type ruling struct {
 	needs need         // which further rounds may decide it, if it is undecided
 }
 
-// rule evaluates the comparisons of all claims together, because their p-values are corrected
-// together. The parameter before has earlier rulings. A comparison that was decided there keeps
-// its ruling.
+// rule evaluates the comparisons of all claims together, because their p-values are corrected together. The
+// parameter "before" has earlier rulings. A comparison that was decided there keeps its ruling.
 func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	list := make([][]*ruling, len(claims))
 	var fresh []*ruling
@@ -306,9 +306,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict is for a claim with several comparisons. The result one is the verdict of a
-// comparison that by itself decides the claim. The result otherwise is the verdict of the claim
-// if all comparisons have the opposite verdict.
+// decisiveVerdict is for a claim with several comparisons. The result "one" is the verdict of a comparison
+// that by itself decides the claim. The result "otherwise" is the verdict of the claim if all comparisons
+// have the opposite verdict.
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

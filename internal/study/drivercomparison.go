@@ -198,10 +198,10 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie finds which further rounds may decide a phase in which a driver is tied with others. sets has
-// the samples of each driver, and ids the IDs of the cases. The parameter first is the index of the
-// driver in these lists, and tied has the indexes of the drivers that it is tied with. If the likely
-// verdict is Holds, the driver will probably become the fastest. ok is false if the phase has no
+// tie finds which further rounds may decide a phase in which a driver is tied with others. The parameter
+// "sets" has the samples of each driver, and "ids" has the IDs of the cases. The parameter "first" is the
+// index of the driver in these lists, and "tied" has the indexes of the drivers with which it is tied. If the
+// likely verdict is Holds, the driver will probably become the fastest. ok is false if the phase has no
 // winner, because the driver and one of the tied drivers are [alike].
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
@@ -225,8 +225,8 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority finds which further rounds may decide whether a driver wins more than a given number of
-// the phases in which it is tied. The parameter most is this number.
+// majority finds which further rounds may decide whether a driver wins more than a given number of the phases
+// in which it is tied. The parameter "most" is this number.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

@@ -24,8 +24,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// slower has the factor by which each driver takes longer than native, which is plain C, in golden
-// files.
+// slower has the factor by which each driver takes longer than native, which is plain C. The times in golden
+// files are made with these factors.
 var slower = map[string]float64{"native": 1, "crawshaw": 1.5, "mattn": 2, "zombiezen": 2.5, "modernc": 4, "sqinn": 3, "python-fetchall": 6}
 
 // fixed returns a made-up time for a phase of a case, in nanoseconds. It increases with rows,

@@ -13,15 +13,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// A run with a limited time spends it on the claims. First, each case is measured for
-// [lab.MinRounds] rounds. Then only cases on which claims depend are measured. After the first
-// look, only cases of claims that are still open and will probably be decided in the remaining time
-// are measured. The claims are evaluated three times: at two looks during the run, and at its end.
-// These three evaluations share
-// the significance level, so that the probability that a comparison is decided wrongly is at most
-// that level (Bonferroni). A look gets only a fifth of the level. That is enough for most comparisons,
-// because their figures are far from the bounds that the claims state; so most of the level is left for
-// the close comparisons at the end.
+// A run with a limited time spends it on the claims. First, each case is measured for [lab.MinRounds] rounds.
+// Then only cases on which claims depend are measured. After the first look, only cases of claims that are
+// still open and will probably be decided in the remaining time are measured. The claims are evaluated three
+// times: at two looks during the run, and at its end. These three evaluations share the significance level,
+// so that the probability that a comparison is decided wrongly is at most that level (Bonferroni). A look
+// gets only a fifth of the level. That is enough for most comparisons, because their figures are far from the
+// bounds that the claims state. So most of the level is left for the close comparisons at the end.
 const (
 	// Look is the number of rounds before the first look. At its level, fewer than 8 rounds
 	// have no interval.
@@ -122,9 +120,8 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at the looks that the run has had, and also with all samples, as
-// at the run's end. The result look has the rulings of the last look; it is nil if there was
-// none.
+// rulings evaluates the claims at the looks that the run has had, and also with all samples, as at the run's
+// end. The result "look" has the rulings of the last look; it is nil if there was none.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {

@@ -122,9 +122,8 @@ func TestClearClaimsEndTheRun(t *testing.T) {
 	}
 }
 
-// TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and
-// figures, with an interval of 99 %, and that the comparisons that were decided at the end have
-// intervals of 97 %.
+// TestDecidedOnce checks that a comparison that was decided at a look keeps its verdict and figures, with an
+// interval of 99 %. The comparisons that were decided at the end must have intervals of 97 %.
 func TestDecidedOnce(t *testing.T) {
 	run := looking(t, "cgo-or-not", refs("mattn", "modernc"), 20, forever, func(c *result.Case, phase string, round int) int64 {
 		switch {
@@ -154,8 +153,8 @@ func TestDecidedOnce(t *testing.T) {
 	}
 }
 
-// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no
-// claim depends, but none of the drivers of the study.
+// TestQuickLeavesOut checks that the quick form with all drivers leaves out cases on which no claim depends.
+// It must not leave out any driver of the study.
 func TestQuickLeavesOut(t *testing.T) {
 	for name, had := range map[string][]string{"http-server": {"crawshaw", "mattn", "modernc", "zombiezen"}, "sqlite3perf": {"mattn", "python-fetchall"}} {
 		s, err := study.Find(name)

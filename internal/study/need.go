@@ -44,9 +44,9 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	return n
 }
 
-// needs finds which further rounds may decide a claim. look has the rulings on the claim's
-// comparisons at the last look, and now has the rulings with all samples. A comparison that is
-// clear only with all samples needs no further rounds, but its cases are still measured.
+// needs finds which further rounds may decide a claim. The parameter "look" has the rulings on the claim's
+// comparisons at the last look, and the parameter "now" has the rulings with all samples. A comparison that
+// is clear only with all samples needs no further rounds, but its cases are still measured.
 func (c *claim) needs(look, now []*ruling) need {
 	decisive, _ := decisiveVerdict(c.anyOf)
 	all, one, never := need{cases: map[int]bool{}}, need{}, false

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// Evaluate returns the tables, claims and notes of a study for a run of the study. It returns nil
-// if the run is not of a study, or if this version does not know the study. full is the command
-// that measures the published sizes.
+// Evaluate returns the tables, claims and notes of a study for a run of the study. It returns nil if the run
+// is not of a study, or if this version does not know the study. The parameter "full" is the command that
+// measures the published sizes.
 func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {
 		return nil

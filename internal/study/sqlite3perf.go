@@ -163,8 +163,8 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// Each of these constants is the index of a published table's number of rows, among the ascending
-// numbers of rows of the workload sqlite3perf-generate.
+// The workload sqlite3perf-generate has several numbers of rows, and each published table has one of them.
+// Each constant is the index of a table's number of rows in the ascending list of these numbers.
 const (
 	insertBatchRows = iota
 	insertPreparedRows

@@ -242,8 +242,8 @@ func TestQuickIsPlanned(t *testing.T) {
 	}
 }
 
-// TestLeast checks that the time of phases of fixed duration, processes and connections is
-// included.
+// TestLeast checks that the result of Least includes all three parts: starting processes, opening
+// connections, and phases of fixed duration.
 func TestLeast(t *testing.T) {
 	var few, slow lab.Case
 	few.Settings = driver.Settings{"pool_size": "1"}
@@ -307,8 +307,8 @@ func TestClaimsOfCgoOrNot(t *testing.T) {
 	}
 }
 
-// TestClaimsOtherwise checks that a claim about a difference does not hold if all times are equal,
-// and that it stays undecided if a driver is missing or there are too few rounds.
+// TestClaimsOtherwise checks a claim about a difference. It must not hold if all times are equal. It must
+// stay undecided if a driver is missing or there are too few rounds.
 func TestClaimsOtherwise(t *testing.T) {
 	equal := func(*result.Case, string, int) int64 { return 1e6 }
 	for _, test := range []struct {
@@ -407,9 +407,8 @@ func groups2(c *result.Case, phase string, round int) int64 {
 	return groups(&d, phase, round)
 }
 
-// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are no lock
-// errors, the claims must stay undecided if the phase was shorter than the time that SQLite waits
-// for a lock.
+// TestCountsOfLockErrors checks that lock errors are counted over all trials. If there are none, but the
+// phase was shorter than the time that SQLite waits for a lock, the claims must stay undecided.
 func TestCountsOfLockErrors(t *testing.T) {
 	const ends, drop = "ends the errors", "parallel, there is either a sharp drop"
 	verdicts := func(run *result.Run) (v [2]report.Verdict) {

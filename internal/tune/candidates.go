@@ -15,8 +15,8 @@ func (s *Search) loss(changes driver.Settings) (worst int) {
 	return worst
 }
 
-// allowed reports whether changes risk no greater loss than s.Most or, if it is greater, the loss
-// that the present settings risk.
+// allowed reports whether changes risk no greater loss than s.Most. If the present settings risk a greater
+// loss than s.Most, the changes may risk that loss too.
 func (s *Search) allowed(changes driver.Settings) bool {
 	return !slices.ContainsFunc(s.forces, func(f driver.Settings) bool {
 		return s.Loss(f.With(changes)) > max(s.Most, s.Loss(f))
@@ -59,9 +59,9 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 	return c
 }
 
-// oneMore returns the name of the only setting that c has in addition to the settings of the
-// parameter without. It returns "" if c lacks a setting of without, has another value for it, or
-// does not have exactly one setting more.
+// oneMore returns the name of the only setting that c has in addition to the settings in the parameter
+// "without". It returns "" if c lacks one of those settings, has another value for it, or does not have
+// exactly one setting more.
 func oneMore(without, c driver.Settings) (name string) {
 	if len(c) != len(without)+1 {
 		return ""

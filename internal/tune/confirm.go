@@ -68,9 +68,9 @@ func leastRounds(tests int) int {
 	return n
 }
 
-// prune removes from the best candidates the values of those steps that are not worth setting. It
-// keeps a value that looks fast if no later step is worth setting, and a value without which more could
-// be lost than is allowed.
+// prune removes from the best candidates the values of steps that are not worth setting. It keeps two kinds
+// of such values. It keeps a value that looks fast if no later step is worth setting. And it keeps a value if
+// more data could be lost without it than is allowed.
 func (s *Search) prune(steps []*Step) {
 	after := false // whether a later step is worth setting
 	for _, x := range slices.Backward(steps[1:]) {
@@ -111,8 +111,8 @@ func (s *Search) steps() []*Step {
 	return steps
 }
 
-// extend appends the steps from the last one to a candidate, which is the parameter to. If
-// possible, each step changes one setting. Settings that take memory come last.
+// extend appends the steps that lead from the last step to a candidate. The parameter "to" is the candidate.
+// If possible, each step changes one setting. Settings that take memory come last.
 func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
@@ -153,8 +153,8 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	}
 }
 
-// difference compares the settings from and to. It returns the values of to that are different.
-// The value is "" for a setting that only from has.
+// difference compares two choices of settings, "from" and "to". It returns those values of "to" that are
+// different. For a setting that only "from" has, it returns the value "".
 func difference(from, to driver.Settings) driver.Settings {
 	d := driver.Settings{}
 	for name := range from.With(to) {
@@ -165,9 +165,9 @@ func difference(from, to driver.Settings) driver.Settings {
 	return d
 }
 
-// judge sets the results of steps and the fields of f about the confirmation, from the analysis of
-// the run that measured the steps. It returns how many steps, apart from safer ones, are not worth
-// setting.
+// judge sets the results of the steps, and those fields of f that describe the confirmation. It computes them
+// from a, the analysis of the run that measured the steps. It returns how many steps, apart from safer ones,
+// are not worth setting.
 func (f *Finding) judge(steps []*Step, tests int, a *stats.Analysis) (ties int) {
 	m := stats.AlternativesOf(a.Run, len(steps), f.Phase)
 	level := 1 - stats.Alpha/float64(tests)

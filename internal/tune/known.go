@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the result of a value of the setting x, unless it is stored already. The result is
-// the ratio of the times of candidate i to those of the candidate with the index without. The two
-// differ only in that candidate i has the value.
+// note stores the result of a value of the setting x, unless it is stored already. The parameters "i" and
+// "without" are the indexes of two candidates, which differ only in that candidate i has the value. The
+// result is the ratio of their times.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {

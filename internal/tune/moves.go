@@ -61,9 +61,9 @@ func (s *Search) gains() (list []*Tried) {
 	return list
 }
 
-// stacks measures the values that the method gains returns together: the best two, the best three,
-// and so on, for each loss that may be risked. It also tries values that could not be tried before, by
-// adding them to the largest of these candidates.
+// stacks measures several values together. It takes them from the list s.gains(): the best two values, the
+// best three, and so on, for each loss that may be risked. It also tries values that could not be tried
+// before, by adding them to the largest of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
 	for _, level := range s.possible() {

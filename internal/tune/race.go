@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// long and short say after which rounds a race leaves out its worse half, and after which round it
-// ends. short is for workloads whose trials take long.
+// The schedules long and short say after which rounds a race leaves out its worse half, and after which round
+// it ends. short is for workloads whose trials take long.
 var (
 	long  = schedule{[]int{2, 4}, 8}
 	short = schedule{[]int{1, 2}, 4}
@@ -90,9 +90,9 @@ type field struct {
 	out  map[int]bool // indexes of candidates that were left out before the race ended
 }
 
-// race measures candidates until few are left. The first candidate, which changes nothing, and
-// the best candidates so far stay to the end. f is nil if there is nothing to measure or no
-// time. rest has the candidates for which there was no time.
+// race measures candidates until few are left. The first candidate, which changes nothing, and the best
+// candidates so far stay to the end. f is nil if there is nothing to measure or no time. The result "rest"
+// has the candidates for which there was no time.
 func (s *Search) race(ctx context.Context, what string, list []driver.Settings) (f *field, rest []driver.Settings, err error) {
 	stay := map[string]bool{"": true}
 	for _, c := range s.best {
@@ -138,8 +138,8 @@ func (s *Search) race(ctx context.Context, what string, list []driver.Settings) 
 	return f, rest, nil
 }
 
-// ids returns the IDs of the cases of some candidates. There are n candidates, and the function
-// which selects them by index.
+// ids returns the IDs of the cases of selected candidates. There are n candidates. A candidate is selected if
+// the function "which" returns true for its index.
 func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	each := len(run.Cases) / n
 	for i := range run.Cases {
@@ -150,8 +150,8 @@ func ids(run *result.Run, n int, which func(int) bool) (list []int) {
 	return list
 }
 
-// halve leaves out the slower half of the candidates, separately for each loss that they risk. It does
-// not count candidates in stay, which are kept.
+// halve leaves out the slower half of the candidates, separately for each loss that they risk. Candidates in
+// the parameter "stay" are kept, and are not counted.
 func (s *Search) halve(f *field, a *stats.Alternatives, stay map[string]bool) {
 	byLoss := map[int][]int{}
 	f.a = a

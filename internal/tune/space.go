@@ -37,8 +37,8 @@ type Situation struct {
 	Cannot func(name, value string) string
 }
 
-// Space returns the values of the named settings that are worth trying. The values in given replace
-// the usual ones.
+// Space returns the values of the named settings that are worth trying. The values in the parameter "given"
+// replace the usual ones.
 func Space(at Situation, names []string, given map[string][]string) (space []Setting, skipped []Skipped) {
 	for _, name := range Names {
 		if !slices.Contains(names, name) {

@@ -27,9 +27,8 @@ type Spelled struct {
 	Calls []string `json:"calls,omitempty"`
 }
 
-// Spell says how to give settings to a driver. The parameter told says how the driver's library
-// treats a data source name with these settings, and is nil if the driver takes no data source
-// name.
+// Spell says how to give settings to a driver. The parameter "told" says how the driver's library treats a
+// data source name with these settings, and is nil if the driver takes no data source name.
 func Spell(info driver.Info, set driver.Settings, told *dsn.Told) Spelled {
 	_, rest := dsn.Of("", set)
 	s := Spelled{Settings: set}

@@ -63,7 +63,7 @@ func (t Tuning) Keep() (*result.Answer, error) {
 	return result.NewAnswer(result.QuestionTune, keptVersion, k, runs...)
 }
 
-// Stored returns the answer that is stored with an analyzed run. load returns the analysis of
+// Stored returns the answer that is stored with an analyzed run. The function load returns the analysis of
 // another run of the same store.
 func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) (Tuning, error) {
 	k := kept{Finding: &Finding{}}
@@ -98,8 +98,8 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
 }
 
-// check returns an error if a stored answer contradicts itself, because somebody else may have made
-// it. others is the number of other runs that the answer names.
+// check returns an error if a stored answer contradicts itself, because somebody else may have made it. The
+// parameter others is the number of other runs that the answer names.
 func (k *kept) check(others int) error {
 	bad := func(format string, args ...any) error { return fmt.Errorf("its answer: "+format, args...) }
 	switch {

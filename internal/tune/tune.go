@@ -147,7 +147,7 @@ func (s *Search) search(ctx context.Context) error {
 	return s.confirm(ctx)
 }
 
-// skip adds the values that no candidate has had to s.found.Skipped, with the reason.
+// skip adds to s.found.Skipped the values that no candidate has had, with the reason.
 func (s *Search) skip() {
 	for _, x := range s.space {
 		for _, v := range x.Values {

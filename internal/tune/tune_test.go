@@ -415,8 +415,8 @@ func TestHalves(t *testing.T) {
 	}
 }
 
-// TestOut checks that a value is never chosen if it is refused, or if more operations fail with
-// it, even if it seems fast.
+// TestOut checks values that are refused, and values with which more operations fail. They must never be
+// chosen, even if they seem fast.
 func TestOut(t *testing.T) {
 	l := newLandscape(4)
 	l.worth = func(s driver.Settings) float64 {

@@ -23,8 +23,8 @@ type Tuning struct {
 	Spelled []Spelled
 }
 
-// Offered lists the settings that the answer names: those of the best choice, and those of the
-// choice with the greatest risk if they differ. A choice without changes is left out.
+// Offered lists the settings that the answer names: those of the best choice and, if it is another choice,
+// those of the choice with the greatest risk. A choice without changes is left out.
 func (t Tuning) Offered() (list []driver.Settings) {
 	if len(t.Steps) == 0 {
 		return nil
@@ -232,8 +232,8 @@ func (t Tuning) grid() document.Grid {
 	for i, s := range t.Steps {
 		rows = append(rows, row{s, i})
 	}
-	// later returns a column. The function of returns the text of each cell, except for the first
-	// step, whose text is the parameter first.
+	// later returns a column. In the first step, the cell has the text of the parameter "first". In all later
+	// steps, the function "of" returns the text.
 	later := func(title string, figure bool, first string, of func(row) string) document.ColumnOf[row] {
 		return document.ColumnOf[row]{Column: document.Column{Title: title, Whole: figure}, Cell: func(r row) string {
 			if r.at == 0 {

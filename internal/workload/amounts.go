@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// quantiles reads an ascending list of at least three numbers, or what the method bounds reads: two
-// numbers or, if single is true, one. low and high are the least and the greatest number. list is
-// nil if there are fewer than three.
+// quantiles reads an ascending list of at least three numbers. It also accepts the forms that l.bounds
+// accepts: two numbers, or one number if single is true. low and high are the least and the greatest number.
+// If there are fewer than three, the result list is nil.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)

@@ -18,8 +18,8 @@ const (
 	maxExpression = 1000 // bytes of an expression
 )
 
-// countWithin reports a problem and returns false if count is above the parameter most. The
-// parameter what names the things that are counted.
+// countWithin reports a problem and returns false if count is above the parameter "most". The parameter
+// "what" names the things that are counted.
 func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool {
 	if count > most {
 		l.errorf(n, "%s: there are %d: want at most %d", what, count, most)
@@ -27,8 +27,9 @@ func (l *resolver) countWithin(n *yaml.Node, what string, count, most int) bool 
 	return count <= most
 }
 
-// columnWithin sets c.made, the number of values that a value of the column is made from, and
-// c.bytes, its greatest length. It reports a problem if they exceed the limits.
+// columnWithin sets c.made and c.bytes. c.made is the number of values that are generated for one value of
+// the column. c.bytes is the greatest length of a value. columnWithin reports a problem if one of them
+// exceeds its limit.
 func (l *resolver) columnWithin(c *columnInfo) {
 	gen := &c.Generator
 	c.made, c.bytes = 1, 8
@@ -106,9 +107,9 @@ func (l *resolver) rowWithin(s *setInfo) {
 	}
 }
 
-// numberWithin reads an integer expression whose value must be between the parameters least and
-// most. If n is nil or the value is above most, it returns the parameter missing. If the value is
-// below least or n is not a valid expression, it returns least.
+// numberWithin reads an integer expression whose value must be between the parameters "least" and "most". If
+// n is nil or the value is too great, it returns the parameter "missing". If the value is too small or n is
+// not a valid expression, it returns "least".
 func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing int64) int64 {
 	if n == nil {
 		return missing
@@ -121,8 +122,8 @@ func (l *resolver) numberWithin(n *yaml.Node, what string, least, most, missing 
 	return v
 }
 
-// insertWithin reports a problem if a statement or a transaction of a phase would insert too much.
-// The parameter at has the nodes of the phase's data sets.
+// insertWithin reports a problem if a statement or a transaction of a phase would insert too much. The
+// parameter "at" has the nodes of the phase's data sets.
 func (l *resolver) insertWithin(ins *plan.Insert, f *fields, at map[string]*yaml.Node) {
 	widest := int64(1)
 	for _, name := range ins.Sets {

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// FirstEvents returns a replay of the first transactions that together have at least n events.
-// Transactions are not cut, and may depend only on earlier ones, so the first can be replayed
-// without the rest. If r has no more than n events, FirstEvents returns r.
+// FirstEvents returns a replay of the first transactions that together have at least n events. No transaction
+// is cut. A transaction never depends on later ones, so the first transactions can be replayed alone. If r
+// has no more than n events, FirstEvents returns r.
 func FirstEvents(r *plan.Replay, n int) *plan.Replay {
 	all := &r.Events
 	if all.Len() <= n {
@@ -106,7 +106,8 @@ func (c *cutting) execution(s, k int) int {
 	return n
 }
 
-// addExecution appends to parameter p the value that parameter old has in execution k.
+// addExecution appends a value to the parameter p of the shortened replay. It is the value that the same
+// parameter of the whole replay, "old", has in execution k.
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

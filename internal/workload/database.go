@@ -33,9 +33,9 @@ func (w *Workload) DatabasePath() string {
 // if the workload has no database.
 func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 
-// Begin gives the workload a copy of its database. It reads the rows of the data sets that have a
-// query from the copy, and finds the features that the database's schema needs. Before Begin, each
-// of these data sets has one row with placeholder values. The error is a [Problems].
+// Begin gives the workload a copy of its database. For each data set that has a query, it runs the query on
+// the copy and reads the rows. It also finds the features that the database's schema needs. Before Begin,
+// each of these data sets has one row with placeholder values. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	w.snapshot, w.queried = s, map[string]queried{}
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {

@@ -102,8 +102,7 @@ func walk(e ast.Expr, values map[string]int64) (constant.Value, error) {
 	return nil, nil
 }
 
-// number reads an integer expression, and reports a problem if its value is below the parameter
-// least.
+// number reads an integer expression, and reports a problem if its value is below the parameter "least".
 func (l *resolver) number(n *yaml.Node, what string, least int64) (int64, bool) {
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
 		l.errorf(n, "%s is %s: want a whole number or an expression such as $n * 2", what, describe(n))

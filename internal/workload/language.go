@@ -89,7 +89,7 @@ func options(kind string) []string {
 	return list
 }
 
-// checks documents how results are checked: the syntax, and its meaning.
+// checks lists the ways in which results are checked. Each has its syntax and its meaning.
 var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},

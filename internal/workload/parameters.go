@@ -17,8 +17,8 @@ type parameterSet struct {
 	used    map[string]bool
 }
 
-// parameters reads, for each parameter ":name" of a query or an operation, where its values come
-// from. The query runs once for each row of the data set in the parameter each, which may be nil.
+// parameters reads, for each parameter ":name" of a query or an operation, where its values come from. The
+// query runs once for each row of the data set in the parameter "each", which may be nil.
 func (l *resolver) parameters(n *yaml.Node, each *setInfo) *parameterSet {
 	p := &parameterSet{columns: map[string]*columnInfo{}, used: map[string]bool{}}
 	if n == nil {
@@ -62,9 +62,9 @@ func (l *resolver) rowColumn(c *columnInfo, each *setInfo) {
 	}
 }
 
-// bind finds where the value of parameter ":name" comes from. The query runs for each row of the
-// data set in the parameter each. If the value is unknown, bind reports a problem and returns false. If
-// broken is true, that data set has a problem, and bind does not report unknown names.
+// bind finds where the value of parameter ":name" comes from. The query runs for each row of the data set in
+// the parameter "each". If the value is unknown, bind reports a problem and returns false. If the parameter
+// "broken" is true, that data set has a problem, and bind does not report unknown names.
 func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setInfo, broken bool) (plan.Parameter, bool) {
 	p.used[name] = true
 	c := p.columns[name]

@@ -87,8 +87,8 @@ func (l *resolver) name(f *fields, what, example string) (name string, ok bool) 
 	return name, true
 }
 
-// dataSetAt returns the data set that a node names. It returns nil if the name is unknown. The
-// error then begins with the parameter before.
+// dataSetAt returns the data set that a node names. If there is no such data set, it reports a problem and
+// returns nil. The problem's text begins with the parameter "before".
 func (l *resolver) dataSetAt(n *yaml.Node, before, name string, also ...string) *setInfo {
 	s := l.sets[name]
 	if s == nil {
@@ -205,7 +205,7 @@ func (l *resolver) query(f *fields) *plan.Query {
 	return q
 }
 
-// clients reads a number of clients. If own is true, each client has its own connection.
+// clients reads a number of clients. If the parameter "own" is true, each client has its own connection.
 func (l *resolver) clients(n *yaml.Node, own bool) int {
 	c := l.numberWithin(n, "clients", 1, plan.MaxClients, 1)
 	if own {

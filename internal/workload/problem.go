@@ -112,7 +112,7 @@ const (
 	maxQuoted   = 80
 )
 
-// shortened truncates a text to the number of bytes in the parameter most, and adds "…".
+// shortened truncates a text to the number of bytes in the parameter "most", and adds "…".
 func shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
@@ -241,7 +241,7 @@ func describe(n *yaml.Node) string {
 }
 
 // mapping reads a mapping with any keys. If n is not a mapping, or the file has too many nodes, it reports a
-// problem and returns false. what and example are parts of the message.
+// problem and returns false. The parameters "what" and "example" are parts of the message.
 func (r *reader) mapping(n *yaml.Node, what, example string) (*fields, bool) {
 	n = target(n)
 	if n.Kind != yaml.MappingNode {
@@ -329,8 +329,8 @@ func (r *reader) oneOf(n *yaml.Node, what string, words ...string) (string, bool
 	return "", false
 }
 
-// is reads one of the given words and reports whether it is the parameter word. It returns false for
-// a nil node.
+// is reads one of the given words, and reports whether it is equal to the parameter "word". It returns false
+// for a nil node.
 func (r *reader) is(word string, n *yaml.Node, what string, words ...string) bool {
 	w, _ := r.oneOf(n, what, words...)
 	return w == word

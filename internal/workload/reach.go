@@ -22,8 +22,8 @@ var (
 	insideModules = []string{"fts3", "fts4", "fts5", "fts4aux", "fts3tokenize", "fts5vocab", "rtree", "rtree_i32", "geopoly", "dbstat", "vec0"}
 )
 
-// outside finds the first place in a script that reaches files other than the trial's own
-// database, and its line, counted from 0. If there is no such place, the result what is "".
+// outside finds the first place in a script that reaches files other than the trial's own database, and its
+// line, counted from 0. If there is no such place, the result "what" is "".
 //
 // It only warns the user before the run: workers make SQLite itself refuse ATTACH and VACUUM
 // INTO. If versions of SQLite read different tokens, outside assumes that the statement reaches

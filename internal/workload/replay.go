@@ -331,8 +331,8 @@ func (r *replayer) statement(e *record.Event) (i int, ok bool, err error) {
 	return i, true, nil
 }
 
-// variant returns the index in the plan of the statement with this key. If the plan has no such
-// statement, it adds the statement made.
+// variant returns the index in the plan of the statement with this key. If the plan has no such statement, it
+// adds the given statement.
 func (r *replayer) variant(key, name string, made plan.Replayed) int {
 	i, known := r.variants[key]
 	if !known {
@@ -406,8 +406,8 @@ func addValue(p *plan.Recorded, a record.Arg, values bool) int {
 	return 8 + len(v)
 }
 
-// addTime notes that the next value of p is a time, its zone, and whether it has a reading of the
-// monotonic clock.
+// addTime notes that the next value of p is a time. It also notes the time's zone, and whether the time has a
+// reading of the monotonic clock.
 func addTime(p *plan.Recorded, a record.Arg) {
 	n := max(len(p.Bytes), len(p.Lengths))
 	p.Times = append(p.Times, n)
@@ -442,8 +442,8 @@ const maxNamed = 24
 
 const otherStatements = "other statements"
 
-// name names the operations under which latencies are counted: the most frequent kinds of
-// statements, and all others together.
+// r.name() chooses the operations under which latencies are counted: the most frequent kinds of statements,
+// and all others together.
 func (r *replayer) name() {
 	counts := map[string]int{}
 	for _, s := range r.plan.Events.Statement {

@@ -86,7 +86,7 @@ func (l *resolver) dataSet(key, n *yaml.Node) *setInfo {
 	return s
 }
 
-// columnsOf calls read for each column of a data set, and adds the column to the set. The
+// columnsOf calls the function read for each column of a data set, and adds the column to the set. The
 // parameters example and more are used in errors that say how columns are written.
 func (l *resolver) columnsOf(s *setInfo, f *fields, what, example, more string, read func(c *columnInfo, name *yaml.Node)) {
 	n := l.required(f, "columns", "%s has no columns: write columns: %s%s", what, example, more)
@@ -148,7 +148,7 @@ func others[T any](m map[string]T, name string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(m)), func(s string) bool { return s == name })
 }
 
-// within reports whether data set s is the parameter set, or is nested in it.
+// within reports whether the data set s is equal to the given set, or is nested in it.
 func (l *resolver) within(s, set *setInfo) bool {
 	for s != nil {
 		if s == set {

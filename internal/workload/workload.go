@@ -368,8 +368,8 @@ func (w *Workload) at(scale string) ([]Values, error) {
 	return list, nil
 }
 
-// expand returns every combination of the parameters' values at a scale. Lists in given replace the
-// values at that scale. The last parameter varies fastest.
+// expand returns every combination of the parameters' values at a scale. Lists in the parameter "given"
+// replace the values at that scale. The last parameter varies fastest.
 func (w *Workload) expand(scale string, given map[string][]int64) ([]map[string]int64, error) {
 	list, err := w.at(scale)
 	if err != nil {

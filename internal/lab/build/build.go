@@ -289,7 +289,8 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
 }
 
-// cannotBuild returns a [*BuildError]. why is the cause, and said is the complete output of the go command.
+// cannotBuild returns a [*BuildError]. The parameter why is the cause, and said is the complete output of the
+// go command.
 func cannotBuild(why, said string) *BuildError {
 	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
 	e.Reason.Detail = said
@@ -309,8 +310,8 @@ func (b *Builder) compile(ctx context.Context, ref Ref, env *toolchain, dir, out
 	return output.String(), err
 }
 
-// modFlags returns the flags for building a directory, or a version other than the pinned one.
-// It writes the go.mod that the flags name into dir. For the pinned version it returns nil.
+// modFlags returns the flags for building a directory, or a version other than the pinned one. It writes a
+// go.mod into dir, and the flags name this file. For the pinned version it returns nil.
 func modFlags(ref Ref, dir string) ([]string, error) {
 	if ref.Version == "" && ref.Dir == "" {
 		return nil, nil

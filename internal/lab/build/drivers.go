@@ -174,7 +174,8 @@ func (r Ref) Kind() driver.Kind {
 	return ""
 }
 
-// version returns the wanted version of the driver's library, or the pinned one.
+// version returns the version of the driver's library that the user named or, if the user named none, the
+// pinned version.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
 // tags returns the build tags that the driver's version and variant need. It adds the tags
@@ -262,9 +263,8 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor explains, for an error message, that version has a major version that the
-// module path excludes. Otherwise it returns "". See
-// https://go.dev/ref/mod#major-version-suffixes.
+// otherMajor returns an explanation, for an error message, if the module path excludes the major version of
+// version. Otherwise it returns "". See https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)
 	if module.CheckPathMajor(version, major) == nil {

@@ -80,9 +80,8 @@ type Need struct {
 	Version string `json:"version"`
 	Answers string `json:"answers"`
 
-	// Status is the path of a page that the servers listed in the variable Unless must
-	// serve. That variable lists addresses separated by commas. If Status is "", servers are
-	// not checked.
+	// Status is the path of a page that the user's servers must serve. The environment variable named in
+	// Unless lists their addresses, separated by commas. If Status is "", servers are not checked.
 	Status string `json:"status"`
 
 	// Has is a key that the JSON object served at Status must have. If Has is "", any page
@@ -164,8 +163,9 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or returns "" if it can. refuses reports whether the server
-// refuses the password. Internal errors (5xx) of the server do not count, because they may be temporary.
+// unusable says why a server cannot be used, or returns "" if it can. The result refuses is true if the
+// server refuses the password. Internal errors (5xx) of the server do not count, because they may be
+// temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect must not send the request to another address

@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// checkOthers returns an error if every user of this machine can write to dir, or if dir belongs to
-// another user than root. dir holds executables or their sources. A missing dir is fine, because it
-// is created later.
+// checkOthers returns an error if every user of this machine can write to dir, or if dir belongs to another
+// user, who is not root. dir holds executables or their sources. A missing dir is fine, because it is created
+// later.
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {

@@ -28,10 +28,9 @@ func (e *NoReleaseError) Error() string {
 	return fmt.Sprintf("%s has no version %s that can be had (%.200s)", e.Module, e.Version, e.said)
 }
 
-// Releases lists the versions of a driver's library between the versions first and last, which
-// are included, oldest first. It leaves out retracted versions, and pre-releases other than
-// these two. The error is a [*NoReleaseError] if one of these two is not available. The
-// parameter last may be "latest".
+// Releases lists the versions of a driver's library from first to last, the oldest first. The list includes
+// first and last. It leaves out retracted versions, and pre-releases other than these two. The error is a
+// [*NoReleaseError] if first or last is not available. The parameter last may be "latest".
 func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([]string, error) {
 	out, err := b.list(ctx, "-versions", k.Module)
 	if err != nil {
@@ -67,8 +66,8 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 	return append(list, last), nil
 }
 
-// neighbors returns the versions in the list all just before and just after version, which is
-// not in the list.
+// neighbors returns up to two versions from a list: the one just before and the one just after the given
+// version. The given version itself is not in the list.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]

@@ -65,8 +65,8 @@ func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	return ref, nil
 }
 
-// lookup runs a go command in dir that may need a network. said is the command's standard error.
-// If the command took longer than [lookupLimit], said is a message about that.
+// lookup runs, in dir, a go command that may need a network. said is the command's standard error. If the
+// command took longer than [lookupLimit], said is a message about that.
 func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out []byte, said string, err error) {
 	limited, cancel := context.WithTimeout(ctx, lookupLimit)
 	defer cancel()
@@ -84,8 +84,8 @@ func (b *Builder) lookup(ctx context.Context, dir string, args ...string) (out [
 	return out, complaint.String(), err
 }
 
-// refusal returns the HTTP status with which a proxy or a repository refused a version. The
-// parameter said is the go command's output. It returns "" if there was no refusal.
+// refusal returns the HTTP status with which a proxy or a repository refused a version. It returns "" if
+// there was no refusal. The parameter said is the go command's output.
 func refusal(said string) string {
 	for _, status := range []string{"401 Unauthorized", "403 Forbidden", "451 Unavailable For Legal Reasons"} {
 		if strings.Contains(said, status) {

@@ -146,7 +146,7 @@ func (env *toolchain) variant(ref Ref) *toolchain {
 	return &own
 }
 
-// with returns the description of a worker's build that results contain.
+// env.with(ref) describes the build of a worker by names and values. Results contain this description.
 func (env *toolchain) with(ref Ref) map[string]string {
 	m := map[string]string{
 		"go": env.GOVERSION, "module_version": ref.version(), "GOFLAGS": env.GOFLAGS, "GOEXPERIMENT": env.GOEXPERIMENT,

@@ -25,8 +25,8 @@ func installed(t *testing.T) (cache string) {
 	return filepath.Join(home, "cache", "sqlite3perf", "sources")
 }
 
-// The function only fails the test unless the cache contains exactly the directory dir of the
-// sources and their lock file. So it also finds temporary directories that were not removed.
+// only(t, cache, dir) fails the test unless the cache contains the directory dir of the sources, its lock
+// file, and nothing else. So it also finds temporary directories that were not removed.
 func only(t *testing.T, cache, dir string) {
 	t.Helper()
 	list, err := os.ReadDir(cache)
@@ -163,7 +163,7 @@ func TestUnpackedChanged(t *testing.T) {
 	}
 }
 
-// within reports whether file is the path changed, or below it.
+// within reports whether two paths are equal, or the second path is below the first.
 func within(changed, file string) bool {
 	rel, err := filepath.Rel(filepath.FromSlash(changed), filepath.FromSlash(file))
 	return err == nil && filepath.IsLocal(rel)

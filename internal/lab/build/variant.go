@@ -334,7 +334,7 @@ func (r Ref) optionKeys() []string {
 	return keys
 }
 
-// words returns the words in the value of the option key, which are separated by +.
+// words returns the words in the value of an option. In the value they are separated by +.
 func (r Ref) words(key string) []string {
 	return strings.FieldsFunc(r.Options[key], isJoint)
 }

@@ -62,7 +62,7 @@ func engine() driver.Driver {
 	})
 }
 
-// as returns a Subject whose worker is the test binary, under a name that makes it tell the lie.
+// as(t, lie) returns a Subject whose worker is the test binary, under a name that makes it tell the lie.
 func as(t *testing.T, lie string) *conformance.Subject {
 	t.Helper()
 	exe, err := os.Executable()

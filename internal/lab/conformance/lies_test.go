@@ -81,7 +81,8 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 	})
 }
 
-// without returns a lie that leaves out answers of a type, in the given phase if the answer has a sample.
+// without returns a lie that leaves out the answers of one type. If these answers have samples, it leaves out
+// only those with a sample of the given phase.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {

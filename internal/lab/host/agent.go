@@ -231,8 +231,8 @@ type placeError struct{ error }
 
 func (e *placeError) Unwrap() error { return e.error }
 
-// databases returns the directory for databases, which is the parameter given or, if given is "", a directory
-// in the user's cache directory. Any other directory than this one must exist.
+// databases returns the directory for databases: the directory in the parameter given, which must exist. If
+// given is "", it returns a directory in the user's cache directory, which need not exist yet.
 func databases(given string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if usual := filepath.Join(cache, "sqlite3perf", "databases"); err == nil && (given == "" || given == usual) {

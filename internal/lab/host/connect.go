@@ -133,7 +133,8 @@ func (c *connecting) own(ctx context.Context) (*Machine, error) {
 	return nil, err
 }
 
-// built builds an executable for the other machine here, and starts it there. It returns nil if it cannot.
+// built builds an executable for the other machine here, and starts it there. It returns a nil Machine if the
+// executable cannot be built, or does not start there.
 func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	goos, goarch, known := strings.Cut(c.platform, "/")
 	if !known || c.o.Build == nil {
@@ -175,9 +176,9 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
 
-// with starts an executable on the other machine. The parameter meant is the platform for which the
-// executable was built. If needed, with first copies the executable to the machine. It returns nil if the
-// machine has another platform, or cannot run the executable.
+// The method with starts an executable on the other machine. If needed, it first copies the executable there.
+// The parameter meant is the platform for which the executable was built. The result is nil if the machine
+// has another platform, or cannot run the executable.
 func (c *connecting) with(ctx context.Context, executable, meant string) (*Machine, error) {
 	hash, err := build.SHA256Of(executable)
 	if err != nil {

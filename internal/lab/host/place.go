@@ -111,7 +111,7 @@ func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
 	return m.apply(ready, byID)
 }
 
-// apply copies the agent's preparations into the cases. to has the cases by ID.
+// apply copies the agent's preparations into the cases. The map "to" has the cases by ID.
 func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}

@@ -60,7 +60,7 @@ type sshCommand struct {
 	there  bool     // whether an agent has answered
 }
 
-// start runs a script on another machine. more has further options for the SSH client.
+// start runs a script on another machine. The parameter "more" has further options for the SSH client.
 func (o *Options) start(ctx context.Context, host, script string, more ...string) (*sshCommand, error) {
 	client := o.SSH
 	if len(client) == 0 {
@@ -94,7 +94,7 @@ func (p *sshCommand) kill() { _ = p.Cancel() } // fails if the client has ended
 // sshFailed is the exit status with which the SSH client reports its own errors.
 const sshFailed = 255
 
-// fault explains why the SSH client ended unexpectedly. err is the result of Wait.
+// fault explains why the SSH client ended unexpectedly. The parameter err is the result of Wait.
 func (p *sshCommand) fault(err error) *Error {
 	said := p.stderr.String()
 	last := lastLine(said)
@@ -132,9 +132,10 @@ func endedBy(state *os.ProcessState) string {
 	}
 }
 
-// sshAdvice has the advice for errors of the SSH client, by signs in a line of its output. LINE stands for the
-// last such line, CONFIG for the client's configuration, and ONCE for the advice to connect once. The first
-// entry of which a line has a sign applies.
+// sshAdvice has advice for the errors of the SSH client. An entry applies if a line of the client's output
+// contains one of its signs. If several entries apply, the first one is used. In the advice, LINE stands for
+// the last line with a sign, CONFIG for the client's configuration, ONCE for the advice to connect once, and
+// OLDKEY for how to remove the old key.
 var sshAdvice = []struct {
 	signs  []string
 	advice string
@@ -154,8 +155,8 @@ var sshAdvice = []struct {
 	{[]string{""}, "the connection ended: LINE"},
 }
 
-// explain returns a message with advice about the error that the SSH client printed. said is the output of the
-// client.
+// explain returns a message with advice about the error that the SSH client printed. The parameter said is
+// the output of the client.
 func explain(host string, client []string, said string) string {
 	config := "~/.ssh/config"
 	if len(client) > 1 {

@@ -81,7 +81,7 @@ func (c *connection) abort() {
 // expired is the value of [connection.sent] for a request that timed out.
 const expired = -1
 
-// expire interrupts the request that began at the time sent, unless it has ended.
+// expire interrupts the request that began at the given time. It does nothing if that request has ended.
 func (c *connection) expire(sent int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -20,8 +20,8 @@ func newPacer(done <-chan struct{}) pacer {
 	return pacer{done}
 }
 
-// until returns at time t on the clock of the function now, or at once if t has passed or, for long waits,
-// done is closed.
+// until returns at the time t, on the clock of the function now. It returns at once if t has passed. A long
+// wait also ends when done is closed.
 func (p pacer) until(t int64) {
 	const coarse = int64(5 * time.Millisecond)
 	for {

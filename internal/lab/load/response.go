@@ -39,8 +39,9 @@ func (p *response) reset(r io.Reader) {
 	}
 }
 
-// more reads at least one byte into the buffer, unless the connection has ended. If there is no room, it first
-// moves the unread bytes to the front of the buffer. If they fill the buffer, it first doubles the buffer.
+// p.more() reads at least one byte into the buffer, unless the connection has ended. If there is no room, it
+// first moves the unread bytes to the front of the buffer. If these bytes fill the buffer, it first doubles
+// the buffer.
 func (p *response) more() error {
 	if p.from > 0 && p.to == len(p.buf) {
 		p.to = copy(p.buf, p.buf[p.from:p.to])
@@ -106,7 +107,7 @@ func (p *response) one() (status int, body []byte, err error) {
 	return h.status, body, err
 }
 
-// The method exactly reads the next n bytes and returns them.
+// p.exactly(n) reads the next n bytes and returns them.
 func (p *response) exactly(n int) ([]byte, error) {
 	for p.to-p.from < n {
 		if err := p.more(); err != nil {

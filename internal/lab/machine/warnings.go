@@ -43,9 +43,9 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	return list
 }
 
-// WarningsAfter returns warnings about what changed during a run. before and after are readings around the
-// run. rounds are the times that [Calibrate] returned before each round; 0 means that the time of a round is
-// not known.
+// WarningsAfter returns warnings about what changed during a run. The parameters before and after are
+// readings around the run. The parameter rounds has the times that [Calibrate] returned before each round; 0
+// means that the time of a round is not known.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {

@@ -42,8 +42,8 @@ func (a *Alarm) wind() {
 	a.timer = time.AfterFunc(a.next, a.tick)
 }
 
-// count subtracts the time since the timer was set from the time left. If the timer is very
-// late, the delay is counted as stopped instead.
+// count subtracts the time since the timer was set from the time left. If the timer is very late, this
+// process was stopped. Then the delay is not subtracted, but added to a.stopped.
 func (a *Alarm) count() {
 	passed := time.Since(a.set)
 	if late := passed - a.next; late > alarmLate {

@@ -78,8 +78,8 @@ const NearSize = 0.1
 // those that fail out of the workload, whose YAML then changes. If the database is packed, as after
 // VACUUM, the workload gets a VACUUM, because that brings the imitation's size nearer to the database's.
 //
-// resolved is the workload's plan. keep is a path to which the imitation is copied, and must not
-// exist yet; "" means no copy.
+// resolved is the workload's plan. The parameter keep is a path to which the imitation is copied, and must
+// not exist yet; "" means no copy.
 func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string, tell func(what string)) (*Comparison, error) {
 	dir, err := os.MkdirTemp(w.source.dir, "imitation-")
 	if err != nil {
@@ -179,8 +179,8 @@ func (w *Workload) compare(ctx context.Context, l *loader, q *Query) (c Compared
 const mostSizes = 3
 
 // sizes returns up to mostSizes tables and indexes whose sizes differ most, the greatest difference first.
-// Each difference is more than a hundredth of the database. If whole is false, sizes omits tables and
-// indexes whose sizes are within a factor of 2.
+// Each difference is more than a hundredth of the database. If the parameter whole is false, sizes omits
+// tables and indexes whose sizes are within a factor of 2.
 func (w *Workload) sizes(ctx context.Context, db *sql.DB, whole bool) ([]Size, error) {
 	found := map[string]*Size{}
 	for i, of := range []*sql.DB{w.source.copy.DB(), db} {

@@ -16,10 +16,10 @@ type part struct {
 	number    int     // index of the part in the key, from 0
 }
 
-// condition returns "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index: where with the
-// names in the workload, and original with the names in the database. It also returns the
-// parameters. SQLite computes generated columns and expressions from the parameters in the same
-// way as for rows.
+// condition returns two conditions of the form "t.a = :a AND t.b = (:a * 2) AND …" for the key of an index.
+// The result named "where" uses the names of the workload, and the result named "original" uses the names of
+// the database. condition also returns the parameters. From these, SQLite computes generated columns and
+// expressions in the same way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
 	var of [2]string               // the SQL of the index in the workload and in the database
@@ -140,8 +140,8 @@ func (c *computed) expression(name string) []token {
 	return nil
 }
 
-// keyExpression returns the tokens of the part of a key with the given number, from 0, in a CREATE INDEX
-// statement. It leaves out the part's collation and order.
+// keyExpression reads a CREATE INDEX statement. It returns the tokens of the part of the key with the given
+// number, counted from 0, without the part's collation and order.
 func keyExpression(sql string, number int) []token {
 	if parts := elements(sqltext.All(sql)); number < len(parts) {
 		return withoutOrder(parts[number])
@@ -162,8 +162,8 @@ func withoutOrder(list []token) []token {
 	return list
 }
 
-// inside returns the tokens between the parenthesis with the index open and the one that closes
-// it.
+// inside returns the tokens between two parentheses: the opening one, whose index is the parameter "open",
+// and the one that closes it.
 func inside(list []token, open int) []token {
 	if end := closing(list, open); end < len(list) {
 		return list[open+1 : end]
@@ -171,8 +171,8 @@ func inside(list []token, open int) []token {
 	return nil
 }
 
-// closing returns the index of the parenthesis that closes the one with the index open. If there
-// is none, it returns len(list).
+// closing returns the index of the parenthesis that closes another one, whose index is the parameter "open".
+// If nothing closes it, closing returns len(list).
 func closing(list []token, open int) int {
 	depth := 0
 	for i := open; i < len(list); i++ {

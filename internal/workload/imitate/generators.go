@@ -11,8 +11,8 @@ import (
 // intervals is the number of intervals, of equal probability, that describe a distribution.
 const intervals = 16
 
-// column adds the generator of a column to the data set of table t. If more is true, its rows
-// are inserted after the imitation has been loaded.
+// column adds the generator of a column to the data set d of table t. If more is true, the rows of d are
+// inserted after the imitation has been loaded.
 func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	present := st.present()
@@ -44,7 +44,7 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	d.add(g)
 }
 
-// share returns part divided by the whole, which is the parameter of, in thousandths.
+// share(part, of) returns 1000 * part / of, rounded, or 0 if of is 0.
 func share(part, of int64) int64 {
 	if of == 0 {
 		return 0
@@ -117,7 +117,7 @@ func fewOf[T any](c *column) (values []T) {
 	return values
 }
 
-// call notes that the workload has the parameter name in place of a value of the column.
+// call notes that a value of the column is replaced in the workload. The parameter name is the replacement.
 func (c *column) call(value, name string) {
 	if c.names == nil {
 		c.names = map[string]string{}

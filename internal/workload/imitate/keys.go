@@ -85,11 +85,10 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	return g
 }
 
-// part returns the generator of a column of t.parts. The column's values are picked from the data set
-// that the method keys adds, in which no two rows are equal. In that data set, rows that are equal in
-// all columns except the last are consecutive, and there are about as many of them as in the database.
-// If more is true, the values of the last column come from the method domain instead, and no loaded row
-// has them.
+// part returns the generator of a column of t.parts. It picks the column's values from the data set that
+// b.keys(t) adds. In that data set no two rows are equal. Rows that are equal in all columns except the last
+// are consecutive, and there are about as many of them as in the database. If more is true, the values of the
+// last column come from the method domain instead, and no loaded row has them.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
@@ -118,9 +117,9 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	return generated{kind: "pick", value: b.domain(t, j, true), also: []string{"at: " + d.help(c, "next", next, t.columns)}}
 }
 
-// parts returns the columns of t.composite, the unique index that generated rows satisfy. It then
-// returns t.siblings: the last columns of those unique indexes that differ from t.composite only in
-// that column.
+// parts returns the columns of t.composite, the unique index that generated rows satisfy. After them, the
+// list has t.siblings. These come from other unique indexes that differ from t.composite only in their last
+// column: each sibling is such a last column.
 func (t *table) parts() []*column {
 	if t.composite == nil {
 		return nil
@@ -148,9 +147,9 @@ func (b *builder) keys(t *table) string {
 	return d.name
 }
 
-// domain returns the column, as set.column, whose values are the possible values of column j of
-// t.parts. For a foreign key, that is the parent's column. Otherwise it is a column of a data set that
-// domain adds and, if more is true, no loaded row has its values.
+// domain returns the name, as set.column, of a column that has the possible values of column j of t.parts.
+// For a foreign key, it is the parent's column. Otherwise domain adds a data set for the column. If more is
+// true, the values in that data set occur in no loaded row.
 func (b *builder) domain(t *table, j int, more bool) string {
 	x := t.composite
 	c := t.parts()[j]
@@ -200,8 +199,8 @@ func (b *builder) domain(t *table, j int, more bool) string {
 	return d.name + ".value"
 }
 
-// run returns how many of the given number of rows are equal in all columns of the index except the
-// last, on average and rounded up.
+// Rows that are equal in all columns of the index except the last form a group. run returns the average
+// number of rows in a group, rounded up. The parameter rows is the number of all rows.
 func (x *index) run(rows int64) int64 {
 	groups := max(1, x.different(len(x.columns)-2))
 	return (rows + groups - 1) / groups

@@ -127,7 +127,8 @@ func (l *loader) insert(ctx context.Context, in *plan.Insert) (err error) {
 	return tx.Commit()
 }
 
-// rows inserts the rows of a data set whose numbers are at least from and less than to.
+// rows inserts some rows of a data set. The parameters "from" and "to" are numbers of rows. The row with the
+// number "to" is not inserted.
 func (l *loader) rows(ctx context.Context, db preparer, d *plan.DataSet, from, to int64) error {
 	// Statements of several rows take less time.
 	several := min(max(1, 400/max(1, len(d.Bound()))), 40)

@@ -30,8 +30,9 @@ type arg struct {
 // maxQueries is how many reading phases a workload has at most.
 const maxQueries = 60
 
-// queries returns queries that are typical for the schema, those of the largest tables first. There are
-// at most maxQueries. The function compiles returns an error if SQLite does not compile a query.
+// queries returns queries that are typical for the schema, those of the largest tables first. It returns at
+// most maxQueries. It passes each query to compiles, which returns an error if SQLite does not compile the
+// query.
 func (b *builder) queries(tables []*table, compiles func(*Query) error) []*Query {
 	var list []*Query
 	taken := map[string]bool{}
@@ -274,8 +275,8 @@ func (c *column) typeOf() string {
 // and a parameter has one type.
 func (c *column) mixed() bool { return len(c.stats.present()) != 1 }
 
-// indexed reports whether an index of all rows begins with the columns, or the first of them is the
-// rowid.
+// indexed reports whether SQLite finds rows by the given columns: an index of all rows begins with them, or
+// the first of them is the rowid.
 func (t *table) indexed(columns []*column) bool {
 	return columns[0].rowid || slices.ContainsFunc(t.indexes, func(x *index) bool {
 		return x.partial == "" && x.beginsWith(columns)

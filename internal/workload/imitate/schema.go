@@ -78,7 +78,7 @@ func (t *table) column(name string) *column {
 	return find(t.columns, func(c *column) bool { return strings.EqualFold(c.name, name) })
 }
 
-// find returns the first element of a list for which is returns true, or nil if there is none.
+// find returns the first element of a list for which the function "is" returns true, or nil if there is none.
 func find[T any](list []*T, is func(*T) bool) *T {
 	if i := slices.IndexFunc(list, is); i >= 0 {
 		return list[i]
@@ -137,7 +137,7 @@ func (s *schema) table(name string) *table {
 	return find(s.tables, func(t *table) bool { return strings.EqualFold(t.name, name) })
 }
 
-// all calls row after each row of a query has been read into dest.
+// The function all runs a query. It reads each row into dest, and then calls the function row.
 func all(ctx context.Context, db *sql.DB, query string, args, dest []any, row func() error) error {
 	rows, err := db.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -136,8 +136,8 @@ func (d *distinct) choices() int64 {
 	return n
 }
 
-// skew returns the exponent of the Zipf distribution over n values in which two are equal
-// with the probability p, or 0 if they are about uniform.
+// skew returns the exponent of a Zipf distribution over n values. With this exponent, two random values are
+// equal with the probability p. If p is about the probability of a uniform distribution, skew returns 0.
 func skew(n int64, p float64) float64 {
 	if n < 2 || p < 1.1/float64(n) {
 		return 0
@@ -153,8 +153,8 @@ func skew(n int64, p float64) float64 {
 	return math.Round(low*100) / 100
 }
 
-// skewed returns the option of a generator with the skew of n values of which two are equal with the
-// probability p, or nil if they are about uniform.
+// skewed returns the option skew of a generator, with the exponent that the function skew returns. It returns
+// nil if the exponent is 0.
 func skewed(n int64, p float64) []string {
 	if s := skew(n, p); s > 0 {
 		return []string{fmt.Sprintf("skew: %g", s)}
@@ -192,8 +192,8 @@ func hashBytes[T ~string | ~[]byte](b T) uint64 {
 	return scramble(h)
 }
 
-// quantiles returns ascending bounds, at most intervals+1. Any two neighboring bounds have about
-// equally many values of the sample between them.
+// quantiles returns at most intervals+1 bounds, in ascending order. Between any two neighboring bounds lie
+// about equally many values of the sample.
 func quantiles[T int64 | float64](sample []T, intervals int) []T {
 	sample = slices.Sorted(slices.Values(sample))
 	intervals = min(intervals, max(1, len(sample)-1))

@@ -40,9 +40,9 @@ func following(list []token, at int) int {
 	return at
 }
 
-// beginning returns the index at which a constraint begins, given the index at of its keyword. A
-// constraint begins with its name if it has one. comma is the index of the comma before the
-// constraint. If there is no comma, it is begin.
+// beginning returns the index at which a constraint begins. The parameter "at" is the index of the
+// constraint's keyword. A constraint that has a name begins with the name. comma is the index of the comma
+// before the constraint. If there is no comma, comma is equal to begin.
 func beginning(list []token, at int) (begin, comma int) {
 	begin = at
 	if name := preceding(list, at); name > 0 && list[name].Text != "," {
@@ -90,8 +90,8 @@ func elements(list []token) (parts [][]token) {
 	return append(parts, list[from:])
 }
 
-// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE,
-// before is the whole text.
+// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE, the result
+// "before" is the whole text.
 func cutWhere(text string) (before, condition string, found bool) {
 	list := sqltext.All(text)
 	for i, t := range outer(list) {

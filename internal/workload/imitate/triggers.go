@@ -15,9 +15,9 @@ import (
 // triedRows is the number of rows that are inserted to try the triggers of an insert phase.
 const triedRows = 200
 
-// triggers notes in b the triggers that fail for generated rows, for example because they accept
-// only values that the application writes. found reports whether there are any. The loader's
-// database must already contain the imitated tables; it is left unchanged.
+// triggers notes in b the triggers that fail for generated rows, for example because they accept only values
+// that the application writes. The result found says whether there are any. The loader's database must
+// already contain the imitated tables; it is left unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)
@@ -49,8 +49,8 @@ func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err erro
 	return found, ctx.Err()
 }
 
-// without drops triggers, inserts rows of a data set, and rolls both back. It returns the error
-// of inserting the rows.
+// The method without drops the given triggers, inserts rows of a data set, and rolls both back. It returns
+// the error of inserting the rows.
 func (l *loader) without(ctx context.Context, d *plan.DataSet, triggers []object) error {
 	return l.undone(ctx, triggers, func(tx *sql.Tx) error { return l.rows(ctx, tx, d, 0, min(triedRows, d.Total)) })
 }

@@ -255,9 +255,8 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// write creates the file at the path to, copies everything from the reader from into it, and
-// returns the SHA-256 of the contents. If sync is true, the contents are on the disk when write
-// returns.
+// write copies everything from a reader into a new file, and returns the SHA-256 of the contents. The
+// parameter "to" is the path of the file. If sync is true, the contents are on the disk when write returns.
 func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

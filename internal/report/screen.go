@@ -323,32 +323,6 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	return g
 }
 
-// tiedOnScreen says which rows row i is tied with. The parameter rows has the rows that the screen
-// shows. Tied rows that are shown are given by rank. Others are given by name, because their rank
-// would mean nothing to the reader.
-func (r *Ranking) tiedOnScreen(i int, rows []int) string {
-	var shown []int
-	var words []string
-	for _, j := range r.Rows[i].Tied {
-		if slices.Contains(rows, j) {
-			shown = append(shown, j)
-		} else {
-			name := r.Rows[j].Name
-			if r.Rows[j].harm {
-				name += harmMark
-			}
-			words = append(words, name)
-		}
-	}
-	if ranks := ranksTied(func(j int) int { return r.Rows[j].Rank }, shown); ranks != "" {
-		words = slices.Insert(words, 0, ranks)
-	}
-	if words == nil {
-		return ""
-	}
-	return "tied with " + document.And(words)
-}
-
 // bar draws a row's ratio as a bar from zero. The bar is solid up to the lower end of the ratio's
 // interval, fainter up to the median, and faintest up to the upper end. A line marks the floor. If
 // the ratio exceeds most, the bar is cut and a mark shows that.

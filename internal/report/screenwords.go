@@ -82,3 +82,29 @@ func caveatItems(list []conditions.Caveat, marked bool) document.List {
 	}
 	return items
 }
+
+// tiedOnScreen says which rows row i is tied with. The parameter rows has the rows that the screen
+// shows. Tied rows that are shown are given by rank. Others are given by name, because their rank
+// would mean nothing to the reader.
+func (r *Ranking) tiedOnScreen(i int, rows []int) string {
+	var shown []int
+	var words []string
+	for _, j := range r.Rows[i].Tied {
+		if slices.Contains(rows, j) {
+			shown = append(shown, j)
+		} else {
+			name := r.Rows[j].Name
+			if r.Rows[j].harm {
+				name += harmMark
+			}
+			words = append(words, name)
+		}
+	}
+	if ranks := ranksTied(func(j int) int { return r.Rows[j].Rank }, shown); ranks != "" {
+		words = slices.Insert(words, 0, ranks)
+	}
+	if words == nil {
+		return ""
+	}
+	return "tied with " + document.And(words)
+}

@@ -51,6 +51,9 @@ func (p *pages) screen(ctx context.Context, ref string) error {
 		return fmt.Errorf("%s has no lines %q", file, screenBegin)
 	}
 	paragraphs := strings.SplitAfterN(out.String(), "\n\n", 3)
-	bars, _, _ := strings.Cut(strings.Join(paragraphs[:min(2, len(paragraphs))], ""), "in each cell, ")
+	bars, _, _ := strings.Cut(strings.Join(paragraphs[:min(2, len(paragraphs))], ""), "\nin each cell, ")
+	if !strings.Contains(bars, "\ntime over ") {
+		return fmt.Errorf("the screen has no bars:\n%s", bars)
+	}
 	return os.WriteFile(file, []byte(before+screenBegin+strings.TrimSpace(bars)+"\n…\n"+screenEnd+after), 0o644)
 }

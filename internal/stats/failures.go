@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Failed operations are judged here for every command. In each round, a cell has a share of
-// operations that failed, as it has a time. The shares of two cells are compared by their
-// differences within rounds. The mean of these differences is used and not the median: if
+// Failed operations are judged here for every command. Each round gives a cell one time, and also
+// one share of operations that failed. The shares of two cells are compared by their differences
+// within rounds. The mean of these differences is used and not the median: if
 // failures are rare, most differences are zero, so the median would be zero too.
 
 // FailureMargin is the greatest difference between two shares of failed operations that does

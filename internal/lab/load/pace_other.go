@@ -13,7 +13,7 @@ type pacer struct{ done <-chan struct{} }
 
 func newPacer(done <-chan struct{}) pacer { return pacer{done} }
 
-// until returns at time t on the clock of the function now, or at once if t has passed.
+// until waits until now() reaches t. It returns at once if t has passed.
 func (p pacer) until(t int64) {
 	const fine = int64(2 * time.Millisecond)
 	if left := t - now(); left > fine {

@@ -249,7 +249,7 @@ func (r *run) number() (k int64, ok bool) {
 	return k, r.Count == 0 || k < r.Count
 }
 
-// dueAt returns the time when request k falls due, on the clock of the function now.
+// dueAt returns the time, as now() counts it, when request k falls due.
 func (r *run) dueAt(k int64) int64 { return r.begin + int64(float64(k)/r.Rate*1e9) }
 
 // pace sends the numbers of requests to the channel r.due at the fixed rate.

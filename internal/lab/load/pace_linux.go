@@ -20,7 +20,7 @@ func newPacer(done <-chan struct{}) pacer {
 	return pacer{done}
 }
 
-// until returns at the time t, on the clock of the function now. It returns at once if t has passed. A long
+// until waits until now() reaches t. It returns at once if t has passed. A long
 // wait also ends when done is closed.
 func (p pacer) until(t int64) {
 	const coarse = int64(5 * time.Millisecond)

@@ -14,6 +14,7 @@ import (
 // TestMeasureScript runs the script that the pods of deploy/job.yaml run. The script must measure,
 // resume a run that was killed, skip a complete run, and start again on another machine.
 func TestMeasureScript(t *testing.T) {
+	t.Parallel()
 	p := newPlace(t)
 	script, err := filepath.Abs("../../deploy/measure.sh")
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 // TestFailures simulates operations that fail at random, equally often on both sides. No verdict
 // may say more often than its level allows that more operations of one side failed. If three
 // times as many fail on one side, the difference must be found.
-func TestFailures(t *testing.T) { failing(t, 12) }
+func TestFailures(t *testing.T) { failing(t, 10) }
 
 // TestSoakFailures is TestFailures with more simulations.
 func TestSoakFailures(t *testing.T) { failing(t, 100) }

@@ -7,9 +7,9 @@ import (
 
 // TestVerdicts checks that no verdict is false, and no interval misses the true value, more
 // often than promised.
-func TestVerdicts(t *testing.T) { promised(t, 100) }
+func TestVerdicts(t *testing.T) { promised(t, 60) }
 
-// TestSoakVerdicts is TestVerdicts with twenty times as many simulations.
+// TestSoakVerdicts is TestVerdicts with more simulations.
 func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
 
 // promised simulates each verdict. The number of simulations is the parameter simulations divided

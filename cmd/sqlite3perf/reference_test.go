@@ -70,7 +70,7 @@ This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run T
 	b.WriteString(`
 ## Shared flags
 
-A command below lists these flags by name. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+A command below lists these flags by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -161,13 +161,21 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	document := documents[commandName(c)]
 	for i, paragraph := range strings.Split(c.Long, "\n\n") {
 		if i == 0 || document == "" || strings.Contains(paragraph, "xit status: ") || strings.Contains(strings.ToLower(paragraph), "the exit status is") {
+			if i == 0 && document != "" { // the document says more
+				sentences := strings.SplitAfterN(oneLine(paragraph), ". ", 3)
+				paragraph = strings.TrimSpace(strings.Join(sentences[:min(len(sentences), 2)], ""))
+			}
 			writeParagraph(b, paragraph)
 		}
 	}
 	if document != "" {
 		fmt.Fprintf(b, "More: [%s](%[1]s).\n\n", document)
 	}
-	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.ReplaceAll(strings.TrimSpace(c.Example), "\n  ", "\n"))
+	examples := strings.Split(strings.TrimSpace(c.Example), "\n  ")
+	if document != "" {
+		examples = examples[:min(len(examples), 2)] // the document has more
+	}
+	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.Join(examples, "\n"))
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
 		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
 	}
@@ -186,6 +194,16 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	})
 	var names []string
 	for _, group := range append(cli.FlagGroups, "") {
+		all := 0
+		for _, f := range shared {
+			if cli.GroupOf(f) == group {
+				all++
+			}
+		}
+		if len(also[group]) == all {
+			names = append(names, groupTitle(group))
+			continue
+		}
 		slices.Sort(also[group])
 		names = append(names, also[group]...)
 	}

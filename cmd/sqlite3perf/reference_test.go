@@ -46,7 +46,7 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands (` + "`go test ./cmd/sqlite3perf -run TestReference -update`" + `). ` + "`sqlite3perf COMMAND --help`" + ` explains a command in more detail.
+This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` explains a command in more detail.
 
 `)
 	for _, g := range root.Groups() {

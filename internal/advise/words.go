@@ -99,8 +99,9 @@ func advicePage(a Advised, o document.Options) document.Document {
 	return document.WithSource(slices.Insert(d, at, document.Blocks(a.pictures())...), conditions.PictureSource(a.Of.Run))
 }
 
-// pictures returns pictures of the times by which speed is judged: over all tables and in each one
-// or, if there is only one table, in that table. The page does not contain the samples, so pictures
+// pictures returns pictures of the times by which speed is judged. If there is a summary over several
+// tables, these are its bars and a map with the ratio of each driver in each table. Otherwise there
+// are bars for the table in which speed is judged. The page does not contain the samples, so pictures
 // have no links to them.
 func (a Advised) pictures() (list []document.PictureBlock) {
 	s := report.ScopeOf(report.Options{Link: func(int, string) string { return "" }})

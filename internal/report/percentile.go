@@ -46,7 +46,7 @@ func shortKind(cells []*stats.Cell) string {
 	return "slowest"
 }
 
-// slowestKind returns the kind of operations that is the slowest in almost all samples of some
+// slowestKind returns the kind of operations that is the slowest in almost all samples of the given
 // cells. It returns "" if there is none. The result "only" is true if the cells have at most one
 // kind.
 func slowestKind(cells []*stats.Cell) (kind string, only bool) {

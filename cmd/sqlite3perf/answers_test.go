@@ -241,7 +241,6 @@ func storedRunOf(t *testing.T, question string) *result.Run {
 // TestHostileAnswers checks that an answer that somebody else made is either refused or printed
 // without control characters.
 func TestHostileAnswers(t *testing.T) {
-	t.Parallel()
 	bad := []any{-1.0, 1e18, 1e300, hostile, nil, []any{}, map[string]any{}}
 	for question, run := range answeredRuns(t) {
 		var value any

@@ -149,13 +149,13 @@ func (p *place) untilRound(s *session, n int) {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		out, err := p.command("show", "1", "--format", "json").Output()
 		if err != nil {
-			continue // the run has no trial yet
+			continue // the run is not in the store yet
 		}
 		j, err := load(out)
 		if err != nil {
 			p.t.Fatal(err)
 		}
-		if trials := j.Run.Trials; trials[len(trials)-1].Round >= n {
+		if trials := j.Run.Trials; len(trials) > 0 && trials[len(trials)-1].Round >= n {
 			return
 		}
 	}

@@ -174,8 +174,8 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 // worstWarnings lists the worst warnings of a page that are not risks, each in one line. They come after the
 // first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
-	risk := conditions.KindOf(conditions.CaveatRisk).Name
-	worst := slices.DeleteFunc(caveatItems(said.Caveats, o.Study == nil), func(it document.Item) bool { return !it.Alarm || it.Label == risk })
+	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return c.Code == conditions.CaveatRisk })
+	worst := slices.DeleteFunc(caveatItems(others, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
 	worst = worst[:min(len(worst), mostWorst)]
 	for i := range worst {
 		worst[i].Brief = true

@@ -238,6 +238,9 @@ func DefectNeeds(n defects.Needs) string {
 	return strings.Join(words, "; ")
 }
 
+// shownDefects is the greatest number of defects that [DefectCaveat] names.
+const shownDefects = 3
+
 // DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
 // defects that cannot do harm under the conditions of the run, and names the fastest drivers first.
 // count is the number of defects.
@@ -256,7 +259,11 @@ func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	}
 	slices.SortStableFunc(of.Keys, func(x, y string) int { return len(of.Of[y]) - len(of.Of[x]) })
 	words := document.Map(of.Keys, func(id string) string {
-		return fmt.Sprintf("%s: %s (%s)", document.AndOthers(of.Of[id]), id, titles[id])
+		return fmt.Sprintf("%s (%s): %s", id, titles[id], document.AndOthers(of.Of[id]))
 	})
-	return len(words), document.SomeOf(words, 3)
+	count = len(words)
+	if count > shownDefects {
+		words = append(words[:shownDefects], document.Counted(int64(count-shownDefects), "more defect"))
+	}
+	return count, strings.Join(words, "; ")
 }

@@ -211,11 +211,11 @@ func (r *Recommendation) Alternatives() (l document.List) {
 		l = append(l, document.Item{Label: n.Label(), Text: r.need(n), Short: [2]string{r.forNeed(n), r.forNeed(n)}})
 	}
 	if x := r.leftOut(); x != nil {
-		text := x.Name + " is as fast as " + r.Names()[0]
+		label, text := "as fast", x.Name
 		if slower := x.slower(); slower != "" {
-			text = fmt.Sprintf("%s (%s is %s)", x.Name, r.Names()[0], slower)
+			label, text = "faster", fmt.Sprintf("%s (%s is %s)", x.Name, r.Names()[0], slower)
 		}
-		l = append(l, document.Item{Label: "the fastest", Text: text + ", but " + whyNot(*x), Alarm: true})
+		l = append(l, document.Item{Label: label, Text: text + ", but " + whyNot(*x), Alarm: true})
 	}
 	return l
 }
@@ -229,9 +229,13 @@ func (r *Rejection) slower() string {
 	return ""
 }
 
-// need names the driver to use for a need, and the faster driver that was left out, if any.
+// need names the driver to use for a need, the next one, and the faster driver that was left out, if
+// any.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
+	if len(n.Because) > 0 && n.Because[0].Advantage == Faster {
+		words += fmt.Sprintf("; then %s, %s", n.Because[0].Over, document.SlowerThan(*n.Because[0].Ratio, n.Take))
+	}
 	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {
 		if slower := x.slower(); slower != "" {
 			words += fmt.Sprintf("; %s is faster (%s is %s), but %s", x.Name, n.Names()[0], slower, whyNot(*x))

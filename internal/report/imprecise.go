@@ -214,14 +214,21 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
 	}
 	d = append(d, document.Paragraph{Text: text + times})
-	if h.Further != "" {
-		more := "further rounds"
-		if n := FurtherRounds(a); n < stats.MaxRounds {
-			more = "about " + document.Counted(int64(n), "more round")
-		}
-		d = append(d, document.List{{Label: "to be sure", Text: fmt.Sprintf("%s, fewer if cases settle earlier: %s", more, h.Further)}})
-	}
+	d = append(d, document.List{{Label: "to be sure", Text: remedy(FurtherRounds(a), h.Further)}})
 	return append(d, grid)
+}
+
+// remedy says how to make all figures precise. The command measures the rounds that are missing; it
+// is "" if they are too many, or if the run cannot be extended.
+func remedy(rounds int, command string) string {
+	if command == "" {
+		return "measure again while nothing else runs, or with fewer workloads or drivers: those get more rounds in the same time"
+	}
+	more := "further rounds"
+	if rounds < stats.MaxRounds {
+		more = "about " + document.Counted(int64(rounds), "more round")
+	}
+	return fmt.Sprintf("%s, fewer if cases settle earlier: %s", more, command)
 }
 
 // These words say, in the list of imprecise figures, how a row compares with the base of its ratio.

@@ -205,11 +205,14 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += ": too few rounds to rank, so in order of names"
 		slices.SortStableFunc(rows, func(i, j int) int { return cmp.Compare(r.Rows[i].Name, r.Rows[j].Name) })
 	case r.IsFloor:
-		title += " (│ only for comparison)"
+		title += " (│ plain C)"
 	}
 	harm := func(i int) bool { return r.Rows[i].harm }
 	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
+	}
+	if longer := strings.Replace(title, of, of+" (workload phases)", 1); r.Table == nil && utf8.RuneCountInString(longer) <= s.width {
+		title = longer
 	}
 	if legend := "; ▓░ interval"; r.Best != nil && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend

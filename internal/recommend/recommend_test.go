@@ -371,13 +371,16 @@ func TestNeeds(t *testing.T) {
 	}{
 		"the fastest can lose data": {[]fake{crawshaw, mattn, modernc}, `Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next such driver, is 50% slower (50% to 51%).
 without cgo: modernc, 50% slower than mattn (50% to 51%)
-the fastest: crawshaw (mattn is 25.0% slower), but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
+faster: crawshaw (mattn is 25.0% slower), but can lose or falsify data: wal-reset, upsert-trigger, crawshaw-94`},
 		"the second can lose data": {[]fake{mattn, with(modernc, func(f *fake) { f.name, f.sqlite, f.factor = "glebarez", "3.32.2", 1.2 }), modernc},
 			`Take mattn, the fastest: modernc, the next without a known defect that can lose data in these workloads, is 50% slower (50% to 51%).
 without cgo: modernc, 50% slower than mattn (50% to 51%); glebarez is faster (modernc is 25% slower), but can lose or falsify data: wal-reset, upsert-trigger`},
 		"the fastest is not used through database/sql": {[]fake{direct, mattn, modernc}, `Take zombiezen, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.00).
 database/sql: mattn, 2.00 times as slow as zombiezen (1.99 to 2.00)
 sql, no cgo: modernc, 3.00 times as slow as zombiezen (3.00 to 3.01)`},
+		"two need no C compiler": {[]fake{mattn, modernc, with(modernc, func(f *fake) { f.name, f.factor = "ncruces", 3 })},
+			`Take mattn, the fastest: modernc, the next, is 50.0% slower (49.5% to 50.4%).
+without cgo: modernc, 50.0% slower than mattn (49.5% to 50.4%); then ncruces, 2.00 times as slow as modernc (2.00 to 2.01)`},
 		"nothing to add": {[]fake{modernc, with(mattn, func(f *fake) { f.factor = 3 })}, `Take modernc, the fastest: mattn, the next, is 2.00 times as slow (1.99 to 2.01).`},
 		"noise": {[]fake{with(mattn, noisy), with(modernc, func(f *fake) { f.factor, f.noise = 1.1, 0.5 })},
 			`Take mattn or modernc: no clear difference yet, one of them may be up to 25% slower; about 249 more rounds would tell.

@@ -233,7 +233,7 @@ func (r *Rejection) slower() string {
 // any.
 func (r *Recommendation) need(n *Need) string {
 	words := r.forNeed(n)
-	if len(n.Because) > 0 && n.Because[0].Advantage == Faster {
+	if n.WithoutC && len(n.Because) > 0 && n.Because[0].Advantage == Faster {
 		words += fmt.Sprintf("; then %s, %s", n.Because[0].Over, document.SlowerThan(*n.Because[0].Ratio, n.Take))
 	}
 	if x := n.leftOut(); x != nil && (r.leftOut() == nil || x.Name != r.leftOut().Name) {

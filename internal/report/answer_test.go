@@ -268,8 +268,8 @@ func TestCaveats(t *testing.T) {
 		got = append(got, c.Code+" "+c.Text)
 	}
 	want := []string{
-		"defect crawshaw: upsert-trigger (a trigger that an UPSERT fires can see wrong old values); " +
-			"crawshaw: in-3.33.0 (an optimization of IN can give a wrong answer); crawshaw: crawshaw-94 (BindBytes stores a BLOB as TEXT)",
+		"defect upsert-trigger (a trigger that an UPSERT fires can see wrong old values): crawshaw; " +
+			"in-3.33.0 (an optimization of IN can give a wrong answer): crawshaw; crawshaw-94 (BindBytes stores a BLOB as TEXT): crawshaw",
 		"wrong modernc on mine: another answer",
 		"refused zombiezen and crawshaw on mine: wanted full, got off",
 		"failed mattn on mine: it crashed",

@@ -21,7 +21,7 @@ func TestCellsAreCounted(t *testing.T) {
 		add(run, w, nil, nil, []string{"native", "mattn", "modernc"}, bulk("insert", 10_000_000, 10, 10), bulk("query", 10_000_000, 10, 10))
 	}
 	for name, tc := range map[string]struct{ out, want string }{
-		"screen":   {screen(t, run, document.Options{Width: 120, Lines: 40}), "time over 4 cells, "},
+		"screen":   {screen(t, run, document.Options{Width: 120, Lines: 40}), "time over 4 cells (workload phases), "},
 		"table":    {write(t, "table", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
 		"markdown": {write(t, "markdown", run, "native", document.Options{}), "Summary: geometric mean of the ratios to native over 4 cells"},
 		"page":     {write(t, "html", run, "native", document.Options{}), "Time over 4 cells, × native"},

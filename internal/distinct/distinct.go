@@ -12,3 +12,14 @@ func Append[T comparable](list []T, values ...T) []T {
 	}
 	return list
 }
+
+// Find returns a pointer to the first element of list for which the function wanted returns true. If there is
+// no such element, Find appends the element added, and returns a pointer to it.
+func Find[T any](list *[]T, added T, wanted func(T) bool) *T {
+	i := slices.IndexFunc(*list, wanted)
+	if i < 0 {
+		i = len(*list)
+		*list = append(*list, added)
+	}
+	return &(*list)[i]
+}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -209,17 +210,11 @@ type Wants struct{ Setting, Value string }
 // Wanted returns the settings that the DSN asks for. If a setting is given several times, the list
 // has its last value. For a database in memory, journal_mode is left out.
 func (n *Name) Wanted() (list []Wants) {
-	at := map[string]int{}
 	for _, o := range n.Options {
-		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // a database in memory has its own journal
-			continue
+		if o.Wanted != "" && !(n.Memory && o.Setting == "journal_mode") { // a database in memory has its own journal
+			w := distinct.Find(&list, Wants{Setting: o.Setting}, func(w Wants) bool { return w.Setting == o.Setting })
+			w.Value = o.Wanted
 		}
-		if i, ok := at[o.Setting]; ok {
-			list[i].Value = o.Wanted
-			continue
-		}
-		at[o.Setting] = len(list)
-		list = append(list, Wants{o.Setting, o.Wanted})
 	}
 	return list
 }
@@ -228,12 +223,13 @@ func (n *Name) Wanted() (list []Wants) {
 func (n *Name) Repeated() (list []string) {
 	values := map[string]string{}
 	for _, o := range n.Options {
-		if old, ok := values[o.Setting]; ok && o.Wanted != "" && old != o.Wanted {
+		if o.Wanted == "" {
+			continue
+		}
+		if old, ok := values[o.Setting]; ok && old != o.Wanted {
 			list = append(list, fmt.Sprintf("%s is given as %s and as %s", o.Setting, old, o.Wanted))
 		}
-		if o.Wanted != "" {
-			values[o.Setting] = o.Wanted
-		}
+		values[o.Setting] = o.Wanted
 	}
 	return list
 }

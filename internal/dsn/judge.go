@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -74,13 +75,18 @@ type Told struct {
 	Spelling *Spelling `json:"spelling,omitempty"`
 }
 
+// holds reports whether each option has its intended effect.
+func (t *Told) holds() bool {
+	return !slices.ContainsFunc(t.Options, func(v Verdict) bool { return !v.Outcome.Holds() })
+}
+
 // Judge says how a library treats a DSN. The parameter "got" has the results of q.Openings, in the same
 // order.
 func (q *Questions) Judge(got []protocol.Opened) (*Told, error) {
 	if len(got) != len(q.Openings) {
 		return nil, fmt.Errorf("%d answers to %d openings", len(got), len(q.Openings))
 	}
-	plain, all := &answer{&got[q.plain]}, &answer{&got[q.all]}
+	plain, all := at(got, q.plain), at(got, q.all)
 	t := &Told{Failed: q.Name.Mask(plain.Failed), Refused: q.Name.Mask(all.Failed), Defaults: plain.settings(), InForce: all.settings()}
 	if all.Failed == "" {
 		t.Second, t.Own = q.Name.Mask(all.Second), all.Own
@@ -311,12 +317,8 @@ func Differences(n *Name, all []*Told) (list []Difference) {
 			if v == "" {
 				continue
 			}
-			i := slices.IndexFunc(diff.Values, func(s Side) bool { return s.Value == v })
-			if i < 0 {
-				i = len(diff.Values)
-				diff.Values = append(diff.Values, Side{Value: v})
-			}
-			diff.Values[i].Drivers = append(diff.Values[i].Drivers, t.Driver)
+			s := distinct.Find(&diff.Values, Side{Value: v}, func(s Side) bool { return s.Value == v })
+			s.Drivers = append(s.Drivers, t.Driver)
 		}
 		if len(diff.Values) > 1 {
 			slices.SortStableFunc(diff.Values, func(a, b Side) int {

@@ -30,9 +30,13 @@ type Questions struct {
 // indexes are -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is one spelling of a setting in a DSN. The field option has the wanted value, and the field
-// another has a different value.
-type way struct{ option, another string }
+// way is an option that may give a setting its wanted value. The other fields are indexes in
+// Questions.Openings: of the opening with only this option, and of the opening with only the same option
+// with another value.
+type way struct {
+	option         string
+	alone, another int
+}
 
 // Ask returns the questions about a DSN. dir is the directory of the worker's job.
 func Ask(n *Name, dir string) *Questions {
@@ -54,32 +58,25 @@ func Ask(n *Name, dir string) *Questions {
 		q.of = append(q.of, of)
 	}
 	for _, w := range n.Wanted() {
-		q.ways[w] = ways(w)
-		for _, way := range q.ways[w] {
-			q.add(q.spelledAsURI(), []string{way.option})
-			q.add(q.spelledAsURI(), []string{way.another})
+		uri := n.uri || !n.fixed // whether the spellings that are proposed to users are URIs
+		others := spellings(w.Setting, another(w.Setting, w.Value))
+		for i, option := range spellings(w.Setting, w.Value) {
+			q.ways[w] = append(q.ways[w], way{option, q.add(uri, []string{option}), q.add(uri, []string{others[i]})})
 		}
 	}
 	return q
 }
 
-// spelledAsURI reports whether the spellings that are proposed to users are URIs.
-func (q *Questions) spelledAsURI() bool { return q.Name.uri || !q.Name.fixed }
-
-// ways returns the options by which a library may understand the setting w in a DSN.
-func ways(w Wants) []way {
-	other := another(w.Setting, w.Value)
-	if d, ok := driver.LookupSetting(w.Setting); ok && !d.Pragma || slices.Contains(observed, w.Setting) {
-		key := w.Setting
-		if key == "txlock" {
-			key = "_txlock"
-		}
-		return []way{{key + "=" + w.Value, key + "=" + other}}
+// spellings returns the options by which a library may understand a setting with the given value.
+func spellings(setting, value string) []string {
+	d, known := driver.LookupSetting(setting)
+	switch {
+	case setting == "txlock":
+		return []string{"_txlock=" + value}
+	case known && !d.Pragma || slices.Contains(observed, setting):
+		return []string{setting + "=" + value}
 	}
-	return []way{
-		{"_pragma=" + w.Setting + "(" + w.Value + ")", "_pragma=" + w.Setting + "(" + other + ")"},
-		{"_" + w.Setting + "=" + w.Value, "_" + w.Setting + "=" + other},
-	}
+	return []string{"_pragma=" + setting + "(" + value + ")", "_" + setting + "=" + value}
 }
 
 // add returns the index in q.Openings of the opening with the given options. It adds the opening if

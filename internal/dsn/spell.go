@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,12 +23,8 @@ func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 		value, ok := set[d.Name]
 		switch {
 		case !ok:
-		case d.Pragma:
-			options = append(options, "_pragma="+d.Name+"("+value+")")
-		case d.Name == "txlock":
-			options = append(options, "_txlock="+value)
-		case d.Name == "mode", d.Name == "cache":
-			options = append(options, d.Name+"="+value)
+		case d.Pragma || slices.Contains([]string{"txlock", "mode", "cache"}, d.Name):
+			options = append(options, spellings(d.Name, value)[0])
 		default:
 			rest[d.Name] = value
 		}
@@ -90,13 +87,15 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 	if !ok {
 		return nil
 	}
-	inDSN := q.propose(got, t, uri, true)
-	s := &Spellings{q: q, tries: []Spelling{inDSN.Spelling}}
-	s.add(inDSN, dir, uri)
-	if len(inDSN.options) > 0 { // a library may apply options in an order in which some have no effect
-		inCode := q.propose(got, t, uri, false)
-		s.tries = append(s.tries, inCode.Spelling)
-		s.add(inCode, dir, uri)
+	s := &Spellings{q: q}
+	for i, inDSN := range []bool{true, false} {
+		try, options := q.propose(got, t, uri, inDSN)
+		o := q.Name.opening(filepath.Join(dir, strconv.Itoa(i)), uri, options)
+		o.Init, o.Begin = try.Init, try.Begin
+		s.Openings, s.tries = append(s.Openings, o), append(s.tries, try)
+		if len(options) == 0 {
+			break // a second spelling helps only if the library applies options in an order in which some have no effect
+		}
 	}
 	return s
 }
@@ -107,28 +106,19 @@ func (q *Questions) form(got []protocol.Opened, t *Told) (uri, ok bool) {
 	right := func(i int) bool {
 		return i >= 0 && got[i].Failed == "" && q.Name.misnamed(got[i].Files) == ""
 	}
-	asTyped := right(q.plain) && !slices.ContainsFunc(t.Options, func(v Verdict) bool { return !v.Outcome.Holds() })
 	switch typed, other := right(q.plain), right(q.other); {
-	case asTyped, typed && !other:
+	case typed && (!other || t.holds()):
 		return q.Name.uri, true
-	case typed && other:
-		return true, true
 	case other:
-		return !q.Name.uri, true
+		return typed || !q.Name.uri, true
 	}
 	return false, false
 }
 
-// proposal is a spelling that the worker has yet to prove.
-type proposal struct {
-	Spelling
-	options []string
-}
-
-// propose returns a spelling for the wanted settings. If inDSN is true, the settings that the
-// library applies from a DSN become options of the DSN. Otherwise all pragmas become statements.
-func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) proposal {
-	var p proposal
+// propose returns a spelling for the wanted settings, and the options of its DSN. If inDSN is true, the
+// settings that the library applies from a DSN become options of the DSN. Otherwise all pragmas become
+// statements.
+func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) (p Spelling, options []string) {
 	plain := at(got, q.plain)
 	var code []Wants
 	for _, w := range q.Name.Wanted() {
@@ -137,7 +127,7 @@ func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) pro
 		option := q.heeded(got, t, w)
 		switch {
 		case option != "" && (inDSN || !pragma):
-			p.options = append(p.options, option)
+			options = append(options, option)
 		case pragma:
 			code = append(code, w)
 		case plain.everywhere(w.Setting, w.Value):
@@ -152,7 +142,7 @@ func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) pro
 		switch {
 		case o.Wanted != "":
 		case t.Options[i].Outcome.Holds():
-			p.options = append(p.options, o.raw)
+			options = append(options, o.raw)
 		case t.Options[i].Outcome != Void:
 			p.LeftOut = append(p.LeftOut, o.String())
 		}
@@ -161,21 +151,19 @@ func (q *Questions) propose(got []protocol.Opened, t *Told, uri, inDSN bool) pro
 	for _, w := range code {
 		p.Init = append(p.Init, "PRAGMA "+w.Setting+"="+quoted(w.Value))
 	}
-	p.DSN = q.Name.Mask(withOptions(q.Name.as(uri), p.options))
-	return p
+	p.DSN = q.Name.Mask(withOptions(q.Name.as(uri), options))
+	return p, options
 }
 
-// quoted quotes a value that is neither a word nor a number.
+// unquoted matches values that need no quotes in a PRAGMA: words and numbers. A word with a hyphen, such as
+// utf-8, needs quotes.
+var unquoted = regexp.MustCompile(`^([-0-9][-0-9a-z_]*|[a-z_][0-9a-z_]*)$`)
+
 func quoted(value string) string {
-	for _, r := range value {
-		if r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') {
-			return "'" + value + "'"
-		}
-	}
-	if value[0] == '-' || value[0] >= '0' && value[0] <= '9' || !slices.Contains([]byte(value), '-') {
+	if unquoted.MatchString(value) {
 		return value
 	}
-	return "'" + value + "'" // for example utf-8
+	return "'" + value + "'"
 }
 
 func rank(setting string) int {
@@ -200,19 +188,11 @@ func (q *Questions) heeded(got []protocol.Opened, t *Told, w Wants) string {
 		}
 	}
 	for _, way := range q.ways[w] {
-		i, ok := q.index[withOptions(q.Name.as(q.spelledAsURI()), []string{way.option})]
-		j, also := q.index[withOptions(q.Name.as(q.spelledAsURI()), []string{way.another})]
-		if ok && also && at(got, i).everywhere(w.Setting, w.Value) && at(got, j).everywhere(w.Setting, another(w.Setting, w.Value)) {
+		if at(got, way.alone).everywhere(w.Setting, w.Value) && at(got, way.another).everywhere(w.Setting, another(w.Setting, w.Value)) {
 			return way.option
 		}
 	}
 	return ""
-}
-
-func (s *Spellings) add(p proposal, dir string, uri bool) {
-	o := s.q.Name.opening(filepath.Join(dir, strconv.Itoa(len(s.Openings))), uri, p.options)
-	o.Init, o.Begin = p.Init, p.Begin
-	s.Openings = append(s.Openings, o)
 }
 
 // Prove returns the first spelling with which all wanted settings are in force. If there is none,
@@ -220,12 +200,8 @@ func (s *Spellings) add(p proposal, dir string, uri bool) {
 // got is empty.
 func (s *Spellings) Prove(got []protocol.Opened) *Spelling {
 	var best *Spelling
-	for i := range s.tries {
-		if i >= len(got) {
-			break
-		}
-		try := &s.tries[i]
-		a := at(got, i)
+	for i := range min(len(s.tries), len(got)) {
+		try, a := &s.tries[i], at(got, i)
 		try.Failed = s.q.Name.Mask(a.Failed)
 		if a.Failed == "" {
 			try.Missing = a.missing(s.q.Name.Wanted())

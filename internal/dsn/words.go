@@ -77,7 +77,7 @@ func (d *DSN) answer() string {
 		what = fmt.Sprintf("all %d options", n)
 	}
 	applied := d.with(func(t *Told) bool {
-		return t.Refused == "" && !slices.ContainsFunc(t.Options, func(v Verdict) bool { return !v.Outcome.Holds() })
+		return t.Refused == "" && t.holds()
 	})
 	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb(applied, "apply", "applies"), what, document.And(applied))
 	if len(applied) == 0 {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -82,34 +82,21 @@ type sameCause struct {
 	count, tookNS int64
 }
 
-func (m *LockedMix) sameCauses() (list []*sameCause) {
-	type key struct {
-		why  LockWhy
-		name string
-	}
-	var same conditions.Groups[key, *LockCell]
-	byKey := map[key]*sameCause{}
+func (m *LockedMix) sameCauses() (list []sameCause) {
 	for _, c := range m.Cells {
 		for _, cause := range c.Causes {
-			k := key{cause.Why, cause.Name}
-			same.Add(k, c)
-			if byKey[k] == nil {
-				byKey[k] = &sameCause{}
+			added := sameCause{why: cause.Why, label: cause.Name, words: whyWords[cause.Why]}
+			if cause.Why.Endless() {
+				added.label = "endless wait"
 			}
-			byKey[k].count += cause.Count
-			byKey[k].tookNS += cause.MeanNS * cause.Count
+			if cause.Why == WhyTimeout && m.Processes > 1 {
+				added.words = timeoutBetween
+			}
+			x := distinct.Find(&list, added, func(x sameCause) bool { return x.why == added.why && x.label == added.label })
+			x.cells = append(x.cells, c)
+			x.count += cause.Count
+			x.tookNS += cause.MeanNS * cause.Count
 		}
-	}
-	for _, k := range same.Keys {
-		x := byKey[k]
-		x.why, x.label, x.words, x.cells = k.why, k.name, whyWords[k.why], same.Of[k]
-		if k.why.Endless() {
-			x.label = "endless wait"
-		}
-		if k.why == WhyTimeout && m.Processes > 1 {
-			x.words = timeoutBetween
-		}
-		list = append(list, x)
 	}
 	return list
 }
@@ -145,8 +132,8 @@ func waits(m *LockedMix) document.List {
 	}
 	var silent []string
 	for _, c := range m.Cells {
-		if c.Rate.N > 0 && c.Waits == nil && !slices.Contains(silent, c.Driver) {
-			silent = append(silent, c.Driver)
+		if c.Rate.N > 0 && c.Waits == nil {
+			silent = distinct.Append(silent, c.Driver)
 		}
 	}
 	if silent != nil {

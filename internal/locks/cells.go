@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -164,7 +165,7 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 	c.Different += s.Different
 	c.WALBytes = max(c.WALBytes, s.WALBytes)
 	for _, e := range errors {
-		sum := entry(&c.Errors, protocol.ErrorCount{Code: e.Code, Name: e.Name}, func(x protocol.ErrorCount) bool { return x.Code == e.Code })
+		sum := distinct.Find(&c.Errors, protocol.ErrorCount{Code: e.Code, Name: e.Name}, func(x protocol.ErrorCount) bool { return x.Code == e.Code })
 		sum.Count += e.Count
 		sum.WaitNS += e.WaitNS
 		inVain += float64(e.WaitNS)
@@ -173,28 +174,17 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 		}
 	}
 	for _, w := range s.Waits {
-		sum := entry(&c.Waits, LockWait{For: w.For}, func(x LockWait) bool { return x.For == w.For })
+		sum := distinct.Find(&c.Waits, LockWait{For: w.For}, func(x LockWait) bool { return x.For == w.For })
 		sum.Count += w.Count
 		sum.total += w.WaitNS
 	}
 	for _, x := range s.Latency {
 		if x.Failed > 0 {
-			entry(&c.FailedBy, FailedOperation{Operation: x.Operation}, func(f FailedOperation) bool { return f.Operation == x.Operation }).Failed += x.Failed
+			distinct.Find(&c.FailedBy, FailedOperation{Operation: x.Operation}, func(f FailedOperation) bool { return f.Operation == x.Operation }).Failed += x.Failed
 		}
 		c.succeeded[x.Operation] = append(c.succeeded[x.Operation], stats.Point{Round: s.Round, Value: float64(x.Count-x.Failed) / seconds})
 	}
 	return rate, inVain
-}
-
-// entry returns a pointer to the first element of a list for which the function "wanted" returns true. If
-// there is none, entry appends the given element, and returns a pointer to it.
-func entry[T any](list *[]T, added T, wanted func(T) bool) *T {
-	i := slices.IndexFunc(*list, wanted)
-	if i < 0 {
-		i = len(*list)
-		*list = append(*list, added)
-	}
-	return &(*list)[i]
 }
 
 // latencyOf merges distributions of latency. If one of them cannot be read, it returns the greatest
@@ -259,7 +249,7 @@ const codeBusySnapshot = driver.CodeBusy | 2<<8
 func ofLock(code int) bool { return code&0xff == driver.CodeBusy || code&0xff == driver.CodeLocked }
 
 func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
-	in := c.inForce()
+	in := c.InForce(c.Case.Settings)
 	timeout, err := strconv.ParseInt(in["busy_timeout"], 10, 64)
 	fast := float64(e.WaitNS) < atOnce*float64(timeout)*1e6*float64(max(e.Count, 1))
 	deferred := cmp.Or(in["txlock"], "deferred") == "deferred"
@@ -282,12 +272,4 @@ func (c *LockCell) why(e protocol.ErrorCount) LockWhy {
 		return WhyUpgrade
 	}
 	return WhyUnknown
-}
-
-func (c *LockCell) inForce() driver.Settings {
-	asked := c.Case.Settings
-	if p := c.Proof(); p != nil && len(p.Connections) > 0 {
-		return p.Connections[0].With(asked)
-	}
-	return asked
 }

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -144,11 +145,12 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 }
 
 // rating has, in the field order, the choices of a mix that caused no lock errors on any driver with figures.
-// The fields speeds and calms have one element for each of these choices: the geometric means over the
-// drivers, by round, of LockCell.speeds and of LockCell.calms.
+// The other fields have one element for each of these choices: cells has the cells of the choice, sorted by
+// driver, and speeds and calms have the geometric means over these cells, by round, of LockCell.speeds and of
+// LockCell.calms.
 type rating struct {
 	order         []LockChoice
-	byChoice      map[LockChoice]map[string]*LockCell
+	cells         [][]*LockCell
 	speeds, calms [][]stats.Point
 }
 
@@ -156,7 +158,7 @@ type rating struct {
 // also sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
-	r.byChoice = map[LockChoice]map[string]*LockCell{}
+	clean := map[LockChoice]map[string]*LockCell{}
 	for _, c := range m.Cells {
 		if c.Rate.N > 0 || c.Endless {
 			drivers[c.Driver] = true
@@ -165,21 +167,23 @@ func (m *LockedMix) rate() (r rating) {
 			today[c.Choice] = true
 			m.Today = &c.Choice
 		}
-		if r.byChoice[c.Choice] == nil {
-			r.byChoice[c.Choice] = map[string]*LockCell{}
+		if clean[c.Choice] == nil {
+			clean[c.Choice] = map[string]*LockCell{}
 			r.order = append(r.order, c.Choice)
 		}
 		if c.Clean() {
-			r.byChoice[c.Choice][c.Driver] = c
+			clean[c.Choice][c.Driver] = c
 		}
 	}
 	if len(today) > 1 {
 		m.Today = nil
 	}
-	r.order = slices.DeleteFunc(r.order, func(c LockChoice) bool { return len(r.byChoice[c]) < len(drivers) || len(drivers) == 0 })
+	r.order = slices.DeleteFunc(r.order, func(c LockChoice) bool { return len(clean[c]) < len(drivers) || len(drivers) == 0 })
 	for _, choice := range r.order {
-		r.speeds = append(r.speeds, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.speeds }))
-		r.calms = append(r.calms, meansOf(r.byChoice[choice], func(c *LockCell) []stats.Point { return c.calms }))
+		cells := slices.SortedFunc(maps.Values(clean[choice]), func(a, b *LockCell) int { return cmp.Compare(a.Driver, b.Driver) })
+		r.cells = append(r.cells, cells)
+		r.speeds = append(r.speeds, stats.AcrossSets(document.Map(cells, func(c *LockCell) []stats.Point { return c.speeds }), geoMean))
+		r.calms = append(r.calms, stats.AcrossSets(document.Map(cells, func(c *LockCell) []stats.Point { return c.calms }), geoMean))
 	}
 	return r
 }
@@ -195,14 +199,9 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if m.Today != nil {
 		today = slices.Index(r.order, *m.Today)
 	}
-	medians := make([]float64, len(r.order))
-	for i, choice := range r.order {
-		byDriver := map[string]float64{}
-		for d, c := range r.byChoice[choice] {
-			byDriver[d] = c.speed
-		}
-		medians[i] = geoMean(byDriver)
-	}
+	medians := document.Map(r.cells, func(cells []*LockCell) float64 {
+		return geoMean(document.Map(cells, func(c *LockCell) float64 { return c.speed }))
+	})
 	m.Best, m.Equal, m.Gain = foremost(r.order, medians, r.speeds, bySpeed, today)
 	m.setNearest()
 	for i := range r.calms {
@@ -249,30 +248,10 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 	return &order[best], equal, gain
 }
 
-// meansOf returns, for each round, the geometric mean over all cells. It leaves out rounds in which a cell
-// has no figure. The parameter "of" is a function that returns the figures of a cell.
-func meansOf(cells map[string]*LockCell, of func(*LockCell) []stats.Point) (list []stats.Point) {
-	byRound := map[int]map[string]float64{}
-	for d, c := range cells {
-		for _, p := range of(c) {
-			if byRound[p.Round] == nil {
-				byRound[p.Round] = map[string]float64{}
-			}
-			byRound[p.Round][d] = p.Value
-		}
-	}
-	for _, round := range slices.Sorted(maps.Keys(byRound)) {
-		if len(byRound[round]) == len(cells) {
-			list = append(list, stats.Point{Round: round, Value: geoMean(byRound[round])})
-		}
-	}
-	return list
-}
-
-func geoMean(byDriver map[string]float64) float64 {
+func geoMean(values []float64) float64 {
 	sum := 0.0
-	for _, d := range slices.Sorted(maps.Keys(byDriver)) { // sorted because the order decides how the sum is rounded
-		sum += math.Log(byDriver[d])
+	for _, v := range values {
+		sum += math.Log(v)
 	}
-	return math.Exp(sum / float64(len(byDriver)))
+	return math.Exp(sum / float64(len(values)))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -151,9 +152,6 @@ func (m *LockedMix) Cell(driver string, choice LockChoice) *LockCell {
 // Drivers returns the drivers of the mix, in the order of the run.
 func (m *LockedMix) Drivers() []string { return driversOf(m.Cells) }
 
-func driversOf(cells []*LockCell) (names []string) {
-	for _, c := range cells {
-		names = distinct.Append(names, c.Driver)
-	}
-	return names
+func driversOf(cells []*LockCell) []string {
+	return distinct.Append(nil, document.Map(cells, func(c *LockCell) string { return c.Driver })...)
 }

@@ -55,12 +55,7 @@ func inShort(l *Locks, rows int, minor bool) (f document.Form) {
 		if why != nil {
 			d = append(d, why)
 		}
-		var bad []*LockCell
-		for _, c := range m.Cells {
-			if c.Trouble() {
-				bad = append(bad, c)
-			}
-		}
+		bad := slices.DeleteFunc(slices.Clone(m.Cells), func(c *LockCell) bool { return !c.Trouble() })
 		slices.SortStableFunc(bad, func(a, b *LockCell) int { return oddness(a) - oddness(b) })
 		if n := min(rows, len(bad)); n > 0 {
 			d = append(d, document.Space{}, remedies(bad[:n]))

@@ -20,31 +20,22 @@ const (
 // measured change of settings ends the errors.
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
-		of     *LockCell // the cell, in its first row; nil in its second row
-		before string
+		of     *LockCell
+		second bool // the row before is of the same cell
 		LockRemedy
 	}
 	var rows []row
-	rest := false
 	for _, c := range cells {
-		before := document.Absent
-		if c.Rate.N > 0 && len(c.Remedies) > 0 {
-			before = document.Nanoseconds(c.P999)
-		}
 		for i, r := range c.Remedies[:min(len(c.Remedies), 2)] {
-			rows = append(rows, row{c, before, r})
-			if i > 0 {
-				rows[len(rows)-1].of = nil
-			}
-			rest = rest || r.Others != nil
+			rows = append(rows, row{c, i > 0, r})
 		}
 		if c.Trouble() && len(c.Remedies) == 0 {
-			rows = append(rows, row{of: c, before: before})
+			rows = append(rows, row{of: c})
 		}
 	}
 	first := func(of func(*LockCell) string) func(row) string {
 		return func(r row) string {
-			if r.of == nil {
+			if r.second {
 				return ""
 			}
 			return of(r.of)
@@ -62,7 +53,12 @@ func remedies(cells []*LockCell) document.Grid {
 		}),
 		{Column: document.Column{Title: whatFailed, Whole: true}, Cell: func(r row) string { return priceWords(r.Price) }},
 		{Column: document.Column{Title: theRest, Whole: true}, Cell: func(r row) string { return priceWords(r.Others) }},
-		document.Figures("p99.9 before", 2, func(r row) string { return r.before }),
+		document.Figures("p99.9 before", 2, func(r row) string {
+			if r.of.Rate.N == 0 || len(r.of.Remedies) == 0 {
+				return document.Absent
+			}
+			return document.Nanoseconds(r.of.P999)
+		}),
 		document.Figures("after", 1, func(r row) string {
 			if r.Changes == nil {
 				return document.Absent
@@ -70,7 +66,7 @@ func remedies(cells []*LockCell) document.Grid {
 			return document.Nanoseconds(r.P999)
 		}),
 	}
-	if !rest {
+	if !slices.ContainsFunc(rows, func(r row) bool { return r.Others != nil }) {
 		columns = slices.Delete(columns, 5, 6)
 	}
 	return document.GridOf(rows, columns...)
@@ -170,12 +166,7 @@ func lockGrid(cells []*LockCell) document.Grid {
 
 func driverTables(m *LockedMix) (d document.Document) {
 	for _, driver := range m.Drivers() {
-		var cells []*LockCell
-		for _, c := range m.Cells {
-			if c.Driver == driver {
-				cells = append(cells, c)
-			}
-		}
+		cells := slices.DeleteFunc(slices.Clone(m.Cells), func(c *LockCell) bool { return c.Driver != driver })
 		d = append(d, document.Heading{Level: 3, Text: m.String() + ", " + driver}, lockGrid(cells))
 	}
 	return d

@@ -235,8 +235,8 @@ func choiceWords(c LockChoice) string {
 func choiceShort(c LockChoice) string {
 	var words []string
 	for _, p := range c.parts() {
-		if p[0] == "cache" {
-			p[1] = prefixed("cache=", p[1])
+		if p[0] == "cache" && p[1] != "" {
+			p[1] = "cache=" + p[1]
 		}
 		if p[1] != "" {
 			words = append(words, p[1])
@@ -261,12 +261,12 @@ func inCommon(cells []*LockCell) string {
 	for i := range (LockChoice{}).parts() {
 		var values []string
 		for _, c := range cells {
-			p := c.Choice.parts()[i]
-			if p[0] == "cache" || p[0] == "busy_timeout" {
-				p[1] = prefixed(p[0]+"=", p[1])
-			}
-			if p[1] != "" && !slices.Contains(values, p[1]) {
-				values = append(values, p[1])
+			switch p := c.Choice.parts()[i]; {
+			case p[1] == "":
+			case p[0] == "cache" || p[0] == "busy_timeout":
+				values = distinct.Append(values, p[0]+"="+p[1])
+			default:
+				values = distinct.Append(values, p[1])
 			}
 		}
 		if values != nil {
@@ -277,13 +277,6 @@ func inCommon(cells []*LockCell) string {
 }
 
 func firstOf(words []string) string { return document.FirstOf(words, 4, ", ") }
-
-func prefixed(prefix, s string) string {
-	if s == "" {
-		return ""
-	}
-	return prefix + s
-}
 
 func locks(l *Locks, o document.Options) document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: LocksAnswer(l)}}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -156,6 +157,15 @@ func (a *Analysis) Proof(driver string) *protocol.Proof {
 		}
 	}
 	return nil
+}
+
+// InForce returns the settings that were in force in a trial of the case, including those that nobody set. The
+// settings asked replace those that were read back.
+func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
+	if p := o.Proof(); p != nil && len(p.Connections) > 0 {
+		return p.Connections[0].With(asked)
+	}
+	return asked
 }
 
 // Proof returns the report of a worker about itself in a trial of the case. It returns nil if no

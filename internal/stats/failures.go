@@ -289,7 +289,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	}
 	sets := make([][]Point, len(drivers))
 	for i := range drivers {
-		sets[i] = acrossSets(tables[i], arithmeticMean)
+		sets[i] = AcrossSets(tables[i], arithmeticMean)
 	}
 	if !anyFailed(sets...) {
 		return nil

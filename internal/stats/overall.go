@@ -212,11 +212,11 @@ func (e *entry) means(base *entry, tables []int) []Point {
 
 // geoMeans returns the geometric mean of the values of several sets, for each round that all
 // of them have.
-func geoMeans(sets [][]Point) []Point { return acrossSets(sets, geoMean) }
+func geoMeans(sets [][]Point) []Point { return AcrossSets(sets, geoMean) }
 
-// acrossSets combines the values of several sets into one, for each round that all of them
+// AcrossSets combines the values of several sets into one, for each round that all of them
 // have. The result is sorted by round.
-func acrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) {
+func AcrossSets(sets [][]Point, combine func([]float64) float64) (list []Point) {
 	rounds, rows := byRound(sets...)
 	for i, row := range rows {
 		list = append(list, Point{rounds[i], combine(row)})

@@ -187,7 +187,7 @@ func (s *Search) probe(ctx context.Context) error {
 	for _, o := range a.Outcomes(0) {
 		for _, p := range o.Case.Phases {
 			if s.Phase == "" || p == s.Phase {
-				s.forces = append(s.forces, inForce(o, p))
+				s.forces = append(s.forces, o.InForce(o.Case.SettingsIn(p)))
 			}
 		}
 	}
@@ -197,14 +197,4 @@ func (s *Search) probe(ctx context.Context) error {
 	s.best[s.found.Loss] = driver.Settings{}
 	s.found.Grid = s.grid()
 	return nil
-}
-
-// inForce returns the settings that are in force in a phase of a case, including those that nobody
-// set.
-func inForce(o *stats.Outcome, phase string) driver.Settings {
-	asked := o.Case.SettingsIn(phase)
-	if p := o.Proof(); p != nil && len(p.Connections) > 0 {
-		return p.Connections[0].With(asked)
-	}
-	return asked
 }

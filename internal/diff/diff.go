@@ -145,6 +145,8 @@ type Group struct {
 
 	Types    [2]string `json:"types,omitzero"`     // Go types of the two sides, if they differ
 	Declared []string  `json:"declared,omitempty"` // declared types of the columns; "" for a column without one
+
+	key string // what the statements' differences have in common, as text
 }
 
 // Result is the comparison of two sides.
@@ -270,14 +272,11 @@ func named(w *Work) map[statementOf]string {
 
 // Compare compares the answers of two sides that ran the same statements.
 func Compare(a, b *Side) *Result {
-	c := &comparison{a: a, b: b, r: &Result{First: a.Name, Second: b.Name}, differing: map[string]bool{}, groups: map[string]*Group{}}
+	c := &comparison{a: a, b: b, r: &Result{First: a.Name, Second: b.Name}, differing: map[string]bool{}}
 	for i := range min(len(a.Work), len(b.Work)) {
 		c.compare(&a.Work[i], &b.Work[i])
 	}
 	c.r.Differing = len(c.differing)
-	for _, key := range c.order {
-		c.r.Groups = append(c.r.Groups, *c.groups[key])
-	}
 	slices.SortStableFunc(c.r.Groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(a.Kind.rank(), b.Kind.rank()), cmp.Compare(len(b.Statements), len(a.Statements)))
 	})
@@ -289,8 +288,6 @@ type comparison struct {
 	a, b      *Side
 	r         *Result
 	differing map[string]bool // keys of the statements that differ, from [Statement.key]
-	groups    map[string]*Group
-	order     []string // keys of groups, in the order in which the groups were found
 }
 
 // add adds a differing statement to the group with the same kind, cause, Go types and reason of the
@@ -298,20 +295,12 @@ type comparison struct {
 func (c *comparison) add(s Statement, reason Reason) {
 	c.differing[s.key()] = true
 	key := fmt.Sprint(s.Kind, s.Cause, s.Lossy, s.types, reason)
-	g := c.groups[key]
-	if g == nil {
-		g = &Group{Kind: s.Kind, Cause: s.Cause, Reason: reason, Types: s.types}
-		c.groups[key] = g
-		c.order = append(c.order, key)
-	}
+	g := distinct.Find(&c.r.Groups, Group{Kind: s.Kind, Cause: s.Cause, Reason: reason, Types: s.types, key: key}, func(g Group) bool { return g.key == key })
 	g.Declared = distinct.Append(g.Declared, s.Declared)
-	last := slices.IndexFunc(g.Statements, func(o Statement) bool { return o.key() == s.key() })
-	if last < 0 {
-		s.Executions = 1
-		g.Statements = append(g.Statements, s)
-	} else if g.Statements[last].last != s.Execution {
-		g.Statements[last].Executions++
-		g.Statements[last].last = s.Execution
+	same := distinct.Find(&g.Statements, s, func(o Statement) bool { return o.key() == s.key() })
+	if same.Executions == 0 || same.last != s.Execution {
+		same.Executions++
+		same.last = s.Execution
 	}
 }
 

@@ -3,6 +3,7 @@ package tune
 import (
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -62,17 +63,9 @@ func (s *Search) normal(changes driver.Settings) driver.Settings {
 // oneMore returns the name of the only setting that c has in addition to the settings in the parameter
 // "without". It returns "" if c lacks one of those settings, has another value for it, or does not have
 // exactly one setting more.
-func oneMore(without, c driver.Settings) (name string) {
-	if len(c) != len(without)+1 {
-		return ""
+func oneMore(without, c driver.Settings) string {
+	if added := difference(without, c); len(added) == 1 && len(c) > len(without) {
+		return stats.SettingNames(added)[0]
 	}
-	for n, v := range c {
-		switch old, there := without[n]; {
-		case there && old != v, !there && name != "":
-			return ""
-		case !there:
-			name = n
-		}
-	}
-	return name
+	return ""
 }

@@ -117,18 +117,18 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 	for {
 		at := len(steps) - 1
 		from := steps[at].Changes
+		next, added := to, difference(from, to)
+		if len(added) == 0 {
+			return steps
+		}
 		var missing []string
 		back := false
-		for _, name := range stats.SettingNames(from.With(to)) {
-			switch old, there := from[name]; {
-			case there && old != to[name]:
+		for _, name := range stats.SettingNames(added) {
+			if _, there := from[name]; there {
 				back = true
-			case !there:
+			} else {
 				missing = append(missing, name)
 			}
-		}
-		if len(missing) == 0 && !back {
-			return steps
 		}
 		slices.SortStableFunc(missing, func(a, b string) int {
 			x, y := s.alone[a+"="+to[a]], s.alone[b+"="+to[b]]
@@ -140,7 +140,6 @@ func (s *Search) extend(steps []*Step, to driver.Settings, level int) []*Step {
 			}
 			return cmp.Compare(x.Ratio.Median, y.Ratio.Median)
 		})
-		next, added := to, difference(from, to)
 		for _, name := range missing {
 			one := driver.Settings{name: to[name]}
 			c := from.With(one)

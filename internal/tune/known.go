@@ -14,6 +14,9 @@ import (
 // "without" are the indexes of two candidates, which differ only in that candidate i has the value. The
 // result is the ratio of their times.
 func (s *Search) note(f *field, x, value string, i, without int) {
+	if s.alone[x+"="+value] != nil {
+		return
+	}
 	t := &Tried{Name: x, Value: value, With: f.list[without], MoreFailed: f.failed(i), perSuccess: f.perSuccess(i, without)}
 	if r := f.to(i, without); r.N > 0 {
 		t.Ratio = r
@@ -25,10 +28,8 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 	if m, before := f.a.Memory(i), f.a.Memory(without); before > 0 {
 		t.memory = m / before
 	}
-	if s.alone[t.String()] == nil {
-		s.found.Tried = append(s.found.Tried, t)
-		s.alone[t.String()] = t
-	}
+	s.found.Tried = append(s.found.Tried, t)
+	s.alone[t.String()] = t
 }
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
@@ -72,16 +73,4 @@ func (s *Search) update(f *field) bool {
 
 func (s *Search) incumbents() []driver.Settings {
 	return document.Map(s.levels(), func(level int) driver.Settings { return s.best[level] })
-}
-
-// unknown returns a map with all values as name=value. It is true for values whose effect no pair
-// of candidates has shown yet.
-func (s *Search) unknown() map[string]bool {
-	fresh := map[string]bool{}
-	for _, x := range s.space {
-		for _, v := range x.Values {
-			fresh[x.Name+"="+v] = s.alone[x.Name+"="+v] == nil
-		}
-	}
-	return fresh
 }

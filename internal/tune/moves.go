@@ -22,24 +22,11 @@ func (s *Search) single() (list []driver.Settings) {
 }
 
 func (s *Search) singles(ctx context.Context) error {
-	f, rest, err := s.race(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
-	if err != nil {
-		return err
+	_, err := s.further(ctx, "each setting by itself", append([]driver.Settings{{}}, s.single()...))
+	if s.found.Early && len(s.found.Tried) == 0 {
+		s.found.Enough = s.enough()
 	}
-	s.found.Early = len(rest) > 0
-	if f == nil {
-		if s.found.Early {
-			s.found.Enough = s.enough()
-		}
-		return nil
-	}
-	for i, c := range f.list {
-		for name, v := range c {
-			s.note(f, name, v, i, 0)
-		}
-	}
-	s.update(f)
-	return nil
+	return err
 }
 
 // gains returns the values whose first results are faster by more than half the margin, at most one for
@@ -66,7 +53,7 @@ func (s *Search) gains() (list []*Tried) {
 // before, by adding them to the largest of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
-	for _, level := range s.possible() {
+	for level := range min(worst, max(s.Most, s.found.Loss)) + 1 {
 		c := driver.Settings{}
 		if level < s.found.Loss && s.best[level] != nil {
 			c = s.best[level]
@@ -79,16 +66,6 @@ func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 		list = append(list, s.untried(c)...)
 	}
 	return s.further(ctx, "those that gain, together", list)
-}
-
-// possible returns the losses that the search may risk, in ascending order.
-func (s *Search) possible() (list []int) {
-	for level := range worst + 1 {
-		if level <= max(s.Most, s.found.Loss) {
-			list = append(list, level)
-		}
-	}
-	return list
 }
 
 // untried returns copies of candidate c, each with one value that no candidate has had so far.
@@ -153,7 +130,6 @@ type exchange struct {
 // further measures candidates and updates the best ones. It reports whether the search should go
 // on.
 func (s *Search) further(ctx context.Context, what string, list []driver.Settings) (more bool, err error) {
-	fresh := s.unknown()
 	f, rest, err := s.race(ctx, what, list)
 	if err != nil {
 		return false, err
@@ -163,7 +139,7 @@ func (s *Search) further(ctx context.Context, what string, list []driver.Setting
 	}
 	for i, c := range f.list {
 		for j, without := range f.list {
-			if name := oneMore(without, c); name != "" && fresh[name+"="+c[name]] {
+			if name := oneMore(without, c); name != "" {
 				s.note(f, name, c[name], i, j)
 			}
 		}

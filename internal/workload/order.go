@@ -54,28 +54,23 @@ func inOrder(units []unit) []int {
 		next = min(next, units[i].end)
 		units[i].seen = next
 	}
-	place := make([]int, len(units)) // for a writer, its position among the writers
-	for k, i := range writers {
-		place[i] = k
-	}
 	all := make([]int, len(units))
 	for i := range all {
 		all[i] = i
 	}
 	slices.SortStableFunc(all, func(a, b int) int {
 		x, y := &units[a], &units[b]
-		if c := cmp.Compare(x.seen, y.seen); c != 0 {
-			return c
-		}
-		switch {
+		switch bySeen := cmp.Compare(x.seen, y.seen); {
+		case bySeen != 0:
+			return bySeen
 		case x.write > 0 && y.write > 0:
-			return place[a] - place[b]
+			return cmp.Compare(x.write, y.write)
 		case x.write > 0:
 			return -1
 		case y.write > 0:
 			return 1
 		}
-		return a - b
+		return 0
 	})
 	order := make([]int, len(units))
 	for k, i := range all {

@@ -1,7 +1,6 @@
 package workload
 
 import (
-	"maps"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -90,11 +89,8 @@ func (p *parameterSet) bind(l *resolver, name string, at *yaml.Node, each *setIn
 // together checks parameters that are generated from another parameter. It reports a problem if
 // a statement uses only one of the two.
 func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
-	have := map[string]bool{}
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
 	for _, name := range names {
-		have[name] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(have)) {
 		c := p.columns[name]
 		if c == nil {
 			continue
@@ -107,7 +103,7 @@ func (p *parameterSet) together(l *resolver, names []string, at *yaml.Node) {
 			made = []string{gen.At}
 		}
 		for _, of := range made {
-			if p.columns[of] != nil && !have[of] {
+			if p.columns[of] != nil && !slices.Contains(names, of) {
 				l.errorf(at, ":%s is made from parameter %s, which the same statement does not have: write :%s there, or make :%s another way", name, of, of, name)
 			}
 		}

@@ -32,7 +32,7 @@ type replayed struct {
 
 	foreignKeys string   // the value of foreign_keys that the recording shows: on, off, or "" if it shows none
 	references  bool     // a statement of the recording declares a foreign key
-	features    []string // keys of the features of SQLite that its statements need
+	features    []string // keys of the features of SQLite that were needed by statements that succeeded when recorded
 	reaches     bool     // a statement reaches files other than the database, and the user allows it
 }
 
@@ -76,7 +76,7 @@ func (l *resolver) replay(f *fields) *plan.Replay {
 	}
 	if n := f.get("events"); n != nil {
 		*r = *FirstEvents(r, int(l.numberWithin(n, "events", 1, plan.MaxReplayed, 1)))
-	} else if l.w.uncut = true; slices.Contains(l.w.optional(), EventsParameter) {
+	} else if l.w.uncut = true; slices.ContainsFunc(l.w.Parameters, func(p Values) bool { return p.Name == EventsParameter && len(p.Values) == 0 }) {
 		if events, given := l.values[EventsParameter]; given && events < 1 {
 			l.errorf(f.key("replay"), "the parameter %s is %d: want at least 1", EventsParameter, events)
 		} else if given {
@@ -139,8 +139,7 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 	}
 	r := &replayer{
 		w: w, rec: rec, shapes: map[*record.Statement]*shape{}, variants: map[string]int{}, units: map[int64]int{},
-		lanes: lanes(rec.Events), left: map[string]int{},
-		plan: &plan.Replay{},
+		lanes: lanes(rec.Events), leftOut: map[string]int{}, replayed: replayed{plan: &plan.Replay{}},
 	}
 	r.types()
 	for i := range rec.Events {
@@ -165,7 +164,10 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 		r.plan.Events.Codes = nil
 	}
 	r.name()
-	rec.made = &replayed{plan: r.plan, dealt: r.dealt(), left: r.reasons(), features: r.features, foreignKeys: r.foreignKeys, references: r.references, reaches: r.reaches}
+	r.deal()
+	r.left = r.reasons()
+	made := r.replayed // a copy, so that the replayer's maps can be freed
+	rec.made = &made
 	if rec.Rest != "" {
 		rec.made.left = append(rec.made.left, rec.Rest+"; what is before it is replayed")
 	}
@@ -176,7 +178,6 @@ func (w *Workload) resolveRecording(rec *recording) (*replayed, error) {
 type replayer struct {
 	w        *Workload
 	rec      *recording
-	plan     *plan.Replay
 	shapes   map[*record.Statement]*shape
 	variants map[string]int // index of a statement in the plan, by its key
 	units    map[int64]int  // number of a transaction in the plan, by the number in the recording
@@ -184,12 +185,8 @@ type replayer struct {
 	lanes    map[int64]int  // connection in the plan, by the recorded connection
 	names    []string       // name of the operation of each statement in the plan
 	bytes    int            // size of the SQL and the values
-	left     map[string]int // how many events are left out, by reason
-	features []string       // features that were needed by statements that succeeded when recorded
-	reaches  bool           // value of replayed.reaches
-
-	foreignKeys string // value of replayed.foreignKeys
-	references  bool
+	leftOut  map[string]int // how many events are left out, by reason
+	replayed                // what has been found so far
 }
 
 // types finds the types that each parameter's values have. A statement is prepared for the
@@ -255,15 +252,12 @@ func (r *replayer) event(e *record.Event) error {
 	return nil
 }
 
-// dealt returns, for each event, the position of its transaction in the order in which SQLite ran the
-// transactions.
-func (r *replayer) dealt() []int {
+// deal sets r.dealt.
+func (r *replayer) deal() {
 	order := inOrder(r.begun)
-	list := slices.Clone(r.plan.Events.Transaction)
-	for i, t := range list {
-		list[i] = order[t]
+	for _, t := range r.plan.Events.Transaction {
+		r.dealt = append(r.dealt, order[t])
 	}
-	return list
 }
 
 // affected returns how many rows an event should affect, or -1 if that is unknown. After a
@@ -278,7 +272,7 @@ func (r *replayer) affected(e *record.Event, st *plan.Replayed) int64 {
 // leave counts an event that is left out. It returns the results that [replayer.statement] must
 // return for it.
 func (r *replayer) leave(why string) (int, bool, error) {
-	r.left[why]++
+	r.leftOut[why]++
 	return 0, false, nil
 }
 
@@ -431,8 +425,8 @@ func addTime(p *plan.Recorded, a record.Arg) {
 // reasons returns, for each reason, a message that says how many events are left out for it.
 func (r *replayer) reasons() []string {
 	var list []string
-	for _, why := range slices.Sorted(maps.Keys(r.left)) {
-		list = append(list, fmt.Sprintf("%d of %d events are left out: they %s", r.left[why], len(r.rec.Events), why))
+	for _, why := range slices.Sorted(maps.Keys(r.leftOut)) {
+		list = append(list, fmt.Sprintf("%d of %d events are left out: they %s", r.leftOut[why], len(r.rec.Events), why))
 	}
 	return list
 }

@@ -42,7 +42,7 @@ func (l *resolver) warnf(n *yaml.Node, format string, args ...any) {
 func (l *resolver) resolve() {
 	f := l.w.root
 	if n := f.get("settings"); n != nil {
-		l.settings = l.readSettings(n, "settings")
+		l.settings = l.readSettings(n, "settings", false)
 		l.decided(n)
 	}
 	if n := f.get("pool"); n != nil {
@@ -82,8 +82,9 @@ func (l *resolver) resolve() {
 	}
 }
 
-// readSettings reads settings and converts them to canonical form.
-func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
+// readSettings reads settings and converts them to canonical form. If pragmas is true, it reports settings
+// that no PRAGMA sets.
+func (l *resolver) readSettings(n *yaml.Node, what string, pragmas bool) driver.Settings {
 	settings := driver.Settings{}
 	f, ok := l.mapping(n, what, what+": {journal_mode: wal}")
 	if !ok {
@@ -95,7 +96,11 @@ func (l *resolver) readSettings(n *yaml.Node, what string) driver.Settings {
 		if !ok {
 			continue
 		}
-		if d, known := driver.LookupSetting(k.Value); known && strings.Contains(text, "$") {
+		d, known := driver.LookupSetting(k.Value)
+		if pragmas && known && !d.Pragma {
+			l.errorf(k, "no SQL changes %s: write it under settings", d.Name)
+		}
+		if known && strings.Contains(text, "$") {
 			x, ok := l.number(v, "setting "+k.Value, d.Min)
 			if !ok {
 				continue
@@ -144,17 +149,8 @@ func (l *resolver) changes(n *yaml.Node) driver.Settings {
 	if n == nil {
 		return nil
 	}
-	s := l.readSettings(n, "changes settings")
-	if n.Kind != yaml.MappingNode {
-		return nil
+	if s := l.readSettings(n, "changes settings", true); len(s) > 0 {
+		return s
 	}
-	for i := 0; i < len(n.Content); i += 2 {
-		if d, known := driver.LookupSetting(n.Content[i].Value); known && !d.Pragma {
-			l.errorf(n.Content[i], "no SQL changes %s: write it under settings", d.Name)
-		}
-	}
-	if len(s) == 0 {
-		return nil // a problem has been reported, or the script changes no setting
-	}
-	return s
+	return nil // a problem has been reported, or the script changes no setting
 }

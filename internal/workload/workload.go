@@ -249,12 +249,11 @@ func values(r *reader, f *fields) []Values {
 			continue
 		}
 		for _, n := range r.list(f.values[i]) {
-			x, err := int64(1), error(nil)
-			if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&x) != nil {
-				err = fmt.Errorf("parameter %s is %s: want a whole number, or a list of them such as [10, 100]", k.Value, describe(n))
-				r.errorf(n, "%v", err)
-			}
-			if slices.Contains(v.Values, x) && err == nil {
+			x := int64(1)
+			switch {
+			case n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&x) != nil:
+				r.errorf(n, "parameter %s is %s: want a whole number, or a list of them such as [10, 100]", k.Value, describe(n))
+			case slices.Contains(v.Values, x):
 				r.errorf(n, "parameter %s has the value %d twice: leave one of them out", k.Value, x)
 				continue
 			}
@@ -277,12 +276,7 @@ func (w *Workload) scales(r *reader, n *yaml.Node) {
 	if n := f.get(Full); n != nil {
 		if f, ok := r.mapping(n, "scale full", "full: {rows: 1000}"); ok {
 			for _, v := range values(r, f) {
-				i := slices.IndexFunc(w.Parameters, func(p Values) bool { return p.Name == v.Name })
-				if i < 0 {
-					w.Parameters = append(w.Parameters, v)
-				} else {
-					w.Parameters[i] = v
-				}
+				*distinct.Find(&w.Parameters, v, func(p Values) bool { return p.Name == v.Name }) = v
 			}
 		}
 	}
@@ -316,16 +310,6 @@ func (w *Workload) names() []string {
 		list[i] = p.Name
 	}
 	return list
-}
-
-// optional returns the names of the parameters that need not have a value.
-func (w *Workload) optional() (names []string) {
-	for _, p := range w.Parameters {
-		if len(p.Values) == 0 {
-			names = append(names, p.Name)
-		}
-	}
-	return names
 }
 
 // at returns the values of every parameter at a scale, in the order of the file.

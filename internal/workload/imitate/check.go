@@ -58,9 +58,6 @@ func (b *builder) withoutViolated(t *table, text string) (string, []check) {
 
 // violate notes why the workload cannot have a constraint.
 func (c *check) violate(why string) {
-	if c.table.violated == nil {
-		c.table.violated = map[int]string{}
-	}
 	c.table.violated[c.number] = why
 }
 

@@ -235,7 +235,7 @@ func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 }
 
 // copyNew copies a file to a path where no file exists yet.
-func copyNew(from, to string) (err error) {
+func copyNew(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err
@@ -245,12 +245,8 @@ func copyNew(from, to string) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err = io.Copy(out, in); err == nil {
-		err = out.Close()
-	} else {
-		out.Close()
-	}
-	if err != nil {
+	_, err = io.Copy(out, in)
+	if err = cmp.Or(err, out.Close()); err != nil {
 		os.Remove(to)
 	}
 	return err

@@ -22,16 +22,9 @@ type part struct {
 // expressions in the same way as for rows.
 func (b *builder) condition(t *table, x *index) (where, original string, args []arg, err error) {
 	sql := [2]string{t.sql, t.sql} // the SQL of the table in the workload and in the database
-	var of [2]string               // the SQL of the index in the workload and in the database
-	if i := slices.IndexFunc(b.schema.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 {
-		o := b.schema.objects[i]
-		of = [2]string{o.sql, o.sql}
-		if !b.keep {
-			of[0] = b.schema.anonymous(o)
-		}
-	}
+	of := [2]string{x.sql, x.sql}  // the SQL of the index in the workload and in the database
 	if !b.keep {
-		sql[0] = b.schema.anonymous(t.object)
+		sql[0], of[0] = b.schema.anonymous(t.object), b.schema.anonymous(x.object)
 	}
 	var texts [2]string
 	for i := range texts {

@@ -25,11 +25,7 @@ func (q *Query) sampled() [][]any {
 	for _, row := range q.table.sample.sample {
 		args := make([]any, len(q.args))
 		for i, a := range q.args {
-			for j, c := range q.table.columns {
-				if c == a.column {
-					args[i] = row[j]
-				}
-			}
+			args[i] = row[slices.Index(q.table.columns, a.column)]
 		}
 		list = append(list, args)
 	}

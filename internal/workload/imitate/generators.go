@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -132,14 +131,7 @@ func list[T int64 | float64](bounds []T) string {
 	}
 	parts := make([]string, len(bounds))
 	for i, x := range bounds {
-		parts[i] = decimal(x)
+		parts[i] = fmt.Sprint(x)
 	}
 	return "[" + strings.Join(parts, ", ") + "]"
-}
-
-func decimal[T int64 | float64](x T) string {
-	if f, ok := any(x).(float64); ok {
-		return strconv.FormatFloat(f, 'g', -1, 64)
-	}
-	return fmt.Sprint(x)
 }

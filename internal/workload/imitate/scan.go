@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -123,9 +124,6 @@ func (s *columnStats) add(v any) uint64 {
 		case c < 0:
 			s.up++
 		}
-	}
-	if b, ok := v.([]byte); ok {
-		v = bytes.Clone(b)
 	}
 	s.last = v
 	if s.few == nil {
@@ -254,11 +252,7 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 		if x := t.composite; x != nil {
 			hash := uint64(0)
 			for j, c := range x.columns {
-				for i := range t.columns {
-					if t.columns[i] == c {
-						hash = scramble(hash + hashes[i] + 1)
-					}
-				}
+				hash = scramble(hash + hashes[slices.Index(t.columns, c)] + 1)
 				if t.rows == 0 || hash != x.last[j] {
 					x.changes[j]++
 				}
@@ -270,7 +264,7 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 			tell(t.rows)
 		}
 		if slot := t.sample.slot(probes); slot != nil {
-			*slot = copyRow(values)
+			*slot = slices.Clone(values) // Scan has copied the blobs
 		}
 		return nil
 	})
@@ -284,17 +278,6 @@ func (t *table) scan(ctx context.Context, db *sql.DB, tell func(rows int64)) err
 		t.packed = t.filled(ctx, db)
 	}
 	return nil
-}
-
-func copyRow(values []any) []any {
-	row := make([]any, len(values))
-	for i, v := range values {
-		if b, ok := v.([]byte); ok {
-			v = bytes.Clone(b)
-		}
-		row[i] = v
-	}
-	return row
 }
 
 // filled reports whether the pages of a table WITHOUT ROWID are as full as after inserting its

@@ -51,9 +51,9 @@ type column struct {
 	names    map[string]string // if the column has few values, their replacements in the workload
 }
 
-// index is an index or a key.
+// index is an index or a key. The field sql is "" if no CREATE INDEX created it.
 type index struct {
-	name    string
+	object
 	origin  string // c: CREATE INDEX; u: UNIQUE; pk: PRIMARY KEY
 	unique  bool
 	partial string // the condition of a partial index, as in the database
@@ -179,7 +179,7 @@ func readSchema(ctx context.Context, db *sql.DB) (*schema, error) {
 	s.bytes, s.free = (pages-free)*s.pageSize, free*s.pageSize
 	for _, o := range s.objects {
 		if o.kind == "table" {
-			s.tables = append(s.tables, &table{object: o})
+			s.tables = append(s.tables, &table{object: o, violated: map[int]string{}})
 		}
 	}
 	for _, t := range s.tables {
@@ -314,9 +314,12 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 	var name, origin string
 	err := all(ctx, db, `SELECT name, "unique", origin, partial FROM pragma_index_list(?) ORDER BY seq DESC`, []any{t.name},
 		[]any{&name, &unique, &origin, &partial}, func() error {
-			x := &index{name: name, unique: unique, origin: origin, whole: true}
+			x := &index{object: object{kind: "index", name: name, table: t.name}, unique: unique, origin: origin, whole: true}
+			if i := slices.IndexFunc(s.objects, func(o object) bool { return o.kind == "index" && o.name == name }); i >= 0 {
+				x.object = s.objects[i]
+			}
 			if partial {
-				x.partial = "1"
+				x.partial = whereOf(x.sql)
 			}
 			t.indexes = append(t.indexes, x)
 			return nil
@@ -338,10 +341,6 @@ func (s *schema) indexes(ctx context.Context, db *sql.DB, t *table) error {
 		})
 		if err != nil {
 			return err
-		}
-		if i := slices.IndexFunc(s.objects, func(o object) bool { return o.kind == "index" && o.name == x.name }); i >= 0 && x.partial != "" {
-			_, condition, _ := cutWhere(s.objects[i].sql)
-			x.partial = condition
 		}
 		if x.unique && x.whole && len(x.columns) == 1 && x.partial == "" {
 			x.columns[0].unique = true

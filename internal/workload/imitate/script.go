@@ -113,14 +113,6 @@ func (b *builder) script(ctx context.Context, db *sql.DB) (before, after string)
 	return before, after
 }
 
-func (b *builder) index(o object) *index {
-	t := b.schema.table(o.table)
-	if t == nil {
-		return nil
-	}
-	return find(t.indexes, func(x *index) bool { return x.name == o.name })
-}
-
 // loosened returns the SQL of a schema object without the UNIQUE constraints that generated rows
 // would violate. For each key that a table thereby loses, it also returns a CREATE INDEX,
 // and notes the index's name in b.renamed.
@@ -141,11 +133,13 @@ func (b *builder) loosened(o object) (text, indexes string) {
 			}
 		}
 	case "index":
-		if x := b.index(o); x != nil && x.loose != "" {
-			list := sqltext.All(text)
-			if i := slices.IndexFunc(list, func(t token) bool { return t.Is("UNIQUE") }); i >= 0 {
-				text = join(slices.Delete(list, i, i+1))
-			}
+		t := b.schema.table(o.table)
+		if t == nil || !slices.ContainsFunc(t.indexes, func(x *index) bool { return x.name == o.name && x.loose != "" }) {
+			break
+		}
+		list := sqltext.All(text)
+		if i := slices.IndexFunc(list, func(t token) bool { return t.Is("UNIQUE") }); i >= 0 {
+			text = join(slices.Delete(list, i, i+1))
 		}
 	}
 	return text, indexes

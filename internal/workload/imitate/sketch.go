@@ -136,11 +136,12 @@ func (d *distinct) choices() int64 {
 	return n
 }
 
-// skew returns the exponent of a Zipf distribution over n values. With this exponent, two random values are
-// equal with the probability p. If p is about the probability of a uniform distribution, skew returns 0.
-func skew(n int64, p float64) float64 {
+// skewed returns the option skew of a generator, which is the exponent of a Zipf distribution over n values.
+// With this exponent, two random values are equal with the probability p. If p is about the probability of a
+// uniform distribution, skewed returns nil.
+func skewed(n int64, p float64) []string {
 	if n < 2 || p < 1.1/float64(n) {
-		return 0
+		return nil
 	}
 	low, high := 0.01, 8.0
 	for range 40 {
@@ -150,16 +151,7 @@ func skew(n int64, p float64) float64 {
 			high = s
 		}
 	}
-	return math.Round(low*100) / 100
-}
-
-// skewed returns the option skew of a generator, with the exponent that the function skew returns. It returns
-// nil if the exponent is 0.
-func skewed(n int64, p float64) []string {
-	if s := skew(n, p); s > 0 {
-		return []string{fmt.Sprintf("skew: %g", s)}
-	}
-	return nil
+	return []string{fmt.Sprintf("skew: %g", math.Round(low*100)/100)}
 }
 
 // equal returns the probability that two values of a Zipf distribution are equal.

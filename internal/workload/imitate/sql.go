@@ -90,14 +90,13 @@ func elements(list []token) (parts [][]token) {
 	return append(parts, list[from:])
 }
 
-// cutWhere cuts a CREATE INDEX statement at the WHERE of a partial index. If there is no WHERE, the result
-// "before" is the whole text.
-func cutWhere(text string) (before, condition string, found bool) {
+// whereOf returns the condition of a partial index, given its CREATE INDEX statement.
+func whereOf(text string) string {
 	list := sqltext.All(text)
 	for i, t := range outer(list) {
 		if t.Is("WHERE") {
-			return join(list[:i]), strings.TrimSpace(join(list[i+1:])), true
+			return strings.TrimSpace(join(list[i+1:]))
 		}
 	}
-	return text, "", false
+	return ""
 }

@@ -64,11 +64,12 @@ type queried struct {
 // database reads the name of the workload's database.
 func (w *Workload) database(r *reader, n *yaml.Node) {
 	v, ok := r.text(n, "database", "database: ./app.db")
-	if ok && (strings.TrimSpace(v) == "" || strings.ContainsRune(v, 0)) {
-		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
-	}
 	w.Database = v
-	if ok && !w.files && !w.beside(v) {
+	switch {
+	case !ok:
+	case strings.TrimSpace(v) == "" || strings.ContainsRune(v, 0):
+		r.errorf(n, "database is %s: want the name of a file, such as ./app.db", describe(n))
+	case !w.files && !w.beside(v):
 		r.outside = true
 		r.errorf(n, "database: cannot take %q: want a file beside the workload's, or below, also if it is a link", v)
 		r.outside = false
@@ -76,12 +77,8 @@ func (w *Workload) database(r *reader, n *yaml.Node) {
 }
 
 // beside reports whether a file is in the workload file's directory or below it. It returns false if a
-// symbolic link leads out of the directory, and true for an impossible name, because another check has
-// reported that.
+// symbolic link leads out of the directory.
 func (w *Workload) beside(name string) bool {
-	if strings.TrimSpace(name) == "" || strings.ContainsRune(name, 0) {
-		return true
-	}
 	if !filepath.IsLocal(filepath.FromSlash(name)) {
 		return false
 	}

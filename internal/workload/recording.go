@@ -36,9 +36,6 @@ func (w *Workload) recording(name string) *recording {
 		return r
 	}
 	r := &recording{}
-	if w.recordings == nil {
-		w.recordings = map[string]*recording{}
-	}
 	w.recordings[name] = r
 	data, err := w.readBeside(name, path.Clean(name), MaxRecording)
 	if err != nil {

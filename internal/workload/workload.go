@@ -143,7 +143,7 @@ func (r *reader) parse(data []byte, fsys fs.FS, options []Option) (*Workload, er
 		r.syntax(err, data)
 		return nil, r.err()
 	}
-	w := &Workload{file: r.file, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}}
+	w := &Workload{file: r.file, fsys: fsys, source: data, scripts: map[*yaml.Node]script{}, recordings: map[string]*recording{}}
 	for _, option := range options {
 		option(w)
 	}

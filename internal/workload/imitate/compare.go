@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -87,7 +88,7 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "imitation.db")
-	db, err := openFile(path)
+	db, err := openOne(driver.Settings{}.URI(path, nil))
 	if err != nil {
 		return nil, err
 	}

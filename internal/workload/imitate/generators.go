@@ -16,19 +16,12 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	st := &c.stats
 	present := st.present()
 	nulls := share(st.nulls, st.rows)
-	g := generated{name: c.name, kind: "const", value: "null"}
+	g := generated{kind: "const", value: "null"}
 	switch {
 	case len(present) == 0:
-		d.add(g)
-		return
 	case c.rowid:
 		low, step := b.steps(&st.class[ints], t)
-		g.kind, g.value, g.also = "serial", fmt.Sprint(low), []string{fmt.Sprintf("step: %d", step)}
-		if more {
-			g.value = fmt.Sprintf("%d + %d * $%s", low, step, t.set)
-		}
-		d.add(g)
-		return
+		g = t.serial(low, step, more)
 	case slices.Contains(t.parts(), c):
 		g = b.part(d, t, c, more)
 	case c.foreign != nil && b.pickable(c):
@@ -41,6 +34,16 @@ func (b *builder) column(d *dataSet, t *table, c *column, more bool) {
 	}
 	g.name, g.nulls = c.name, nulls
 	d.add(g)
+}
+
+// serial returns the generator of low, low + step, low + 2 * step and so on. If more is true, the first value
+// is the one after those of the loaded rows.
+func (t *table) serial(low, step int64, more bool) generated {
+	first := fmt.Sprint(low)
+	if more {
+		first = fmt.Sprintf("%d + %d * $%s", low, step, t.set)
+	}
+	return generated{kind: "serial", value: first, also: []string{fmt.Sprintf("step: %d", step)}}
 }
 
 // share(part, of) returns 1000 * part / of, rounded, or 0 if of is 0.

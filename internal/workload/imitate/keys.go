@@ -93,20 +93,15 @@ func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1
 	keys := b.keys(t)
-	first := x.columns[0]
-	if !more {
+	if first := x.columns[0]; !more || j < last {
 		n := generated{kind: "serial", value: "0"}
-		if ascending := first.stats.ascends() && (!t.noRowid || t.packed); !ascending {
+		if more {
+			n.also = []string{"step: $" + t.set, "every: $" + b.inserts}
+		} else if ascending := first.stats.ascends() && (!t.noRowid || t.packed); !ascending {
 			n = generated{kind: "shuffle", value: fmt.Sprintf("[0, $%s - 1]", t.set)}
 		}
 		if b.numbers[d.name] == "" {
 			b.numbers[d.name] = d.help(first, "row", n, t.columns)
-		}
-		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
-	}
-	if j < last {
-		if b.numbers[d.name] == "" {
-			b.numbers[d.name] = d.help(first, "row", generated{kind: "serial", value: "0", also: []string{"step: $" + t.set, "every: $" + b.inserts}}, t.columns)
 		}
 		return generated{kind: "pick", value: fmt.Sprintf("%s.part%d", keys, j), also: []string{"at: " + b.numbers[d.name]}}
 	}

@@ -5,21 +5,16 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// openFile opens a database with one connection.
-func openFile(path string) (*sql.DB, error) {
-	return openOne((&url.URL{Scheme: "file", Opaque: (&url.URL{Path: path}).EscapedPath()}).String())
-}
-
 // openMemory opens an empty database in memory.
 func openMemory() (*sql.DB, error) { return openOne(":memory:") }
 
+// openOne opens a database with one connection.
 func openOne(name string) (*sql.DB, error) {
 	db, err := sql.Open("sqlite", name)
 	if err == nil {

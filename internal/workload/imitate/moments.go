@@ -115,10 +115,7 @@ func (b *builder) moments(d *dataSet, t *table, c *column, several, more bool) g
 	var at generated
 	switch {
 	case c.unique && (more || st.ascends() && (!t.noRowid || c.key == 0 || t.packed)):
-		at = generated{kind: "serial", value: fmt.Sprint(low), also: []string{fmt.Sprintf("step: %d", apart(t.rows))}}
-		if more {
-			at.value = fmt.Sprintf("%d + %d * $%s", low, apart(t.rows), t.set)
-		}
+		at = t.serial(low, apart(t.rows), more)
 	case c.unique:
 		at = generated{kind: "shuffle", value: fmt.Sprintf("[%d, %[1]d + %d * ($%s - 1)]", low, apart(t.rows), t.set), also: []string{fmt.Sprintf("step: %d", apart(t.rows))}}
 	case st.ascends() && !several:

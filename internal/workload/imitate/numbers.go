@@ -28,29 +28,24 @@ func (b *builder) steps(c *classStats, t *table) (low, step int64) {
 func (b *builder) integers(t *table, c *column, s *classStats, several, more bool) generated {
 	st := &c.stats
 	low, step := b.steps(s, t)
-	first := fmt.Sprint(low)
-	if more {
-		first = fmt.Sprintf("%d + %d * $%s", low, step, t.set)
-	}
 	switch {
 	case c.unique && !several && !st.ascends() && !more:
 		return generated{kind: "shuffle", value: fmt.Sprintf("[%d, %d + %d * ($%s - 1)]", low, low, step, t.set), also: []string{fmt.Sprintf("step: %d", step)}}
 	case c.unique || st.ascends() && st.distinctive() && !several:
-		return generated{kind: "serial", value: first, also: []string{fmt.Sprintf("step: %d", step)}}
+		return t.serial(low, step, more)
 	case len(st.few) > 1:
 		return b.fewInts(c)
 	case st.ascends() && !several && !more:
 		bounds := b.anonymousInts([]int64{s.low, s.high})
 		return generated{kind: "serial", value: fmt.Sprint(bounds[0]), also: []string{fmt.Sprintf("step: %d", bounds[1]-bounds[0]), "every: $" + t.set}}
 	}
-	g := generated{kind: "int", value: list(b.anonymousInts(quantiles(s.numbers.sample, intervals)))}
 	n := s.distinct.values()
 	if n > 1 && n < s.n/2 && float64(n) < 0.5*(float64(s.high)-float64(s.low)) {
 		bounds := b.anonymousInts([]int64{s.low, s.high})
 		step := max(1, (bounds[1]-bounds[0])/(n-1))
 		return b.fromFew(t, c, s, generated{kind: "shuffle", value: fmt.Sprintf("[%d, %d]", bounds[0], bounds[0]+step*(n-1)), also: []string{fmt.Sprintf("step: %d", step)}})
 	}
-	return g
+	return generated{kind: "int", value: list(b.anonymousInts(quantiles(s.numbers.sample, intervals)))}
 }
 
 // fewInts returns the generator of a column that has few distinct integers. Each of them, or the

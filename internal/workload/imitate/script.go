@@ -37,9 +37,7 @@ func (b *builder) loosen(tables []*table) {
 			default:
 				x.loose = "it is one of several of several columns"
 			}
-			if x.loose != "" {
-				b.note("index %s is not UNIQUE here, because %s", x.name, x.loose)
-			}
+			b.note("index %s is not UNIQUE here, because %s", x.name, x.loose)
 		}
 	}
 }

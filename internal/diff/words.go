@@ -135,20 +135,18 @@ func (d *Diffed) Answer() string {
 		return DiffAnswer(d.Results[0])
 	}
 	var alike, errors, unasked []string
-	compared := 0
 	for _, r := range d.Results {
-		switch {
-		case r.Differing == 0 && r.Statements == 0:
-			unasked = append(unasked, document.Line(r.Second))
-		case r.Differing == 0 && r.Answered() == 0:
-			errors = append(errors, document.Line(r.Second))
-		case r.Differing == 0:
-			alike = append(alike, document.Line(r.Second))
-			compared++
+		switch name := document.Line(r.Second); {
+		case r.Differing > 0:
+		case r.Statements == 0:
+			unasked = append(unasked, name)
+		case r.Answered() == 0:
+			errors = append(errors, name)
 		default:
-			compared++
+			alike = append(alike, name)
 		}
 	}
+	compared := len(d.Results) - len(unasked) - len(errors)
 	if len(unasked) == len(d.Results) {
 		return DiffAnswer(d.Results[0])
 	}

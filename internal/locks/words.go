@@ -302,12 +302,8 @@ func locks(l *Locks, o document.Options) document.Document {
 		d = append(d, driverTables(m)...)
 	}
 	d = append(d, document.Space{}, origin(l))
-	var more document.List
-	for _, h := range o.Hints.More {
-		more = append(more, document.Item{Label: "more", Text: h})
-	}
-	if more != nil {
-		d = append(d, more)
+	if len(o.Hints.More) > 0 {
+		d = append(d, document.List(document.Map(o.Hints.More, func(h string) document.Item { return document.Item{Label: "more", Text: h} })))
 	}
 	legend := slices.Clone(lockLegend)
 	if !slices.ContainsFunc(l.Mixes, func(m *LockedMix) bool { return m.Today != nil }) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -209,10 +210,7 @@ func (t Tuning) tried() (worthless, alone, slow, out []string) {
 }
 
 func (t Tuning) searched() string {
-	settings := map[string]bool{}
-	for _, x := range t.Tried {
-		settings[x.Name] = true
-	}
+	settings := distinct.Append(nil, document.Map(t.Tried, func(x *Tried) string { return x.Name })...)
 	runs := document.Join(t.Races, ", ", func(r *Race) string {
 		if r.Run == 0 {
 			return document.Absent

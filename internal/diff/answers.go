@@ -28,8 +28,8 @@ func answers(x, y *protocol.Answer, primaryOnly bool) []Difference {
 	} else {
 		list = append(list, rows(x, y)...)
 	}
-	// Only these statements set the count, and some of them the ID. After all others, libraries return the
-	// count and the ID of an earlier statement, or 0.
+	// Only these statements set the number of affected rows, and only some of them set the last insert ID.
+	// After other statements, libraries return the numbers of an earlier statement, or 0.
 	switch word := firstWord(x.SQL); word {
 	case "INSERT", "REPLACE", "WITH", "UPDATE", "DELETE":
 		list = append(list, numbers(Affected, x.Affected, y.Affected)...)
@@ -290,7 +290,7 @@ func pair(v, w protocol.Value) (d Difference, ok bool) {
 }
 
 // texts returns the cause of a difference between two texts, and the side (1 or 2) that changed the text. The
-// side is 0 if the texts do not show it.
+// side is 0 if the texts do not show which side changed it.
 func texts(v, w protocol.Value) (Cause, int) {
 	s, t := v.Bytes(), w.Bytes()
 	switch {

@@ -30,8 +30,8 @@ func QuestionsOf(name string, s driver.Settings, job protocol.Answers) Questions
 	return Questions{Name: name, Settings: s.With(driver.Settings{"pool_size": "1"}), Job: job}
 }
 
-// AskedOf returns the statements of a case. Up to the given number of executions of each statement
-// are compared.
+// AskedOf returns the statements of a case. If a statement has more executions than the given number, only
+// the first ones are compared.
 func AskedOf(c *lab.Case, executions int) Questions {
 	q := QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: c.Plan, Executions: executions, Loaded: c.Begins()})
 	q.Begin = c
@@ -128,8 +128,8 @@ func (x *Asker) Compare(ctx context.Context, work []Questions) (*Diffed, error) 
 	if compare(); !d.Differ() {
 		return d, nil
 	}
-	// The first driver may itself answer some statements differently each time. To find these, it
-	// runs all statements again.
+	// The first driver may itself answer some statements differently each time. To find these statements, the
+	// first driver runs all statements again.
 	for k := range work {
 		a, err := x.answers(ctx, 0, &work[k])
 		if err != nil {

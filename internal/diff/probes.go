@@ -11,10 +11,11 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Probes returns statements with values that libraries treat differently, even if no workload uses
-// them: times, booleans, NULs in texts, texts that are not UTF-8, empty texts, long texts, great
-// integers, reals without fraction, infinite reals, NULL, and columns with mixed types. The values
-// are bound or written in SQL, and read back. The statements also read SQLite's typeof and quote of the stored value.
+// Probes returns statements with values that libraries treat differently, even if no workload uses them:
+// times, booleans, NULs in texts, texts that are not UTF-8, empty texts, long texts, great integers, reals
+// without fraction, infinite reals, NULL, and columns with mixed types. The values are bound or written in
+// SQL, and read back. Some statements also select typeof(value) and quote(value), which show how SQLite
+// stores the value.
 func Probes() []protocol.Ask {
 	var p probes
 	p.script(scalars)

@@ -69,7 +69,7 @@ func reason(d *Difference, x, y *protocol.Answer, p, q *protocol.Proof) Reason {
 	return versions(p, q)
 }
 
-// special returns the side whose library converts a value, as far as the types show it, or 0.
+// special returns the side whose library converts a value. It returns 0 if the types do not show the side.
 func special(d *Difference) int {
 	if d.Lossy != 0 {
 		return d.Lossy
@@ -115,18 +115,19 @@ func failure(x, y *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 // codeMisuse is SQLITE_MISUSE, which libraries also return for calls that they refuse themselves.
 const codeMisuse = 21
 
-// deciding has, by result code, the setting without which SQLite never returns the code.
+// deciding maps a result code to a setting. If the setting is off, SQLite never returns the code.
 var deciding = map[int]string{driver.CodeConstraint | 3<<8: "foreign_keys"}
 
-// optionOf has, by compile option, a pattern of the SQL whose answers the option changes.
+// optionOf maps a compile option to a pattern. The option may change the answers to SQL that matches the
+// pattern.
 var optionOf = map[string]*regexp.Regexp{
 	"LIKE_DOESNT_MATCH_BLOBS": regexp.MustCompile(`(?i)\bLIKE\b`),
 	"CASE_SENSITIVE_LIKE":     regexp.MustCompile(`(?i)\bLIKE\b`),
 	"DQS":                     regexp.MustCompile(`"`),
 }
 
-// option returns a compile option that differs between the sides and may change the answer a. ok is
-// false if there is none.
+// option looks for a compile option that differs between the sides and may change the answer a. It returns
+// this option as the reason, or false if there is none.
 func option(a *protocol.Answer, p, q *protocol.Proof) (Reason, bool) {
 	if p == nil || q == nil {
 		return Reason{}, false
@@ -150,7 +151,7 @@ func optionIn(p *protocol.Proof, name string) string {
 	return ""
 }
 
-// earlier is a statement that ran before the current one and that only one side could run.
+// earlier is an earlier statement that only one of the sides could run.
 type earlier struct {
 	at     statementOf
 	tables []string // tables that the statement wrote; with [ByTransaction], all that its transaction wrote
@@ -217,8 +218,8 @@ func (r *reasons) of(d *Difference, x, y *protocol.Answer) Reason {
 // CREATE TRIGGER the name follows ON.
 var tableName = regexp.MustCompile(`(?i)\b(INTO|UPDATE(?:\s+OR\s+\w+)?|DELETE\s+FROM|TABLE|VIEW|INDEX|ON)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?["` + "`" + `\[]?(\w+)`)
 
-// notTables are words that tableName matches although they are not tables: ON CONFLICT DO UPDATE
-// SET, ON DELETE CASCADE.
+// notTables are words that tableName matches although they are not tables, as in ON CONFLICT DO UPDATE SET
+// and ON DELETE CASCADE.
 var notTables = []string{"CONFLICT", "SET", "DELETE", "UPDATE"}
 
 func tables(sql string) (list []string) {
@@ -246,7 +247,8 @@ func mentions(sql, table string) bool {
 	return false
 }
 
-// outsideWord reports whether `\W` matches a character of a lower-case text.
+// outsideWord reports whether a character of a lower-case text is not part of a word, like `\W` in a regular
+// expression.
 func outsideWord(c rune) bool { return c != '_' && (c < '0' || '9' < c) && (c < 'a' || 'z' < c) }
 
 // follows returns evidence that an earlier statement explains a difference, because the
@@ -266,7 +268,8 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 			}
 		}
 	}
-	// A reference to rows that were rolled back fails without naming their table.
+	// A foreign key may refer to rows that were rolled back. The statement that fails does not name their
+	// table.
 	if d.Kind == Errors && why.Evidence != BySetting && (foreignKey(x) || foreignKey(y)) &&
 		slices.ContainsFunc(failed, func(f earlier) bool { return f.as == ByTransaction && f.at != of(x).statementOf }) {
 		return ByTransaction
@@ -283,7 +286,8 @@ func foreignKey(a *protocol.Answer) bool {
 	return a.Error != nil && a.Error.Code == driver.CodeConstraint|3<<8
 }
 
-// ownFailure reports whether a difference is an error, but not the error that the table is missing.
+// ownFailure reports whether a difference is between errors, and neither error says that the table is
+// missing.
 func ownFailure(d *Difference, table string) bool {
 	missing := "no such table: " + table
 	return d.Kind == Errors && !strings.Contains(d.First, missing) && !strings.Contains(d.Second, missing)

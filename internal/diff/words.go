@@ -95,7 +95,7 @@ func part(format string, args ...any) document.Document {
 }
 
 // section returns a part of the document that may be left out if a terminal has no room for it. The parameter
-// "missing" is the name of the part. It is shown if the part is left out.
+// "missing" is the name of the part, which is shown if the part is left out.
 func section(body document.Document, missing string) document.Section {
 	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }

@@ -48,7 +48,8 @@ type Option struct {
 	secret string // part of Value that is never shown
 }
 
-// scheme matches the beginning of a connection string that tools understand but no library does.
+// scheme matches the beginning of a connection string for tools such as JDBC. No SQLite library understands
+// such a string.
 var scheme = regexp.MustCompile(`^(?i)(jdbc:)?([a-z][a-z0-9+.-]+)://|^(?i)(jdbc:sqlite|sqlite3?):`)
 
 // Parse parses a data source name.
@@ -167,9 +168,9 @@ func withOptions(name string, options []string) string {
 	return name + "?" + strings.Join(options, "&")
 }
 
-// n.at(dir, uri) returns the DSN without options. An absolute path is replaced by a path in the directory
-// dir. Of a relative path only the file's name is kept, because the worker opens it with dir as its working
-// directory. If uri is true, the result is a URI.
+// n.at(dir, uri) returns the DSN without options. It names a file in the directory dir, so the user's file is
+// never opened. An absolute path is replaced by a path in dir. A relative path is replaced by its last
+// element, because dir is the worker's working directory. If uri is true, the result is a URI.
 func (n *Name) at(dir string, uri bool) string {
 	if n.fixed {
 		return n.prefix + n.path
@@ -234,8 +235,8 @@ func (n *Name) Repeated() (list []string) {
 	return list
 }
 
-// pragmas returns the names of the pragmas that the DSN sets and that can be read back, without
-// those in driver.Vocabulary.
+// pragmas returns the names of the pragmas that the DSN sets and that can be read back. It leaves out pragmas
+// in driver.Vocabulary.
 func (n *Name) pragmas() (list []string) {
 	for _, o := range n.Options {
 		if _, ok := driver.LookupSetting(o.Setting); !ok && readable(o.Setting) {

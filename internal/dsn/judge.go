@@ -42,7 +42,7 @@ type Verdict struct {
 	Changes []Change `json:"changes,omitempty"` // other settings that change with this option alone
 }
 
-// Change is a setting that an option changes although the option is not meant for it.
+// Change is a setting that an option changes as a side effect. The option is meant for another setting.
 type Change struct {
 	Setting string `json:"setting"`
 	From    string `json:"from"`
@@ -249,9 +249,9 @@ func (q *Questions) unread(v *Verdict, o *Option, looked bool) Outcome {
 	return Unseen
 }
 
-// heeds reports whether a library reads an option. The parameter "other" is the result of an opening with the
-// value another(setting, wanted). The library reads the option if it refused this value, or if this value is
-// in force and is not the default.
+// heeds reports whether a library reads an option. The parameter "other" is the result of an opening in which
+// the option has the value another(setting, wanted), or nil if there was no such opening. The library reads
+// the option if it refused this value, or if this value is in force and is not the default.
 func heeds(plain, other *answer, setting, wanted string) bool {
 	if other == nil || other.Failed != "" {
 		return other != nil

@@ -30,9 +30,9 @@ type Questions struct {
 // indexes are -1 if there is no such value.
 type ofOption struct{ alone, another, nonsense int }
 
-// way is an option that may give a setting its wanted value. The other fields are indexes in
-// Questions.Openings: of the opening with only this option, and of the opening with only the same option
-// with another value.
+// way is an option that may give a setting its wanted value. The field alone is the index in
+// Questions.Openings of the opening with only this option. The field another is the index of the opening with
+// only the same option, but with another value.
 type way struct {
 	option         string
 	alone, another int
@@ -59,16 +59,16 @@ func Ask(n *Name, dir string) *Questions {
 	}
 	for _, w := range n.Wanted() {
 		uri := n.uri || !n.fixed // whether the spellings that are proposed to users are URIs
-		others := spellings(w.Setting, another(w.Setting, w.Value))
-		for i, option := range spellings(w.Setting, w.Value) {
+		others := optionsFor(w.Setting, another(w.Setting, w.Value))
+		for i, option := range optionsFor(w.Setting, w.Value) {
 			q.ways[w] = append(q.ways[w], way{option, q.add(uri, []string{option}), q.add(uri, []string{others[i]})})
 		}
 	}
 	return q
 }
 
-// spellings returns the options by which a library may understand a setting with the given value.
-func spellings(setting, value string) []string {
+// optionsFor returns the options by which a library may understand a setting with the given value.
+func optionsFor(setting, value string) []string {
 	d, known := driver.LookupSetting(setting)
 	switch {
 	case setting == "txlock":

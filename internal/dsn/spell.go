@@ -24,7 +24,7 @@ func Of(file string, set driver.Settings) (name string, rest driver.Settings) {
 		switch {
 		case !ok:
 		case d.Pragma || slices.Contains([]string{"txlock", "mode", "cache"}, d.Name):
-			options = append(options, spellings(d.Name, value)[0])
+			options = append(options, optionsFor(d.Name, value)[0])
 		default:
 			rest[d.Name] = value
 		}
@@ -45,7 +45,7 @@ type Spelling struct {
 	// this spelling.
 	Missing []driver.Mismatch `json:"missing,omitempty"`
 
-	// Failed is the library's error if it cannot open the spelling.
+	// Failed is the library's error if it cannot open this DSN. Otherwise it is "".
 	Failed string `json:"failed,omitempty"`
 }
 

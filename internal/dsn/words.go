@@ -179,8 +179,8 @@ func (d *DSN) problems() (doc document.Document) {
 	return doc
 }
 
-// sharedCaches returns a warning if connections share a cache. It is needed because the outcomes of the
-// options do not show what a shared cache does to locks.
+// sharedCaches returns a warning if connections share a cache. The outcomes of the options do not show what a
+// shared cache does to locks.
 func (d *DSN) sharedCaches() (doc document.Document) {
 	for _, memory := range []bool{false, true} {
 		names := d.with(func(t *Told) bool {

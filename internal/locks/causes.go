@@ -73,7 +73,7 @@ func causesShort(m *LockedMix) (l document.List) {
 	return l
 }
 
-// sameCause has the cells of a mix in which operations failed for the same reason.
+// sameCause is a reason why operations of a mix failed, with all cells in which they failed for this reason.
 type sameCause struct {
 	why           LockWhy
 	label         string
@@ -143,7 +143,8 @@ func waits(m *LockedMix) document.List {
 }
 
 // waitShort returns how long the clients of a cell waited, as a percentage of the clients' time. If they
-// waited for several things, it returns the percentage and the name of each thing.
+// waited for several things, it returns the percentage and the name of each thing. It returns a dash if the
+// waits are unknown.
 func waitShort(c *LockCell) string {
 	var words []string
 	share := 0.0

@@ -240,8 +240,8 @@ const (
 // Endless reports whether the reason is that operations waited without end.
 func (w LockWhy) Endless() bool { return w == WhyEndless || w == WhyEndlessShared }
 
-// atOnce is a fraction of busy_timeout. An operation that failed in less time did not wait for the
-// lock.
+// atOnce is a fraction of busy_timeout. An operation that failed within this part of the timeout did not wait
+// for the lock.
 const atOnce = 0.1
 
 const codeBusySnapshot = driver.CodeBusy | 2<<8

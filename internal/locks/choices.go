@@ -56,8 +56,8 @@ func choiceOf(s driver.Settings) LockChoice {
 		Connections: s.PoolSize(), Readers: s.PoolReaders(), Mutex: s["write_mutex"] == "on"}
 }
 
-// changedPool is [LockChange.What] for a change of the connection pools or of the application's
-// mutex. Both together count as one setting.
+// changedPool is [LockChange.What] for a change of the connection pools or of the application's mutex. The
+// pools and the mutex together count as one setting.
 const changedPool = "pool"
 
 func (c LockChoice) parts() [5][2]string {
@@ -144,18 +144,17 @@ func (c *LockCell) rate(kinds []FailedOperation, only bool) (list []stats.Point)
 	return list
 }
 
-// rating has, in the field order, the choices of a mix that caused no lock errors on any driver with figures.
-// The other fields have one element for each of these choices: cells has the cells of the choice, sorted by
-// driver, and speeds and calms have the geometric means over these cells, by round, of LockCell.speeds and of
-// LockCell.calms.
+// rating describes the choices of a mix with which no driver had lock errors. The field order has these
+// choices. Each other field has one element for each of them. An element of cells has the cells with this
+// choice, sorted by driver. The elements of speeds and calms have the geometric means, for each round, of
+// LockCell.speeds and LockCell.calms over these cells.
 type rating struct {
 	order         []LockChoice
 	cells         [][]*LockCell
 	speeds, calms [][]stats.Point
 }
 
-// rate returns the choices that caused no lock errors on any driver, among which the best is chosen. It
-// also sets m.Today.
+// rate finds the choices with which no driver had lock errors. It also sets m.Today.
 func (m *LockedMix) rate() (r rating) {
 	drivers, today := map[string]bool{}, map[LockChoice]bool{}
 	clean := map[LockChoice]map[string]*LockCell{}
@@ -188,9 +187,9 @@ func (m *LockedMix) rate() (r rating) {
 	return r
 }
 
-// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th
-// percentile. It also sets the fields that depend on these two. bySpeed and byCalm compare pairs of
-// r.order.
+// setBest sets m.Best to the fastest choice and m.Calm to the choice with the lowest 99.9th percentile. It
+// also sets the fields that depend on these two. bySpeed and byCalm have the comparisons of the choices in
+// r.order with each other.
 func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	if len(r.order) == 0 {
 		return
@@ -210,8 +209,8 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 	m.Calm, m.EquallyCalm, m.Calmer = foremost(r.order, medians, r.calms, byCalm, today)
 }
 
-// setNearest sets m.Nearest. Of choices with equally many changes, it prefers one that keeps the
-// pool, because then only the data source name changes. Of these it prefers m.Best.
+// setNearest sets m.Nearest. If several choices have the fewest changes, it prefers one that keeps the pool,
+// because then only the data source name changes. If several such choices keep the pool, it prefers m.Best.
 func (m *LockedMix) setNearest() {
 	if m.Today == nil || m.Best == nil {
 		return
@@ -227,11 +226,11 @@ func (m *LockedMix) setNearest() {
 	m.Nearest = &nearest
 }
 
-// foremost compares the choices in order. The result "first" is the choice with the highest median. The
-// result "equal" has the other choices that are not significantly worse. The result "gain" is the ratio of
-// the first choice's figures to the figures of the workload's own settings. The parameter "today" is the
-// index of these settings. gain is nil if today is -1 or the index of the first choice. All results are nil
-// if there are no figures.
+// foremost finds the best of several choices, which are in the parameter "order". The result "first" is the
+// choice with the highest median. The result "equal" has the other choices that are not significantly worse.
+// The result "gain" is the ratio of the first choice's figures to the figures of the workload's own settings.
+// The parameter "today" is the index of these settings. gain is nil if today is -1 or the index of the first
+// choice. All results are nil if there are no figures.
 func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs []stats.Pair, today int) (first *LockChoice, equal []LockChoice, gain *stats.Summary) {
 	best := slices.Index(medians, slices.Max(medians))
 	if best < 0 || medians[best] == 0 { // the best median is NaN or 0, because there are no figures

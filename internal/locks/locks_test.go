@@ -99,8 +99,8 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestWhyByProof checks that the busy_timeout that the worker has read back counts if the settings
-// have none.
+// TestWhyByProof checks a cell whose settings have no busy_timeout. The busy_timeout that the worker has read
+// back must decide the reason.
 func TestWhyByProof(t *testing.T) {
 	f := newLockedRun()
 	s := settings("wal", "immediate", "5000", "4")
@@ -430,7 +430,7 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestNoMix checks that a phase that is not a mix has nothing to explain.
+// TestNoMix expects no explanation for a phase that is neither a mix nor a replay.
 func TestNoMix(t *testing.T) {
 	f := newLockedRun()
 	f.add(ofMattn, settings("wal", "deferred", "0", "4"), 1000)

@@ -16,8 +16,8 @@ const (
 	theRest    = "the rest"
 )
 
-// remedies lists, for each of the cells with lock errors, the first two of LockCell.Remedies, or that no
-// measured change of settings ends the errors.
+// remedies returns a table of the cells with lock errors. It lists the first two remedies of each cell. If a
+// cell has no remedy, the table says that no measured change of settings ends the errors.
 func remedies(cells []*LockCell) document.Grid {
 	type row struct {
 		of     *LockCell
@@ -72,7 +72,7 @@ func remedies(cells []*LockCell) document.Grid {
 	return document.GridOf(rows, columns...)
 }
 
-// priceWords formats a ratio of rates, or a dash if s is nil.
+// priceWords formats a ratio of rates. It returns a dash if s is nil.
 func priceWords(s *stats.Summary) string {
 	switch {
 	case s == nil:

@@ -154,8 +154,8 @@ func calmest(m *LockedMix) string {
 		m.amongOthers(*m.Calm, m.EquallyCalm, thanToday(m, m.Calmer, true, tailsOf))
 }
 
-// amongOthers says how many choices are as good as best, and how best compares with the workload's own
-// settings. If these settings are worse, its result ends with the text in the parameter "than".
+// amongOthers says how many choices are as good as the choice best, and how best compares with the workload's
+// own settings. If these settings are worse than best, the result ends with the text in the parameter "than".
 func (m *LockedMix) amongOthers(best LockChoice, equal []LockChoice, than string) string {
 	s := ""
 	switch n := len(equal); {

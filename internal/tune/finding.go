@@ -86,9 +86,9 @@ func (f *Finding) Trials() (n int) {
 	return n
 }
 
-// Choice returns the index of the step to recommend if the greatest loss that may be risked is
-// level. Each step is compared with the last one before it that is worth setting. Choice returns
-// the last one of this chain, or 0, the step without changes, if nothing is worth setting.
+// Choice returns the index of the step to recommend. The parameter level is the greatest loss that may be
+// risked. Choice returns the last step that is worth setting and risks no greater loss, or 0, the step
+// without changes, if there is none. A step counts only if it was compared with the last such step before it.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// note stores the result of a value of the setting x, unless it is stored already. The parameters "i" and
-// "without" are the indexes of two candidates, which differ only in that candidate i has the value. The
-// result is the ratio of their times.
+// note stores the result of a value of the setting x. It does nothing if a result of this value is stored
+// already. The parameters "i" and "without" are the indexes of two candidates, which differ only in that
+// candidate i has the value. The result is the ratio of their times.
 func (s *Search) note(f *field, x, value string, i, without int) {
 	if s.alone[x+"="+value] != nil {
 		return
@@ -34,8 +34,8 @@ func (s *Search) note(f *field, x, value string, i, without int) {
 
 func (s *Search) levels() []int { return slices.Sorted(maps.Keys(s.best)) }
 
-// update sets s.best, the best candidate for each loss that may be risked. It reports whether it
-// has changed.
+// update sets s.best, the best candidate for each loss that may be risked. It reports whether any of these
+// candidates has changed.
 func (s *Search) update(f *field) bool {
 	for _, c := range f.list {
 		if _, known := s.best[s.loss(c)]; !known && s.allowed(c) {

@@ -120,8 +120,8 @@ func (s *Search) neighbors(ctx context.Context) (more bool, err error) {
 	return s.further(ctx, "what differs from the best in one setting", list)
 }
 
-// exchange is a candidate in which one value was replaced. ratio is the ratio that the new value
-// has by itself.
+// exchange is a candidate in which one value was replaced. ratio is the time with only the new value, divided
+// by the time without it.
 type exchange struct {
 	to    driver.Settings
 	ratio float64

@@ -70,8 +70,8 @@ func (s *Search) spent() time.Duration { return s.Now().Sub(s.deadline.Add(-s.Ti
 // confirm it.
 func (s *Search) enough() time.Duration { return s.least(s.spent() + s.takes(2, short)) }
 
-// least returns how long a search must be so that its races can take the time in the parameter
-// until, and the confirmation can follow.
+// least returns how long a search must be, so that its races can last until the given time and the
+// confirmation can follow.
 func (s *Search) least(until time.Duration) time.Duration {
 	return min(max(until*3/2, until+s.leastConfirmed()), 2*until)
 }
@@ -183,9 +183,9 @@ func (f *field) value(i int) float64 {
 	return f.perSuccess(i, 0)
 }
 
-// perSuccess returns the time per successful operation of candidate i, divided by that of candidate j.
-// Operations that fail fast must not make a candidate the best just because there are too few
-// rounds to show that more of them fail.
+// perSuccess returns the time per successful operation of candidate i, divided by that of candidate j. It
+// does not use the time per operation, because operations that fail may take little time. In a few rounds, it
+// may be unclear that more operations fail, and such a candidate would seem to be the fastest.
 func (f *field) perSuccess(i, j int) float64 {
 	return f.to(i, j).Median * f.a.Succeeded(j) / f.a.Succeeded(i)
 }

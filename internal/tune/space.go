@@ -33,7 +33,7 @@ type Situation struct {
 	Most          int             // the worst loss that may be risked, as in [Search]
 	OnlyReads     bool            // no timed phase writes
 
-	// Cannot returns why a value cannot be tried here. It returns "" if it can be.
+	// Cannot returns why a value cannot be tried here. It returns "" if the value can be tried.
 	Cannot func(name, value string) string
 }
 

@@ -41,7 +41,7 @@ type keptRace struct {
 	TookNS     time.Duration `json:"took_ns"`
 }
 
-// Run returns the ID of the run that stores the answer: that of the last race.
+// Run returns the ID of the run that stores the answer, which is the run of the last race.
 func (t Tuning) Run() int64 { return t.Races[len(t.Races)-1].Run }
 
 // Keep returns the answer in the form in which the run stores it.

@@ -223,7 +223,8 @@ func (l *landscape) best(level int) float64 {
 	return least
 }
 
-// off is the time with the chosen settings divided by the best possible time, for several searches.
+// off has a number for each of several searches: the time with the chosen settings, divided by the best
+// possible time.
 type off []float64
 
 func (o off) String() string {

@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// quantiles reads an ascending list of at least three numbers. It also accepts the forms that l.bounds
-// accepts: two numbers, or one number if single is true. low and high are the least and the greatest number.
-// If there are fewer than three, the result list is nil.
+// quantiles reads a list of at least three numbers in ascending order. It also accepts the forms that
+// l.bounds accepts: two numbers, or one number if single is true. Then the result list is nil. low and high
+// are the least and the greatest number.
 func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, single bool) (low, high int64, list []int64) {
 	if n.Kind != yaml.SequenceNode || len(n.Content) < 3 {
 		low, high = l.bounds(n, what, example, least, single)
@@ -37,8 +37,8 @@ func (l *resolver) quantiles(n *yaml.Node, what, example string, least int64, si
 	return list[0], list[len(list)-1], list
 }
 
-// weights reads a mapping from values to their weights, and appends the weights to
-// c.Generator.Weights. It calls the function value to read each key.
+// weights reads a mapping from values to their weights, and appends the weights to c.Generator.Weights. To
+// read a key, it calls the parameter "value", which is a function.
 func (l *resolver) weights(c *columnInfo, n *yaml.Node, example string, value func(*yaml.Node)) {
 	what := c.full + ": " + c.Generator.Kind
 	f, ok := l.mapping(n, what, example)
@@ -104,8 +104,8 @@ func (l *resolver) realBounds(at *yaml.Node, what string) (low, high float64, li
 	return low, high, list
 }
 
-// skew reads the exponent of a Zipf distribution. It returns the parameter missing for a nil node, and
-// 1.1 after a problem.
+// skew reads the exponent of a Zipf distribution. It returns the parameter "missing" for a nil node, and 1.1
+// after a problem.
 func (l *resolver) skew(n *yaml.Node, missing float64) float64 {
 	if n == nil {
 		return missing

@@ -77,7 +77,7 @@ func (l *resolver) columnWithin(c *columnInfo) {
 	}
 }
 
-// formatBytes returns the most bytes that a format can produce.
+// formatBytes returns the greatest number of bytes that a format can produce.
 func formatBytes(format string, sources []*columnInfo) int64 {
 	pieces, _ := plan.ParseFormat(format) // checkSiblings has checked it
 	bytes, n := int64(0), 0

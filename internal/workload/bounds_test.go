@@ -19,8 +19,8 @@ func each(bytes int, format string) string {
 	return b.String()
 }
 
-// large returns files that each have very many elements of one kind, or a very long element. The
-// second text of each is the problem that must be reported, or "" if the file is valid.
+// large returns texts of files, by name. Each file has very many elements of one kind, or a very long
+// element. The second text is the problem that must be reported, or "" if the file is valid.
 func large() map[string][2]string {
 	const size = 1 << 19
 	const phases = "\nphases: [{name: p, script: ANALYZE}]\n"

@@ -106,8 +106,8 @@ func (c *cutting) execution(s, k int) int {
 	return n
 }
 
-// addExecution appends a value to the parameter p of the shortened replay. It is the value that the same
-// parameter of the whole replay, "old", has in execution k.
+// addExecution appends a value to the parameter p of the shortened replay. "old" is the same parameter in the
+// whole replay, and the value is that of execution k there.
 func addExecution(p, old *plan.Recorded, k int) {
 	n := max(len(p.Ints), len(p.Reals), len(p.Bytes), len(p.Lengths))
 	switch {

@@ -174,8 +174,8 @@ func (l *resolver) operation(n *yaml.Node, m *plan.Mix) (op plan.Operation, ok b
 	return op, true
 }
 
-// role reads in which of two pools, writers or readers, an operation runs. By default,
-// operations that only read run in the pool of the readers.
+// role reads which of two pools, writers or readers, an operation uses. By default, operations that only read
+// use the pool of the readers.
 func (l *resolver) role(n *yaml.Node, op *plan.Operation) {
 	word, ok := l.oneOf(n, "pool", "writers", "readers")
 	switch {

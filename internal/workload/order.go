@@ -47,8 +47,8 @@ func inOrder(units []unit) []int {
 		}
 	}
 	slices.SortStableFunc(writers, func(a, b int) int { return cmp.Compare(units[a].write, units[b].write) })
-	// A write is visible at the latest when the next writer has ended, however late COMMIT
-	// returned.
+	// A writer's changes are visible at the latest when the next writer has ended. The writer's own COMMIT
+	// may have returned later.
 	next := time.Duration(1<<63 - 1)
 	for _, i := range slices.Backward(writers) {
 		next = min(next, units[i].end)

@@ -380,8 +380,8 @@ func (l *resolver) returns(q *plan.Query, n *yaml.Node, each *setInfo, inferRows
 	}
 }
 
-// class returns Int for all types whose values have the checksum of an integer, and other
-// types as they are.
+// class returns Int for the types whose values have the checksum of an integer. It returns any other type
+// unchanged.
 func class(t driver.Type) driver.Type {
 	if t == driver.Bool || t == driver.Time {
 		return driver.Int

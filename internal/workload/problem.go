@@ -123,8 +123,8 @@ func shortened(s string, most int) string {
 	return s[:most] + "…"
 }
 
-// maxVisits limits how many nodes of a file are visited, counting each time an alias
-// or a case leads to one. Files written for people have fewer.
+// maxVisits limits how many nodes of a file are visited. A node counts again each time an alias or a case
+// leads to it. Files written for people have fewer nodes.
 const maxVisits = 5_000_000
 
 // visit counts the nodes that are about to be visited. It reports whether the count is still

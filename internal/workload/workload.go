@@ -77,9 +77,9 @@ type Values struct {
 	Values []int64 // if it is empty, the parameter has a value only if the user gives one
 }
 
-// EventsParameter is the name of the parameter that limits how many events of its recordings a
-// workload replays. Without a value, it replays all. A workload has this parameter if any of its
-// replay phases has no key "events".
+// EventsParameter is the name of the parameter that limits how many events of its recordings a workload
+// replays. If the parameter has no value, all events are replayed. A workload has this parameter if any of
+// its replay phases has no key "events".
 const EventsParameter = "events"
 
 // PhaseInfo describes a phase to the user.

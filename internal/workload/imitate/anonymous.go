@@ -196,9 +196,10 @@ func (s *schema) known(of object) map[string]bool {
 // format matches formats of strftime and printf that contain no words.
 var format = regexp.MustCompile(`^%[-+ 0-9.]*[A-Za-z%](%[-+ 0-9.]*[A-Za-z%]|[^A-Za-z0-9%]|[TZ])*$`)
 
-// replaced returns the replacement of a text of the schema. Empty texts and formats are kept. A text that
-// is a value in the rows has the same replacement as in the rows; if columns of several tables replace it
-// differently, t decides. All other equal texts have the same replacement.
+// replaced returns the replacement of a text of the schema. Empty texts and formats are kept. A text that is
+// a value in the rows has the same replacement as in the rows; if columns of several tables replace it
+// differently, t decides. A text that is no value in the rows has the same replacement wherever it occurs in
+// the schema.
 func (s *schema) replaced(t *table, text string) string {
 	switch {
 	case text == "" || format.MatchString(text):
@@ -217,7 +218,7 @@ func (s *schema) replaced(t *table, text string) string {
 		return m.month().String()
 	}
 	if _, ok := s.literals[text]; !ok {
-		// The letters depend on how many texts there are, not on the text.
+		// The letters depend on how many texts were replaced before this one, not on the text.
 		s.literals[text] = letters(scramble(uint64(len(s.literals))+1), len(text))
 	}
 	return s.literals[text]

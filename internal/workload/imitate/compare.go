@@ -74,10 +74,10 @@ func (c *Compared) Near() bool { return c.SamePlan() && c.NearRows() && c.NearTi
 // counts as near, as a fraction of the database's size.
 const NearSize = 0.1
 
-// Compare loads the workload, at the full scale, into a database next to the copy, and runs its
-// queries on both. It also tries the CHECK constraints, the triggers and the phases that insert. It leaves
-// those that fail out of the workload, whose YAML then changes. If the database is packed, as after
-// VACUUM, the workload gets a VACUUM, because that brings the imitation's size nearer to the database's.
+// Compare loads the workload, at the full scale, into a database next to the copy, and runs its queries on
+// both. It also tries the CHECK constraints, the triggers and the phases that insert. If any of them fail, it
+// changes the workload's YAML to leave them out. If a VACUUM brings the imitation's size nearer to that of
+// the database, Compare adds a VACUUM to the YAML.
 //
 // resolved is the workload's plan. The parameter keep is a path to which the imitation is copied, and must
 // not exist yet; "" means no copy.

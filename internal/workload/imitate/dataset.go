@@ -128,8 +128,8 @@ func (b *builder) fill(d *dataSet, t *table, more bool) {
 	}
 }
 
-// boxes adds the columns of an R-tree's rows to a data set. The rows are points, because in a box
-// the upper bound must not be less than the lower bound.
+// boxes adds the columns of an R-tree's rows to a data set. The rows are points. In a box of random numbers,
+// the upper bound could be less than the lower bound, which an R-tree refuses.
 func (b *builder) boxes(d *dataSet, t *table, more bool) {
 	b.note("table %s: its boxes are points", t.name)
 	points := b.dictionaries["points "+t.name]

@@ -180,9 +180,8 @@ type documentWriter struct {
 
 	colon, comma string
 
-	// present is the fraction of the database's documents that have the object or array being
-	// written. In the imitation every document has it. Where the database's documents lack it, its
-	// values are NULL in the imitation.
+	// present is the fraction of the database's documents that have the object or array being written. In the
+	// imitation, every document has it, but in the remaining fraction of the documents its values are NULL.
 	present float64
 }
 
@@ -295,8 +294,8 @@ func (w *documentWriter) scalar(c *column, add func(verb, suffix string, g gener
 	add("%j", "value", g)
 }
 
-// keysOfJSON returns the names of members that occur in the schema's expressions. It also
-// returns how many items an array needs for the indexes that occur there.
+// keysOfJSON returns the names of members that occur in the schema's expressions. It also returns how many
+// items an array needs, so that paths such as $[2] in these expressions find an item.
 func (s *schema) keysOfJSON() (keys map[string]bool, items int) {
 	keys = map[string]bool{}
 	for _, o := range s.objects {

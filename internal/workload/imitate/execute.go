@@ -32,8 +32,8 @@ func (q *Query) sampled() [][]any {
 	return list
 }
 
-// values returns parameters for executions of a query, one list for each of the first rows of a data
-// set, at most probes lists. The parameter named reads is the data set's name.
+// values returns parameters for executions of a query: one list for each of the first rows of a data set, but
+// at most probes lists. The parameter "reads" is the name of the data set.
 func (l *loader) values(reads string, q *Query) ([][]any, error) {
 	var columns []string
 	for _, a := range q.args {

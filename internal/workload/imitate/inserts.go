@@ -117,8 +117,9 @@ func (l *loader) timedInserts() iter.Seq2[*plan.Phase, *plan.DataSet] {
 	}
 }
 
-// firstFailure runs the plan's timed insert phases one after another until one fails, and rolls
-// them all back. Triggers that the workload lacks do not run. It returns the failed phase's table and the reason why, or "" and nil if no phase fails.
+// firstFailure runs the plan's timed insert phases one after another until one fails, and rolls them all
+// back. Triggers that the workload lacks do not run. firstFailure returns the failed phase's table and the
+// reason why, or "" and nil if no phase fails.
 func (l *loader) firstFailure(ctx context.Context, b *builder) (table string, why, err error) {
 	lacking := slices.DeleteFunc(slices.Clone(b.schema.objects), func(o object) bool { return o.kind != "trigger" || b.scripted[o.name] })
 	err = l.undone(ctx, lacking, func(tx *sql.Tx) error {

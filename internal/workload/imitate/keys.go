@@ -85,10 +85,10 @@ func (b *builder) reference(d *dataSet, t *table, c *column, more bool) generate
 	return g
 }
 
-// part returns the generator of a column of t.parts. It picks the column's values from the data set that
-// b.keys(t) adds. In that data set no two rows are equal. Rows that are equal in all columns except the last
-// are consecutive, and there are about as many of them as in the database. If more is true, the values of the
-// last column come from the method domain instead, and no loaded row has them.
+// part returns the generator of a column of t.parts. The generator picks the column's values from the data
+// set that b.keys(t) adds. In that data set, no two rows are equal. Rows that are equal in all columns except
+// the last are consecutive, and such groups are about as large as in the database. If more is true, the
+// values of the last column come from the data set of the method domain, and no loaded row has them.
 func (b *builder) part(d *dataSet, t *table, c *column, more bool) generated {
 	x := t.composite
 	j, last := slices.Index(t.parts(), c), len(x.columns)-1

@@ -28,7 +28,7 @@ type preparer interface {
 	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// loader loads the part of a plan that is not timed into a database.
+// loader fills a database by running the phases of a plan that are not timed.
 type loader struct {
 	db   *sql.DB
 	gen  *plan.Gen
@@ -45,9 +45,9 @@ func newLoader(db *sql.DB, p *plan.Plan, seed uint64, tell func(string)) (*loade
 }
 
 func (l *loader) load(ctx context.Context, s *schema) error {
-	// Rows go to random places of the indexes, so the cache should hold the indexes. With the exclusive
-	// locking mode, queries take no locks, as on the copy of the database. Otherwise the imitation's
-	// queries would take longer.
+	// Rows go to random places of the indexes, so the cache should hold the indexes. Queries on the copy of
+	// the database take no locks. In the exclusive locking mode, queries on the imitation take no locks
+	// either, so their times can be compared.
 	settings := fmt.Sprintf("PRAGMA locking_mode = exclusive; PRAGMA page_size = %d; PRAGMA auto_vacuum = %d; PRAGMA journal_mode = off; PRAGMA synchronous = off; PRAGMA cache_size = %d", s.pageSize, s.vacuum, -cacheKiB)
 	for _, script := range []string{settings, unchecked, l.plan.Schema} {
 		if _, err := l.db.ExecContext(ctx, script); err != nil {

@@ -92,7 +92,7 @@ const (
 	day    = 24 * 60 * 60 * second
 )
 
-// unit returns the smallest distance between two moments that are written differently.
+// unit returns the smallest difference between two moments whose texts are different.
 func (s *momentStats) unit() int64 {
 	if s.form.clock == "" {
 		return day
@@ -174,8 +174,8 @@ func (b *builder) anonymousMoments(s *momentStats, list []int64) []int64 {
 	return list
 }
 
-// anonymousTexts returns a replacement for each of a few moments. The replacements have the same
-// order, and are about the first day of the moment's month. None of them is one of the moments.
+// anonymousTexts returns a replacement for each of a few moments. The replacements have the same order as the
+// moments. Each is near the first day of the moment's month. None of them is one of the moments.
 func (s *momentStats) anonymousTexts(values []string) map[string]string {
 	names := map[string]string{}
 	last := int64(-1 << 62)

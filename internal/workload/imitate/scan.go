@@ -22,9 +22,8 @@ const (
 	classes
 )
 
-// fewest and longest limit which columns have few values: those with at most fewest distinct
-// values, none of which is a text of more than longest bytes. The imitation has each value of such
-// a column, or its replacement, as often as the database.
+// A column has few values if it has at most fewest distinct values, and if no value is a text of more than
+// longest bytes. The imitation has each value of such a column, or its replacement, as often as the database.
 const (
 	fewest  = 30
 	longest = 100

@@ -17,7 +17,7 @@ const triedRows = 200
 
 // triggers notes in b the triggers that fail for generated rows, for example because they accept only values
 // that the application writes. The result found says whether there are any. The loader's database must
-// already contain the imitated tables; it is left unchanged.
+// already contain the imitated tables. triggers leaves the database unchanged.
 func (l *loader) triggers(ctx context.Context, b *builder) (found bool, err error) {
 	for _, d := range l.timedInserts() {
 		own := b.triggersOf(d.Table)

@@ -249,10 +249,10 @@ func (s *Snapshot) Close() error {
 	return errors.Join(errs...)
 }
 
-// Copy copies the snapshot for one trial. If share is true and the file system can do it, the
-// copy shares the snapshot's blocks. Then the first write to each block takes longer. If sync
-// is true, a copy that shares no blocks is on the disk when Copy returns. In any case Copy has read the
-// whole copy or snapshot, and returns an error if its SHA-256 is not that of the snapshot.
+// Copy copies the snapshot for one trial. If share is true and the file system can do it, the copy shares the
+// snapshot's blocks. Then the first write to each block takes longer. If sync is true, a copy that shares no
+// blocks is on the disk when Copy returns. In any case, Copy computes the SHA-256 of the bytes. It returns an
+// error if the snapshot no longer has the bytes that it had when it was taken.
 func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) error {
 	sum := ""
 	var err error

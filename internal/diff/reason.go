@@ -259,7 +259,7 @@ func follows(failed []earlier, d *Difference, x, y *protocol.Answer, why Reason)
 		return ""
 	}
 	for _, f := range failed {
-		if f.at == of(x).statementOf && d.Kind == Errors { // the same statement failed before, and no other one is to blame
+		if f.at == of(x).statementOf && d.Kind == Errors { // an earlier failure of the same statement explains nothing
 			continue
 		}
 		for _, t := range f.tables {

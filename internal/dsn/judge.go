@@ -24,7 +24,7 @@ const (
 	Overruled Outcome = "overruled"  // the option takes effect alone, but not together with the other options
 	FirstOnly Outcome = "first-only" // the option takes effect on the first connection only
 	Heeded    Outcome = "heeded"     // the effect cannot be read back, but the library refuses a nonsensical value
-	Changes   Outcome = "changes"    // the effect cannot be read back, but settings change that the option is not meant for
+	Changes   Outcome = "changes"    // the effect cannot be read back, but the option changes settings that it is not meant for
 	Unseen    Outcome = "unseen"     // the library accepts the option, but no change can be read back
 	Void      Outcome = "void"       // the option has no meaning for a database in memory
 )

@@ -88,13 +88,15 @@ func (q *Questions) Spell(got []protocol.Opened, t *Told, dir string) *Spellings
 		return nil
 	}
 	s := &Spellings{q: q}
+	// A library may apply options in an order in which some of them have no effect. Then only the second
+	// spelling helps, which has statements in place of options.
 	for i, inDSN := range []bool{true, false} {
 		try, options := q.propose(got, t, uri, inDSN)
 		o := q.Name.opening(filepath.Join(dir, strconv.Itoa(i)), uri, options)
 		o.Init, o.Begin = try.Init, try.Begin
 		s.Openings, s.tries = append(s.Openings, o), append(s.tries, try)
 		if len(options) == 0 {
-			break // a second spelling helps only if the library applies options in an order in which some have no effect
+			break // the second spelling would be the same
 		}
 	}
 	return s

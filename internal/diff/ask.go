@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
@@ -92,10 +93,8 @@ func (x *Asker) Compare(ctx context.Context, work []Questions) (*Diffed, error) 
 	var sides []*Side
 	for i, ref := range x.Refs {
 		s := &Side{Name: ref.Name}
-		for j := range x.Refs[:i] {
-			if x.Refs[j].Name == ref.Name {
-				s.Name = ref.Name + " again"
-			}
+		if slices.ContainsFunc(x.Refs[:i], func(r build.Ref) bool { return r.Name == ref.Name }) {
+			s.Name += " again"
 		}
 		if ref.Known != nil {
 			_, s.PrimaryOnly = ref.Known.Limit("codes", "extended")

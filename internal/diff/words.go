@@ -155,12 +155,12 @@ func (d *Diffed) Answer() string {
 	switch {
 	case compared == 0:
 	case len(alike) == compared:
-		sentences = append(sentences, fmt.Sprintf("No difference: %s the same answers as %s to all statements.", give(strings.Join(alike, ", "), compared), first))
+		sentences = append(sentences, fmt.Sprintf("No difference: %s %s the same answers as %s to all statements.", strings.Join(alike, ", "), document.Verb(compared, "gives", "give"), first))
 	case len(alike) == 0:
 		sentences = append(sentences, fmt.Sprintf("None of %s gives the same answers as %s to all statements.", document.Counted(int64(compared), "driver"), first))
 	default:
-		several := fmt.Sprintf("%d of %s", len(alike), document.Counted(int64(compared), "driver"))
-		sentences = append(sentences, fmt.Sprintf("%s the same answers as %s to all statements: %s.", give(several, len(alike)), first, strings.Join(alike, ", ")))
+		sentences = append(sentences, fmt.Sprintf("%d of %s %s the same answers as %s to all statements: %s.", len(alike), document.Counted(compared, "driver"),
+			document.Verb(len(alike), "gives", "give"), first, strings.Join(alike, ", ")))
 	}
 	if errors != nil {
 		sentences = append(sentences, fmt.Sprintf("With %s, only errors were compared: every statement fails there, and with %s too.", strings.Join(errors, ", "), first))
@@ -169,14 +169,6 @@ func (d *Diffed) Answer() string {
 		sentences = append(sentences, fmt.Sprintf("With %s, nothing was compared: no statement could be run.", strings.Join(unasked, ", ")))
 	}
 	return strings.Join(sentences, " ")
-}
-
-// give returns names followed by "give" or, if n is 1, by "gives".
-func give(names string, n int) string {
-	if n == 1 {
-		return names + " gives"
-	}
-	return names + " give"
 }
 
 // DiffAnswer says in one or two sentences how many answers of two sides differ.
@@ -205,10 +197,7 @@ func DiffAnswer(r *Result) string {
 }
 
 func failDiff(n int) string {
-	if n == 1 {
-		return "1 statement fails"
-	}
-	return document.Thousands(int64(n)) + " statements fail"
+	return document.Counted(n, "statement") + document.Verb(n, " fails", " fail")
 }
 
 // words builds the document of a comparison.

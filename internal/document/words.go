@@ -54,6 +54,14 @@ func FirstOf(words []string, most int, separator string) string {
 // Upper capitalizes the first letter of a sentence.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
+// Verb returns the form of a verb for n subjects: the parameter "one" if n is 1, otherwise "several".
+func Verb(n int, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
+}
+
 // JoinInts joins ascending numbers by commas and shortens sequences to the form 3-7. If there are
 // more than [maxInts] numbers and sequences, an ellipsis replaces the others.
 func JoinInts(n []int) string {

@@ -79,21 +79,14 @@ func (d *DSN) answer() string {
 	applied := d.with(func(t *Told) bool {
 		return t.Refused == "" && t.holds()
 	})
-	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, verb(applied, "apply", "applies"), what, document.And(applied))
+	sentence := fmt.Sprintf("%d of %s %s %s: %s.", len(applied), drivers, document.Verb(len(applied), "applies", "apply"), what, document.And(applied))
 	if len(applied) == 0 {
 		sentence = fmt.Sprintf("None of %s applies %s.", drivers, what)
 	}
 	if refuse := d.with(func(t *Told) bool { return t.Refused != "" }); len(refuse) > 0 {
-		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), verb(refuse, "refuse", "refuses"))
+		sentence += fmt.Sprintf(" %s %s the name.", document.And(refuse), document.Verb(len(refuse), "refuses", "refuse"))
 	}
 	return sentence
-}
-
-func verb(names []string, several, one string) string {
-	if len(names) == 1 {
-		return one
-	}
-	return several
 }
 
 func writeDSN(w io.Writer, d *DSN, opts document.Options) error {

@@ -119,10 +119,7 @@ func ended(m *LockedMix) string {
 	}
 	s += " (" + ratesOf(m, named) + ")."
 	if n := len(m.Equal); n > 0 {
-		s += fmt.Sprintf(" %s end it and are as fast", document.Counted(int64(n), "other choice"))
-		if n == 1 {
-			s = strings.Replace(s, "end it and are as fast", "ends it and is as fast", 1)
-		}
+		s += fmt.Sprintf(" %s %s", document.Counted(n, "other choice"), document.Verb(n, "ends it and is as fast", "end it and are as fast"))
 		if named != *m.Best {
 			s += fmt.Sprintf(", such as %s (%s)", choiceShort(*m.Best), ratesOf(m, *m.Best))
 		}

@@ -37,15 +37,20 @@ func (w *Workload) Snapshot() *snapshot.Snapshot { return w.snapshot }
 // the copy and reads the rows. It also finds the features that the database's schema needs. Before Begin,
 // each of these data sets has one row with placeholder values. The error is a [Problems].
 func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
-	w.snapshot, w.queried = s, map[string]queried{}
+	type result struct {
+		lists [][]json.RawMessage
+		err   error
+	}
+	queried := map[string]result{}
+	w.snapshot = s
 	w.query = func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error) {
 		key := fmt.Sprint(sql, "\x00", columns)
-		q, known := w.queried[key]
+		r, known := queried[key]
 		if !known {
-			q.lists, q.err = s.Rows(ctx, sql, columns)
-			w.queried[key] = q
+			r.lists, r.err = s.Rows(ctx, sql, columns)
+			queried[key] = r
 		}
-		return q.lists, q.err
+		return r.lists, r.err
 	}
 	for _, sql := range s.Schema {
 		w.Needs = distinct.Append(w.Needs, FeaturesOf(sql)...)
@@ -53,12 +58,6 @@ func (w *Workload) Begin(ctx context.Context, s *snapshot.Snapshot) error {
 	r := &reader{file: w.file}
 	w.resolveAll(r)
 	return r.err()
-}
-
-// queried is the result of a query on the database: a list for each column, or an error.
-type queried struct {
-	lists [][]json.RawMessage
-	err   error
 }
 
 // database reads the name of the workload's database.

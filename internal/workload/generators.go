@@ -7,7 +7,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -15,7 +14,7 @@ import (
 func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	gen := &c.Generator
 	what := c.full + ": " + gen.Kind
-	c.Type = generatedType(gen.Kind)
+	c.Type = definition(gen.Kind).typ
 	switch gen.Kind {
 	case plan.GenSerial:
 		l.serial(c, f, n)
@@ -62,24 +61,6 @@ func (l *resolver) kind(c *columnInfo, f *fields, n *yaml.Node) {
 	case plan.GenPick:
 		l.pick(c, f, n)
 	}
-}
-
-// generatedType returns the type of a generator's values, or 0 if the generator's source
-// determines the type.
-func generatedType(kind string) driver.Type {
-	switch kind {
-	case plan.GenRef, plan.GenPick:
-		return 0
-	case plan.GenReal:
-		return driver.Real
-	case plan.GenTime:
-		return driver.Time
-	case plan.GenBlob:
-		return driver.Blob
-	case plan.GenText, plan.GenHex, plan.GenWords, plan.GenRepeat, plan.GenChoice, plan.GenFormat, plan.GenSHA256:
-		return driver.Text
-	}
-	return driver.Int
 }
 
 func (l *resolver) serial(c *columnInfo, f *fields, n *yaml.Node) {

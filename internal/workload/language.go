@@ -41,33 +41,34 @@ var phaseKinds = []string{"insert", "query", "mix", "http", "replay", "script"}
 // generatorDef documents a generator for the loader's checks and for users.
 type generatorDef struct {
 	kind    string
-	options []string // keys that the generator may have in addition to its kind, nulls and hidden
+	typ     driver.Type // type of the values; 0 if the source of the values determines it
+	options []string    // keys that the generator may have in addition to its kind, nulls and hidden
 	form    string
 	about   string
 }
 
 var generatorDefs = []generatorDef{
-	{plan.GenSerial, []string{"step", "every"}, "serial, {serial: FIRST, step: N, every: K}", "FIRST, FIRST + N, FIRST + 2N, …; alone: 1, 2, 3, …; with every: N more after each K rows, evenly"},
-	{plan.GenConst, nil, "7, 2.5, true, null, $n, {const: VALUE}", "the same value in every row"},
-	{plan.GenInt, []string{"type"}, "{int: [LOW, HIGH]}, {int: [LOW, …, HIGH]}", "whole numbers, all equally likely; with more bounds, as many between any two of them; with type: bool from [0, 1]"},
-	{plan.GenInt, []string{"type"}, "{int: {7: 3, 9: 1}}", "one of the whole numbers, with these weights"},
-	{plan.GenZipf, []string{"skew"}, "{zipf: [LOW, HIGH], skew: S}", "whole numbers; the k-th with a probability proportional to k^-S (default 1.1)"},
-	{plan.GenShuffle, []string{"step"}, "{shuffle: [LOW, HIGH], step: N}", "LOW, LOW + N, … up to HIGH, each once, in random order; then again"},
-	{plan.GenReal, nil, "{real: [LOW, HIGH]}, {real: [LOW, …, HIGH]}", "real numbers, LOW included, HIGH not; with more bounds as for int"},
-	{plan.GenTime, []string{"step"}, "{time: START, step: 1m}, {time: [FROM, TO]}", "times at equal distances, or random ones; stored as ms since 1970"},
-	{plan.GenFormat, []string{"of"}, `{format: "user%08d", of: COLUMN}`, "text with columns of the same row in it: %d, %s, %v, %x, with a width and - or 0; %j as JSON; %F and %T, the date and the time of day of a time or of milliseconds"},
-	{plan.GenText, nil, "{text: N}, {text: [MIN, MAX]}", "lower-case letters at random; with more bounds as for int"},
-	{plan.GenWords, []string{"of", "skew"}, "{words: [MIN, MAX], of: SET.COLUMN, skew: S}", "words picked from a data set, with a space between them"},
-	{plan.GenRepeat, []string{"times"}, `{repeat: "text ", times: N}`, "the same text in every row"},
-	{plan.GenBlob, nil, "{blob: N}, {blob: [MIN, MAX]}", "bytes at random; with more bounds as for int"},
-	{plan.GenChoice, nil, "{choice: [a, b, c]}, {choice: {a: 3, b: 1}}", "one of the texts, all equally likely or with these weights"},
-	{plan.GenList, nil, "{list: [3, null, 7]}", "the values in this order, again and again"},
-	{plan.GenHex, nil, "{hex: N}", "the hex digits of N random bytes"},
-	{plan.GenSHA256, []string{"decode"}, "{sha256: COLUMN}", "the hex SHA-256 of a text or blob of the same row; with decode: hex of the bytes that it stands for"},
-	{plan.GenRef, nil, "SET.COLUMN, {ref: SET.COLUMN}", "the column of the row that this one is nested in"},
-	{plan.GenPick, []string{"skew", "at"}, "{pick: SET.COLUMN, skew: S}", "the column of a row of any data set, at random; with a skew, its first rows more often"},
-	{plan.GenPick, []string{"skew", "at"}, "{pick: SET.COLUMN, at: COLUMN}", "the column of the row with the number, from 0, that a column of the same row has"},
-	{plan.GenCoalesce, nil, "{coalesce: [COLUMN, COLUMN]}", "the first of these columns of the row that is not NULL, whatever its type"},
+	{plan.GenSerial, driver.Int, []string{"step", "every"}, "serial, {serial: FIRST, step: N, every: K}", "FIRST, FIRST + N, FIRST + 2N, …; alone: 1, 2, 3, …; with every: N more after each K rows, evenly"},
+	{plan.GenConst, driver.Int, nil, "7, 2.5, true, null, $n, {const: VALUE}", "the same value in every row"},
+	{plan.GenInt, driver.Int, []string{"type"}, "{int: [LOW, HIGH]}, {int: [LOW, …, HIGH]}", "whole numbers, all equally likely; with more bounds, as many between any two of them; with type: bool from [0, 1]"},
+	{plan.GenInt, driver.Int, []string{"type"}, "{int: {7: 3, 9: 1}}", "one of the whole numbers, with these weights"},
+	{plan.GenZipf, driver.Int, []string{"skew"}, "{zipf: [LOW, HIGH], skew: S}", "whole numbers; the k-th with a probability proportional to k^-S (default 1.1)"},
+	{plan.GenShuffle, driver.Int, []string{"step"}, "{shuffle: [LOW, HIGH], step: N}", "LOW, LOW + N, … up to HIGH, each once, in random order; then again"},
+	{plan.GenReal, driver.Real, nil, "{real: [LOW, HIGH]}, {real: [LOW, …, HIGH]}", "real numbers, LOW included, HIGH not; with more bounds as for int"},
+	{plan.GenTime, driver.Time, []string{"step"}, "{time: START, step: 1m}, {time: [FROM, TO]}", "times at equal distances, or random ones; stored as ms since 1970"},
+	{plan.GenFormat, driver.Text, []string{"of"}, `{format: "user%08d", of: COLUMN}`, "text with columns of the same row in it: %d, %s, %v, %x, with a width and - or 0; %j as JSON; %F and %T, the date and the time of day of a time or of milliseconds"},
+	{plan.GenText, driver.Text, nil, "{text: N}, {text: [MIN, MAX]}", "lower-case letters at random; with more bounds as for int"},
+	{plan.GenWords, driver.Text, []string{"of", "skew"}, "{words: [MIN, MAX], of: SET.COLUMN, skew: S}", "words picked from a data set, with a space between them"},
+	{plan.GenRepeat, driver.Text, []string{"times"}, `{repeat: "text ", times: N}`, "the same text in every row"},
+	{plan.GenBlob, driver.Blob, nil, "{blob: N}, {blob: [MIN, MAX]}", "bytes at random; with more bounds as for int"},
+	{plan.GenChoice, driver.Text, nil, "{choice: [a, b, c]}, {choice: {a: 3, b: 1}}", "one of the texts, all equally likely or with these weights"},
+	{plan.GenList, driver.Int, nil, "{list: [3, null, 7]}", "the values in this order, again and again"},
+	{plan.GenHex, driver.Text, nil, "{hex: N}", "the hex digits of N random bytes"},
+	{plan.GenSHA256, driver.Text, []string{"decode"}, "{sha256: COLUMN}", "the hex SHA-256 of a text or blob of the same row; with decode: hex of the bytes that it stands for"},
+	{plan.GenRef, 0, nil, "SET.COLUMN, {ref: SET.COLUMN}", "the column of the row that this one is nested in"},
+	{plan.GenPick, 0, []string{"skew", "at"}, "{pick: SET.COLUMN, skew: S}", "the column of a row of any data set, at random; with a skew, its first rows more often"},
+	{plan.GenPick, 0, []string{"skew", "at"}, "{pick: SET.COLUMN, at: COLUMN}", "the column of the row with the number, from 0, that a column of the same row has"},
+	{plan.GenCoalesce, driver.Int, nil, "{coalesce: [COLUMN, COLUMN]}", "the first of these columns of the row that is not NULL, whatever its type"},
 }
 
 func generatorKinds() []string {
@@ -78,15 +79,13 @@ func generatorKinds() []string {
 	return list
 }
 
+func definition(kind string) generatorDef {
+	return generatorDefs[slices.IndexFunc(generatorDefs, func(d generatorDef) bool { return d.kind == kind })]
+}
+
 // options returns the keys that a generator may have in addition to the key that names its kind.
 func options(kind string) []string {
-	list := []string{"nulls", "hidden"}
-	for _, d := range generatorDefs {
-		if d.kind == kind {
-			return append(list, d.options...)
-		}
-	}
-	return list
+	return append([]string{"nulls", "hidden"}, definition(kind).options...)
 }
 
 // checks lists the ways in which results are checked. Each has its syntax and its meaning.

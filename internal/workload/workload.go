@@ -63,8 +63,9 @@ type Workload struct {
 	includes []File // the .sql files read so far
 
 	snapshot *snapshot.Snapshot // copy of Database; nil until Begin
-	query    func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
-	queried  map[string]queried
+
+	// query runs a query on the snapshot, and returns a list of values for each column. It is nil until Begin.
+	query func(sql string, columns []driver.ColumnType) ([][]json.RawMessage, error)
 
 	recordings map[string]*recording // recordings that replay phases name, as they were read
 	uncut      bool                  // a replay phase has no key "events", so the parameter of that name applies

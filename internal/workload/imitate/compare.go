@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -130,7 +130,13 @@ func (w *Workload) Compare(ctx context.Context, resolved *plan.Plan, keep string
 	if err := db.Close(); err != nil {
 		return nil, err
 	}
-	return c, copyNew(path, keep)
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	_, err = snapshot.Write(ctx, file, keep, false)
+	return c, err
 }
 
 // pack returns the size of the imitation. If the imitation in db is larger than wanted, pack runs VACUUM
@@ -233,22 +239,4 @@ func usedBytes(ctx context.Context, db *sql.DB) (int64, error) {
 	var bytes int64
 	err := db.QueryRowContext(ctx, `SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size`).Scan(&bytes)
 	return bytes, err
-}
-
-// copyNew copies a file to a path where no file exists yet.
-func copyNew(from, to string) error {
-	in, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	if err = cmp.Or(err, out.Close()); err != nil {
-		os.Remove(to)
-	}
-	return err
 }

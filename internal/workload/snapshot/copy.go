@@ -195,7 +195,7 @@ func copyFile(ctx context.Context, from, to string) (string, error) {
 		}
 		return hash(ctx, to)
 	}
-	return write(ctx, io.NewSectionReader(f, 0, size), to, false)
+	return Write(ctx, io.NewSectionReader(f, 0, size), to, false)
 }
 
 // used returns the size of a database without the bytes after its pages, and the whole size of
@@ -255,9 +255,10 @@ func fits(path, dir string) error {
 	return nil
 }
 
-// write copies everything from a reader into a new file, and returns the SHA-256 of the contents. The
-// parameter "to" is the path of the file. If sync is true, the contents are on the disk when write returns.
-func write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
+// Write copies everything from a reader into a new file, and returns the SHA-256 of the contents. The
+// parameter "to" is the path of the file. If sync is true, the contents are on the disk when Write returns. If
+// Write fails, it leaves no file that it has created.
+func Write(ctx context.Context, from io.Reader, to string, sync bool) (string, error) {
 	f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", err
@@ -266,7 +267,10 @@ func write(ctx context.Context, from io.Reader, to string, sync bool) (string, e
 	if err == nil && sync {
 		err = f.Sync()
 	}
-	return sum, errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		os.Remove(to)
+	}
+	return sum, err
 }
 
 // hash returns the SHA-256 of a file.

@@ -259,7 +259,7 @@ func (s *Snapshot) Copy(ctx context.Context, path string, share, sync bool) erro
 	if share && clone(s.file, path) {
 		sum, err = hash(ctx, path)
 	} else {
-		sum, err = write(ctx, io.NewSectionReader(s.file, 0, s.Bytes), path, sync)
+		sum, err = Write(ctx, io.NewSectionReader(s.file, 0, s.Bytes), path, sync)
 	}
 	if err == nil && sum != s.SHA256 {
 		err = fmt.Errorf("the copy of %s has changed: its SHA-256 is %.12s, and was %.12s", s.Name, sum, s.SHA256)

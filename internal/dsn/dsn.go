@@ -212,10 +212,11 @@ type Wants struct{ Setting, Value string }
 // has its last value. For a database in memory, journal_mode is left out.
 func (n *Name) Wanted() (list []Wants) {
 	for _, o := range n.Options {
-		if o.Wanted != "" && !(n.Memory && o.Setting == "journal_mode") { // a database in memory has its own journal
-			w := distinct.Find(&list, Wants{Setting: o.Setting}, func(w Wants) bool { return w.Setting == o.Setting })
-			w.Value = o.Wanted
+		if o.Wanted == "" || n.Memory && o.Setting == "journal_mode" { // a database in memory has its own journal
+			continue
 		}
+		w := distinct.Find(&list, Wants{Setting: o.Setting}, func(w Wants) bool { return w.Setting == o.Setting })
+		w.Value = o.Wanted
 	}
 	return list
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// TestAddedCosts checks that each measured driver has a figure for every phase, and a cause
-// for every figure above the limits. Drivers that were not measured are listed in the table
-// in docs/proofs.md.
+// TestAddedCosts checks the files with the added costs of drivers. Each must have a figure for every phase,
+// and a cause for every figure above the limits. The table in docs/proofs.md lists the drivers whose added
+// cost was not measured.
 func TestAddedCosts(t *testing.T) {
 	for _, k := range known(t) {
 		if k.AddedCost == nil {

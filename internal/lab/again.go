@@ -10,8 +10,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-var errDatabase = errors.New("of which a run keeps nothing")
-
 // WorkloadAgain parses the workload of a case again, from the text that the run keeps. If foreign is set, the
 // run may be somebody else's, so the text must be that of a built-in workload.
 func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...workload.Option) (*workload.Workload, error) {
@@ -35,7 +33,7 @@ func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 	case err != nil:
 		return nil, err
 	case w.Database != "":
-		return nil, fmt.Errorf("it begins with the database %s, %w", w.Database, errDatabase)
+		return nil, fmt.Errorf("it begins with the database %s, of which a run keeps nothing", w.Database)
 	case w.SHA256() != kept.SHA256:
 		return nil, errors.New("the run did not keep all of it")
 	}

@@ -8,12 +8,9 @@ import (
 
 // Answered holds a driver's answers to the statements of a job.
 type Answered struct {
+	*protocol.Answered
 	Proof   *protocol.Proof
 	Answers []protocol.Answer
-	Skipped []string // names of phases whose kind the worker does not support for this job
-
-	Times       []string // how the library stores each of [protocol.Times], if the plan replays times
-	TimesAsText bool     // the library cannot bind a time.Time, so recorded times were bound as text
 }
 
 // Answers makes a worker run the statements of the job r.Job.Answers on a new database. It
@@ -36,6 +33,6 @@ func Answers(ctx context.Context, executable string, r JobRequest, stop <-chan s
 	if n := int64(len(a.Answers)); n != res.Answers.Answers || a.Proof == nil {
 		return nil, &JobError{protocol.Reason{Code: protocol.CodeProtocol, Message: "the worker's answers are not as many as its result says"}}
 	}
-	a.Skipped, a.Times, a.TimesAsText = res.Answers.Skipped, res.Answers.Times, res.Answers.TimesAsText
+	a.Answered = res.Answers
 	return a, nil
 }

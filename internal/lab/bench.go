@@ -43,9 +43,9 @@ func (s *session) bench(ctx context.Context, c *Case, path string) {
 	r, err := RunJob(limited, c.Worker, JobRequest{
 		Job: protocol.Job{Bench: c.bench}, Path: path, Settings: c.asked(), Seed: s.seed, Ref: c.Ref,
 	}, nil)
-	var told *JobError
+	told, ok := errors.AsType[*JobError](err)
 	switch {
-	case errors.As(err, &told):
+	case ok:
 		s.fail(statusOf(told.Reason.Code), told.Reason.Code, "%s", told.Reason.Message)
 		s.trial.Reason.Detail, s.trial.Reason.SQLite = process.Detail(told.Reason.Detail, ""), told.Reason.SQLite
 	case err != nil && ctx.Err() == nil && limited.Err() != nil:

@@ -10,8 +10,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// verifiedTwice is a workload with a phase of each kind whose verification later trials may
-// leave out.
+// verifiedTwice is a workload with one phase of each kind that later trials need not verify in full.
 const verifiedTwice = `
 name: verified
 schema: CREATE TABLE t(id INTEGER PRIMARY KEY, n INTEGER NOT NULL)

@@ -164,17 +164,16 @@ func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 func (l *Laboratory) perRound() time.Duration {
 	sum := l.between
 	for _, c := range l.active() {
-		if rounds := l.took[c.ID]; rounds != nil {
-			sum += mean(rounds)
-		}
+		sum += mean(l.took[c.ID])
 	}
 	return sum
 }
 
+// mean returns the mean of the times in list, or 0 if list is empty.
 func mean(list []time.Duration) time.Duration {
 	sum := time.Duration(0)
 	for _, d := range list {
 		sum += d
 	}
-	return sum / time.Duration(len(list))
+	return sum / time.Duration(max(1, len(list)))
 }

@@ -2,6 +2,8 @@ package lab
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -120,13 +122,7 @@ func (f *Forecast) measure(ctx context.Context, c *Case, key string) error {
 func (f *Forecast) typical(workload string) time.Duration {
 	list := f.known[workload]
 	if list == nil {
-		for _, other := range f.known {
-			list = append(list, other...)
-		}
+		list = slices.Concat(slices.Collect(maps.Values(f.known))...)
 	}
-	sum := time.Duration(0)
-	for _, d := range list {
-		sum += d
-	}
-	return sum / time.Duration(max(1, len(list)))
+	return mean(list)
 }

@@ -18,8 +18,8 @@ func mixCase(workload, driver string) *Case {
 	return c
 }
 
-// TestForecast checks the time of a round that is estimated from trials of some cases. The first trial of a
-// case also loads the database; later trials don't.
+// TestForecast checks the estimated time of a round, which is computed from trials of some of the cases. The
+// first trial of a case takes longer than later trials, because it also loads the database.
 func TestForecast(t *testing.T) {
 	const load = 5 * time.Second
 	later := map[string]time.Duration{"locks mattn": 400 * time.Millisecond, "locks modernc": 700 * time.Millisecond, "nested mattn": 600 * time.Millisecond}

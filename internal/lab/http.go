@@ -163,8 +163,7 @@ func (s *session) listening(a *protocol.Response) error {
 	h := s.current().HTTP
 	list, err := requests(s.want.Plan, a.Phase, h, s.seed)
 	if err != nil {
-		s.fail(result.Failed, protocol.CodePlan, "making requests: %v", err)
-		return errEnough
+		return s.failed(result.Failed, protocol.CodePlan, "making requests: %v", err)
 	}
 	t := &traffic{def: h, load: load.Load{
 		Address: a.Address, Requests: list, Connections: h.Clients,
@@ -175,8 +174,7 @@ func (s *session) listening(a *protocol.Response) error {
 		return errEnough // the cause of the context says why it ended
 	}
 	if err != nil {
-		s.fail(status, code, "before the load: %v", err)
-		return errEnough
+		return s.failed(status, code, "before the load: %v", err)
 	}
 	s.traffic = t
 	s.order(protocol.TypeBegin)
@@ -224,8 +222,7 @@ func (s *session) begun() error {
 		return errEnough
 	}
 	if o == nil {
-		s.fail(result.Failed, protocol.CodeHTTP, "%v", err)
-		return errEnough
+		return s.failed(result.Failed, protocol.CodeHTTP, "%v", err)
 	}
 	s.traffic.outcome = o
 	s.order(protocol.TypeStop)
@@ -259,17 +256,14 @@ func (s *session) served(said *protocol.Sample) error {
 	failed := o.Failed() - min(locked, unavailable)
 	for _, e := range o.Errors {
 		if e.Kind == load.Body {
-			s.fail(result.Wrong, protocol.CodeAnswer, "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
-			return errEnough
+			return s.failed(result.Wrong, protocol.CodeAnswer, "%d of %d answers are not the expected ones: %s", e.Count, o.Sent, e.First)
 		}
 	}
 	switch {
 	case failed > 0 || o.Unsent > 0:
-		s.fail(result.Failed, protocol.CodeHTTP, "%s", troubles(o))
-		return errEnough
+		return s.failed(result.Failed, protocol.CodeHTTP, "%s", troubles(o))
 	case o.OK == 0:
-		s.fail(result.Failed, protocol.CodeNoOperation, "not one request succeeded: %s", troubles(o))
-		return errEnough
+		return s.failed(result.Failed, protocol.CodeNoOperation, "not one request succeeded: %s", troubles(o))
 	}
 	if err := s.judge(doubts, faults); err != nil {
 		return err

@@ -124,7 +124,8 @@ func (x faultyTx) Stmt(ctx context.Context, st driver.Stmt) (driver.Stmt, error)
 	return faultyInsert{s, own.d}, err
 }
 
-// faultyInsert loses a row, inserts it twice, or inserts another row instead.
+// faultyInsert is a statement that inserts wrong rows. Depending on the fault, it leaves out the first row of
+// a batch, inserts that row twice, or inserts the second row in its place.
 type faultyInsert struct {
 	driver.Stmt
 	d *faultyDriver

@@ -70,8 +70,7 @@ func (s *session) settings(a *protocol.Response) error {
 	for i, c := range first {
 		words[i] = c.String()
 	}
-	s.fail(result.Refused, protocol.CodeSetting, "%s, on %s, after %s of %s: %s", strings.Join(words, "; "), which(bad, n), after, s.want.Workload, remedy(first, len(bad) == n, declares))
-	return errEnough
+	return s.failed(result.Refused, protocol.CodeSetting, "%s, on %s, after %s of %s: %s", strings.Join(words, "; "), which(bad, n), after, s.want.Workload, remedy(first, len(bad) == n, declares))
 }
 
 // declared records the changes of settings that the workload declares for the schema (phase
@@ -133,16 +132,13 @@ func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	}
 	for _, d := range driver.Vocabulary {
 		v, set := s[d.Name]
-		if _, given := given[d.Name]; set && !given && (d.Pragma || d.Name == "txlock") && limited(i, d.Name, v) {
+		_, given := given[d.Name]
+		_, limited := i.Limit(d.Name, v)
+		if set && !given && limited && (d.Pragma || d.Name == "txlock") {
 			delete(s, d.Name)
 		}
 	}
 	return s
-}
-
-func limited(i driver.Info, setting, value string) bool {
-	_, is := i.Limit(setting, value)
-	return is
 }
 
 // leftOut returns a warning that lists the settings that the case's worker is not asked to use, or nil if

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// realWorkers returns workers with a real SQLite: the Go engine, and one that shares no code
-// with it.
+// realWorkers returns the paths of two workers that use a real SQLite: the Go engine, and the Python worker,
+// which shares no code with the engine.
 func realWorkers(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{"engine": faulty(t, "server-none"), "python": pythonWorker(t)}
@@ -110,9 +110,10 @@ func deviates(r *result.ReadBack, after, reason string) bool {
 	return ok && slices.ContainsFunc(r.Connections, func(got driver.Settings) bool { return got[name] != want })
 }
 
-// TestSchemaIsReadBeforeTheClock opens connections before the table "later" exists. A connection that first
-// uses this table while another connection writes must find it. With a rollback journal and no busy timeout,
-// it could not read the schema at that time.
+// TestSchemaIsReadBeforeTheClock checks that each connection reads the schema again before the clock starts.
+// All connections are opened before the table "later" exists. In the mix, a connection may use this table for
+// the first time while another connection writes. At that moment it could not read the schema, because the
+// workload has a rollback journal and no busy timeout.
 func TestSchemaIsReadBeforeTheClock(t *testing.T) {
 	t.Parallel()
 	const yaml = `

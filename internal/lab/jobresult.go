@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with the
-// time that the lab measured (the parameter took), and with itself. It adds the values that the lab computes
-// to the result.
+// CheckJob checks the result of a job that was not interrupted. The result must be an answer to that job. CheckJob
+// compares the result with the job, with the time that the lab measured (the parameter took), and with
+// itself. It adds the values that the lab computes to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
@@ -88,12 +88,7 @@ func (c *jobCheck) benched(r *protocol.Benched) {
 
 func (c *jobCheck) pragmas(j *protocol.Pragma, r []protocol.PragmaRead) {
 	for i, want := range j.Pragmas {
-		at := fmt.Sprintf("pragma[%d]", i)
-		if i >= len(r) {
-			c.protocol(at, "is missing: want what %s is", want.Name)
-			continue
-		}
-		got := &r[i]
+		at, got := fmt.Sprintf("pragma[%d]", i), &r[i]
 		if got.Name != want.Name {
 			c.protocol(at+".name", "is %.80q: want %q", got.Name, want.Name)
 		}

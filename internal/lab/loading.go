@@ -129,7 +129,8 @@ func writes(p *plan.Phase) bool {
 // loadedTables returns the tables into which the first n phases insert, with the number of rows that each
 // table then has. The number is -1 if the schema or a script may have changed it.
 func loadedTables(c *Case, n int) []Table {
-	known := !changesRows(c.Plan.Schema)
+	changesRows := func(statement string) bool { return !creating.MatchString(statement) }
+	known := !slices.ContainsFunc(slices.Collect(driver.Statements(c.Plan.Schema)), changesRows)
 	var list []Table
 	for i := range c.Plan.Phases[:n] {
 		ph := &c.Plan.Phases[i]
@@ -151,17 +152,6 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// changesRows reports whether a script contains any statement that does not begin with CREATE, BEGIN, COMMIT
-// or END.
-func changesRows(script string) bool {
-	for statement := range driver.Statements(script) {
-		if !creating.MatchString(statement) {
-			return true
-		}
-	}
-	return false
-}
-
 // loaded returns the database with which the case's trials begin. On the first call for a case, it runs a
 // process that creates this database, if the trials begin with one. If that process fails, loaded returns the
 // failed trial instead, which then counts as the case's trial.
@@ -176,9 +166,6 @@ func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, 
 		if t, err := p.load(ctx, c, seed, l); t != nil || err != nil {
 			return nil, t, err
 		}
-	}
-	if p.begins == nil {
-		p.begins = map[*Case]*loaded{}
 	}
 	p.begins[c] = l
 	return l, nil, nil

@@ -32,7 +32,7 @@ phases:
     duration: 1s
 `
 
-// lockCases returns the cases of the workload in text. Each is a line that lists its settings.
+// lockCases returns the settings of each case of the workload in text, one line for each case.
 func lockCases(t *testing.T, text string, ways lab.LockWays, given map[string][]string) []string {
 	t.Helper()
 	m := lab.Matrix{Drivers: []build.Ref{{Name: "a"}}, Workloads: []*workload.Workload{parse(t, text)}, Scale: "quick", Settings: given}
@@ -275,8 +275,9 @@ func TestLockCasesCache(t *testing.T) {
 	}
 }
 
-// TestLockCasesOfToday checks that the workload's own settings appear once for each driver. The case is only
-// marked if these settings are among the tried ones; otherwise it is added as the first case.
+// TestLockCasesOfToday checks that one case of each driver is marked as the workload's own. If a tried case
+// has the workload's own settings, that case is marked. Otherwise a case with these settings is added before
+// all others.
 func TestLockCasesOfToday(t *testing.T) {
 	for own, want := range map[string]string{
 		"busy_timeout: 0":                                "1: busy_timeout=0 journal_mode=wal pool_size=3 txlock=deferred",

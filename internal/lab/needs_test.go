@@ -26,7 +26,7 @@ func needing(t *testing.T, name, needs string) *workload.Workload {
 	return w
 }
 
-// TestNeeds checks which variant of a driver measures workloads that need features.
+// TestNeeds checks which variants of drivers measure workloads that need features of SQLite.
 func TestNeeds(t *testing.T) {
 	known := []build.Known{
 		{Manifest: build.Manifest{Info: driver.Info{Name: "c", Kind: driver.Cgo, Module: "example.com/c"}, Variants: map[string]string{

@@ -365,7 +365,7 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	switch given, ok := s["pool_size"]; {
 	case !ok:
 		s["pool_size"] = fmt.Sprint(atOnce)
-	case ok && s.PoolSize() < kept:
+	case s.PoolSize() < kept:
 		return fmt.Errorf("setting pool_size=%s: its %d clients keep a connection each: want at least %d, or leave it out", given, kept, kept)
 	}
 	if n := s.PoolReaders(); n > 0 {

@@ -40,8 +40,8 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 		if err == nil {
 			modules, _ = build.Modules(path) // no error: a worker in another language has no modules
 		}
-		var unavailable *build.BuildError
-		if err != nil && !errors.As(err, &unavailable) {
+		unavailable, ok := errors.AsType[*build.BuildError](err)
+		if err != nil && !ok {
 			return err
 		}
 		if built || err != nil {

@@ -110,6 +110,10 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 // long this process was stopped meanwhile. If there are several trials, only one of them works
 // at a time: see [turns].
 func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
+	if p.good == nil { // this is the first call
+		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
+		p.good, p.begins = map[*Case]int{}, map[*Case]*loaded{}
+	}
 	begins := make([]*loaded, len(cases))
 	list = make([]*result.Trial, len(cases))
 	for i, c := range cases {
@@ -168,9 +172,6 @@ func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, wa
 		if list[i].Status != result.OK {
 			p.forget(c) // the case gets no further trials
 			continue
-		}
-		if p.good == nil {
-			p.good = map[*Case]int{}
 		}
 		p.good[c]++
 		p.learn(c, list[i])

@@ -240,10 +240,8 @@ func (p *Profiler) run(ctx context.Context, cases []*Case) ([]*Profiled, error) 
 				p.Noise.BeforeRound(p.Rounds)
 			}
 			open = true
-			select {
-			case <-p.Stop:
+			if closed(p.Stop) {
 				return list, nil
-			default:
 			}
 			if err := p.trial(ctx, d); err != nil {
 				if ctx.Err() != nil {

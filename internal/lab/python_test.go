@@ -104,8 +104,7 @@ func TestSoakPythonWorkerBuiltins(t *testing.T) {
 	}
 }
 
-// checkSamples checks properties of samples that the lab does not check in a trial that is
-// OK.
+// checkSamples checks those properties of samples that the lab itself does not check.
 func checkSamples(t *testing.T, c *lab.Case, got *result.Trial) {
 	t.Helper()
 	for _, s := range got.Samples {
@@ -249,8 +248,7 @@ func TestSoakPythonWorkerKinds(t *testing.T) {
 	}
 }
 
-// engine runs the case's trial with the Go engine and the store's SQLite, and returns the
-// samples.
+// engine runs a trial of the case with the Go engine and the SQLite of the store. It returns the samples.
 func engine(t *testing.T, c *lab.Case, seed uint64) []*protocol.Sample {
 	t.Helper()
 	samples, failed := engineTrial(t, c, seed)

@@ -17,9 +17,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mixes is a workload with one mix. Tests replace its words in capitals, such as END. So they choose how the
-// mix ends, how its transactions begin, and how its clients use connections. The operation move first reads,
-// then writes.
+// mixes is a workload with one mix. Its words in capitals, such as END, are placeholders. By replacing them,
+// tests choose how the mix ends, how its transactions begin, and how its clients use connections. The
+// operation move first reads, then writes.
 const mixes = `
 name: mixes
 settings: {journal_mode: wal, synchronous: "off", busy_timeout: BUSY, txlock: TXLOCK, pool_size: POOL}

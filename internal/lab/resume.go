@@ -119,11 +119,9 @@ func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err
 		if len(groups) == 0 {
 			continue
 		}
-		stopped, repeated, err := l.trialsOf(ctx, round, groups)
-		if stopped != "" || err != nil {
+		if stopped, err = l.trialsOf(ctx, round, groups); stopped != "" || err != nil {
 			return stopped, err
 		}
-		l.repeated += repeated
 	}
 	return l.verdict(done), nil
 }

@@ -44,7 +44,7 @@ func rounds(r *result.Run) map[int][]int {
 	return list
 }
 
-// upTo returns a run as it is stored if the process is killed after this number of trials.
+// upTo returns the run as the store has it if the process is killed after this number of trials.
 func upTo(r *result.Run, trials int) *result.Run {
 	k := *r
 	k.Trials = slices.Clone(r.Trials[:trials])
@@ -104,7 +104,8 @@ func TestResumeNoise(t *testing.T) {
 	}
 }
 
-// stamped gives trials the start times and durations that a worker's trials have.
+// stamped returns a change of a laboratory that gives trials the start times and durations that a worker's
+// trials have.
 func stamped(b *bench) func(*lab.Laboratory) {
 	return func(l *lab.Laboratory) {
 		l.Run.Started = b.began

@@ -49,41 +49,36 @@ func (p *Processes) read() reading {
 // used returns the CPU time that a trial's process used. The parameter "waited" is how long the process
 // waited for a CPU, or nil if that is not known.
 func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
-	c := &result.CPU{UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()), Switches: process.InvoluntarySwitches(state)}
-	if waited != nil {
-		c.WaitedNS = (*int64)(waited)
+	return &result.CPU{
+		UserNS: int64(state.UserTime()), SystemNS: int64(state.SystemTime()),
+		Switches: process.InvoluntarySwitches(state), WaitedNS: (*int64)(waited),
 	}
-	return c
 }
 
 // account computes how much CPU time other processes and machines took from trials that ran together, and
 // which of these trials were robbed of too much. Each trial gets an equal share of the loss.
 func (p *Processes) account(list []ending) {
-	var first, last reading
-	var user, count int64
+	list = slices.DeleteFunc(slices.Clone(list), func(e ending) bool { return e.trial == nil || e.trial.CPU == nil })
+	if len(list) == 0 {
+		return
+	}
+	first, last, user, count := list[0].from, list[0].to, int64(0), int64(len(list))
 	for _, e := range list {
-		if e.trial == nil || e.trial.CPU == nil {
-			continue
-		}
-		if count == 0 || e.from.at.Before(first.at) {
+		if e.from.at.Before(first.at) {
 			first = e.from
 		}
-		if count == 0 || e.to.at.After(last.at) {
+		if e.to.at.After(last.at) {
 			last = e.to
 		}
 		user += e.trial.CPU.UserNS
-		count++
 	}
-	if count == 0 || !first.known || !last.known {
+	if !first.known || !last.known {
 		return
 	}
 	stolen := max(0, int64(last.machine.Stolen-first.machine.Stolen)) / count
 	others := max(0, int64(last.machine.User-first.machine.User-(last.own-first.own))-user) / count
 	took := last.at.Sub(first.at) / time.Duration(count)
 	for _, e := range list {
-		if e.trial == nil || e.trial.CPU == nil {
-			continue
-		}
 		c := e.trial.CPU
 		c.StolenNS, c.OthersNS = &stolen, &others
 		e.trial.Robbed = e.trial.Status == result.OK && robbed(c, took)

@@ -14,7 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestRobbed checks the limits above which a trial is robbed.
+// TestRobbed checks how much CPU time other processes must take from a trial so that the trial counts as
+// robbed.
 func TestRobbed(t *testing.T) {
 	ns := func(d time.Duration) *int64 { return (*int64)(&d) }
 	for _, c := range []struct {

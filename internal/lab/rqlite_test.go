@@ -16,7 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// clusterCases returns the cases of a small workload on drivers, with settings.
+// clusterCases returns the cases of the built-in workload with this name, on the given drivers and with the
+// given settings.
 func clusterCases(t *testing.T, name string, settings map[string][]string, drivers ...string) []*lab.Case {
 	t.Helper()
 	w, err := workload.Load(name)

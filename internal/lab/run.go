@@ -211,16 +211,14 @@ func (l *Laboratory) round(ctx context.Context, round int) (stopped string, err 
 	if len(active) == 0 {
 		return result.StoppedNothingLeft, nil
 	}
-	if l.interrupted() {
+	if closed(l.Stop) {
 		return result.StoppedInterrupted, nil
 	}
-	groups := l.due(active, round)
-	stopped, repeated, err := l.trialsOf(ctx, round, groups)
+	stopped, err = l.trialsOf(ctx, round, l.due(active, round))
 	if stopped != "" || err != nil {
 		return stopped, err
 	}
 	l.Run.Rounds = round
-	l.repeated += repeated
 	stopped = l.verdict(round)
 	if p := l.plan(round); round >= 2 && stopped == "" && p.Takes <= 20*l.Now().Sub(l.began) && p.differs(l.told) {
 		l.told = p
@@ -256,9 +254,8 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 }
 
 // trialsOf runs groups of cases in a round. Groups from which other processes took CPU time run once more.
-// The result "repeated" is the number of trials that were added in this way. The result "stopped" is the
-// reason if the run ends, or "" if it continues.
-func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, repeated int, err error) {
+// It returns the reason if the run ends, or "" if it continues.
+func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
 	l.between = l.Now().Sub(l.ended)
@@ -268,20 +265,20 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 	}
 	planned := total
 	for i := 0; i < len(groups); i++ {
-		if l.interrupted() {
-			return result.StoppedInterrupted, 0, nil
+		if closed(l.Stop) {
+			return result.StoppedInterrupted, nil
 		}
 		cases := groups[i]
 		start := l.Now()
 		trials, err := l.Executor.Trials(ctx, cases, l.Run.Seed)
 		if err != nil && ctx.Err() != nil {
-			return result.StoppedInterrupted, 0, nil
+			return result.StoppedInterrupted, nil
 		}
 		if err != nil {
-			return "", 0, err
+			return "", err
 		}
 		if err := l.sameWorkers(cases, trials); err != nil {
-			return "", 0, err
+			return "", err
 		}
 		for _, t := range trials {
 			t.Round = round
@@ -300,7 +297,7 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 				}
 			}
 			if err := l.record(ctx, t); err != nil {
-				return "", 0, err
+				return "", err
 			}
 			done++
 			l.trials++
@@ -310,7 +307,8 @@ func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) 
 			l.Progress.Trial(round, l.Schedule.Rounds, done, total, l.left(round, done, total), cases[k], t)
 		}
 	}
-	return "", total - planned, nil
+	l.repeated += total - planned
+	return "", nil
 }
 
 // shuffled returns the order of a round: the workloads in random order, and each workload's
@@ -334,9 +332,10 @@ func shuffled(cases []*Case, seed uint64, round int) []*Case {
 	return order
 }
 
-func (l *Laboratory) interrupted() bool {
+// closed reports whether a channel on which nothing is sent is closed.
+func closed(c <-chan struct{}) bool {
 	select {
-	case <-l.Stop:
+	case <-c:
 		return true
 	default:
 		return false

@@ -301,8 +301,8 @@ func TestOrderOfARoundIsItsOwn(t *testing.T) {
 	}
 }
 
-// TestStopsWhenSettled stops runs by the rule of package stats for cases that need no further trials. Case 1
-// is the fastest, so ratios are relative to it.
+// TestStopsWhenSettled checks how long cases are measured if package stats decides when a case needs no
+// further trials. Case 1 is the fastest, so the ratios of the other cases are relative to it.
 func TestStopsWhenSettled(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -623,9 +623,9 @@ func TestTimeLeft(t *testing.T) {
 	}
 }
 
-// TestPlan checks the two plans that are announced. The plan before the first round must give the
-// least number of trials, but not yet their time. The plan after the second round must be right to
-// a tenth, although trials take different times and those of the first round take longer.
+// TestPlan checks the two plans that are announced. The plan before the first round must give the least
+// number of trials, and no time. The plan after the second round may be wrong by at most a tenth, although
+// trials take different times, and those of the first round take longer.
 func TestPlan(t *testing.T) {
 	half := func(run *result.Run, round int) ([]int, bool) { return []int{1, 3, 5, 7}, round == 8 }
 	for _, c := range []struct {

@@ -222,7 +222,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// encoded returns an encoded histogram for values from low to high, with a single count.
+// encoded returns an encoded histogram of values from low to high. It has only one entry, with the given
+// count.
 func encoded(low, high, count int64) string {
 	var body, packed, out bytes.Buffer
 	zigzag := uint64(count<<1 ^ count>>63)

@@ -76,11 +76,16 @@ func (s *session) fail(status result.Status, code, format string, args ...any) {
 	s.trial.Reason = &protocol.Reason{Code: code, Phase: s.phase, Message: fmt.Sprintf(format, args...)}
 }
 
-// broken fails the trial because the worker's message breaks the protocol. The error that it
-// returns ends the conversation.
-func (s *session) broken(format string, args ...any) error {
-	s.fail(result.Failed, protocol.CodeProtocol, format, args...)
+// failed fails the trial like the method fail, and returns the error that ends the conversation.
+func (s *session) failed(status result.Status, code, format string, args ...any) error {
+	s.fail(status, code, format, args...)
 	return errEnough
+}
+
+// broken fails the trial because the worker's message breaks the protocol. It returns the error that ends the
+// conversation.
+func (s *session) broken(format string, args ...any) error {
+	return s.failed(result.Failed, protocol.CodeProtocol, format, args...)
 }
 
 func (s *session) run(ctx context.Context, dir string, req protocol.Request) {
@@ -252,8 +257,7 @@ func (s *session) ready(a *protocol.Response) error {
 	}
 	s.trial.Proof = a.Proof
 	if bad := s.want.Ref.Unproven(a.Proof); bad != "" {
-		s.fail(result.Refused, protocol.CodeVariant, "%s", bad)
-		return errEnough
+		return s.failed(result.Refused, protocol.CodeVariant, "%s", bad)
 	}
 	s.inForce = a.Proof.Connections[0]
 	s.unread = afterSchema
@@ -264,8 +268,7 @@ func (s *session) ready(a *protocol.Response) error {
 		return "a database in memory has no other: set journal_mode=memory", setting == "journal_mode" && s.want.Settings["mode"] == "memory"
 	}
 	if bad := driver.Differences(s.want.asked(), a.Proof.Connections, limit); bad != "" {
-		s.fail(result.Refused, protocol.CodeSetting, "%s", bad)
-		return errEnough
+		return s.failed(result.Refused, protocol.CodeSetting, "%s", bad)
 	}
 	return nil
 }
@@ -322,7 +325,7 @@ func (s *session) alternate(a *protocol.Response) error {
 		s.began = s.began.Add(waited)
 	}
 	if err == nil {
-		s.worker.Send(protocol.Request{Type: protocol.TypeProceed, Protocol: protocol.Version})
+		s.order(protocol.TypeProceed)
 	}
 	return err
 }

@@ -147,10 +147,8 @@ func (s *session) until(p *part, event <-chan struct{}, missing string) error {
 // first process's session that the worker waits. Then it waits until the channel "then" is closed, and sends
 // the order to the worker. It returns an error if "said" is closed already, or if the context ends first.
 func (p *part) await(said, then chan struct{}, order string) error {
-	select {
-	case <-said:
+	if closed(said) {
 		return p.session.broken("the worker said twice that it waits for the order %s", order)
-	default:
 	}
 	close(said)
 	select {
@@ -260,8 +258,7 @@ func apartIn(all []*protocol.Sample) *int64 {
 	if first == 0 {
 		return nil
 	}
-	ns := (last - first) * 1000
-	return &ns
+	return new((last - first) * 1000)
 }
 
 // notTogether returns a warning if the processes of a mix began so far apart that some clients were missing

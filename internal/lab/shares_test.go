@@ -60,8 +60,8 @@ func sharedCase(t *testing.T, executable string, words ...string) *lab.Case {
 	return casesOf(t, executable, 7, nil, nil, parse(t, strings.NewReplacer(words...).Replace(upgrades)))[0]
 }
 
-// TestProcesses runs a mix in two processes with one client each. Operations fail only
-// because of the other process, and the database must contain what both processes report.
+// TestProcesses runs a mix in two processes with one client each. An operation of one process can fail only
+// because of the other process. The database must contain what the two processes report.
 func TestProcesses(t *testing.T) {
 	t.Parallel()
 	got := runTrial(t, sharedCase(t, faulty(t, "server-none"), "PROCESSES", "2", "CLIENTS", "2", "END", "count: 1_000"), 7)
@@ -102,7 +102,7 @@ func TestProcessesLast(t *testing.T) {
 	if len(mix.Clients) != 4 || done != mix.Operations-mix.Failed || left.Rows != done {
 		t.Errorf("clients %v of %d operations, of which %d failed; %d rows", mix.Clients, mix.Operations, mix.Failed, left.Rows)
 	}
-	// Clients that only read, because a client that writes may never get the lock.
+	// The clients of this mix only read, because a client that writes may never get the lock.
 	text := strings.NewReplacer("processes: 2", "processes: 3", "clients: 2", "clients: 4", "count: 3_000", "duration: 1s").Replace(reading)
 	got = runTrial(t, casesOf(t, faulty(t, "server-none"), 7, nil, nil, parse(t, text))[0], 7)
 	if clients := got.Samples[0].Clients; len(clients) != 4 || slices.Contains(clients, 0) {
@@ -174,9 +174,9 @@ func TestProcessesFail(t *testing.T) {
 	}
 }
 
-// inProcess returns the fault that this process of a trial has. The prefix first- or second- limits a fault
-// to one process. For "second-dies", inProcess returns "dies" in the second process, and "none" in the first.
-// It also records the process ID.
+// inProcess returns the fault of this process of a trial. A fault with the prefix first- or second- is the
+// fault of one process only: for "second-dies", inProcess returns "dies" in the second process, and "none" in
+// the first. inProcess also records the process ID.
 func inProcess(d *faultyDriver, fault string) string {
 	_, second := strings.CutSuffix(os.Getenv("SQLITE3PERF_MARK"), "/process-2")
 	for which, here := range map[string]bool{"first-": !second, "second-": second} {

@@ -118,9 +118,6 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 // each phase so far, the shortest time outside the phases, and the most memory and disk space that a trial
 // needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
-	if p.paces == nil {
-		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}
-	}
 	at := p.paces[work(c)]
 	if at == nil {
 		at = &pace{map[string]map[int]phasePace{}, map[int]float64{}}

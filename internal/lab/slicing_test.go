@@ -105,7 +105,8 @@ func testSlices(t *testing.T, executable string, reports bool) {
 		if got["timed"] < 10 {
 			t.Errorf("the phase that lasts 50 ms has %d slices", got["timed"])
 		}
-		// One of the three clients ends each slice. The two other clients may have done fewer operations.
+		// A slice ends when one of the three clients has done all of its operations in the slice. The others
+		// may have done fewer.
 		if n := got["several"]; n < 30 || n > 90 {
 			t.Errorf("the phase of three clients has %d slices", n)
 		}

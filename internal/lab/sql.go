@@ -50,26 +50,22 @@ type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL does what CheckSQL does. It also calls visit for each phase unless visit is nil.
 func checkSQL(w *workload.Workload, p *plan.Plan, visit visitor) error {
-	type result struct {
-		phase string
-		at    place
-		err   error
-	}
-	ended := make(chan result, 1)
+	var phase string
+	var at place
+	var err error
+	ended := make(chan struct{})
 	go func() {
-		phase, at, err := compileAll((&Case{Source: w}).begins(), p, visit)
-		ended <- result{phase, at, err}
+		defer close(ended)
+		phase, at, err = compileAll((&Case{Source: w}).begins(), p, visit)
 	}()
-	var r result
 	select {
-	case r = <-ended:
+	case <-ended:
 	case <-time.After(stuckLimit):
 		return fmt.Errorf("workload %s: compiling its SQL and running its scripts on an empty database did not end within %v: look for a function that takes that long", w.Name, stuckLimit)
 	}
-	if r.err == nil {
+	if err == nil {
 		return nil
 	}
-	phase, at, err := r.phase, r.at, r.err
 	words := err.Error()
 	if len(words) > maxSQLError { // SQLite quotes even the longest names
 		words = strings.ToValidUTF8(words[:maxSQLError], "") + "…"
@@ -292,6 +288,6 @@ var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vf
 // foreign reports whether an error may be due to this SQLite or to the limits of this check, so that a driver
 // may succeed. Errors in the statement itself have the code SQLITE_ERROR.
 func foreign(err error) bool {
-	var e *sqlite.Error
-	return err != nil && (!errors.As(err, &e) || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))
+	e, ok := errors.AsType[*sqlite.Error](err)
+	return err != nil && (!ok || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))
 }

@@ -236,8 +236,8 @@ func mayBeNull(c *plan.Column) bool {
 
 // affinity says how a column converts values; see https://www.sqlite.org/datatype3.html.
 type affinity struct {
-	integer, text, blob, real bool // if all are false, the affinity is NUMERIC
-	rowid                     bool // the column is the rowid, so NULL becomes a number
+	text, blob, real bool // if all are false, the affinity is INTEGER or NUMERIC
+	rowid            bool // the column is the rowid, so NULL becomes a number
 }
 
 func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affinity, error) {
@@ -262,7 +262,6 @@ func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affi
 		a := affinity{rowid: pk > 0 && keys == 1 && typ == "INTEGER"}
 		switch {
 		case has("INT"):
-			a.integer = true
 		case has("CHAR", "CLOB", "TEXT"):
 			a.text = true
 		case typ == "" || has("BLOB"):
@@ -350,11 +349,8 @@ func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 
 // set returns the sum of the hashes of a data set's rows.
 func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
-	key, err := json.Marshal([]any{h.seed, h.sets, d.Name, columns})
-	if err != nil {
-		return nil, err
-	}
-	if sum := h.made[string(key)]; sum != nil {
+	key := fmt.Sprintf("%d %x %q %q", h.seed, h.sets, d.Name, columns)
+	if sum := h.made[key]; sum != nil {
 		return sum, nil
 	}
 	names := make([]string, len(columns))
@@ -365,7 +361,7 @@ func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.made[string(key)] = total
+	h.made[key] = total
 	return total, nil
 }
 

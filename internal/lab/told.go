@@ -11,7 +11,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -181,9 +180,8 @@ func (c *sampleCheck) served(s *result.Sample, took time.Duration) {
 		c.protocol("latency", "has %d entries: want one", len(s.Latency))
 		return
 	}
-	h, err := latency.Decode(s.Latency[0].Histogram)
-	if err != nil {
-		c.protocol("latency[0].histogram", "cannot be read: %v", err)
+	h := c.histogram("latency[0].histogram", s.Latency[0].Histogram)
+	if h == nil {
 		return
 	}
 	s.Latency[0] = h.Summary(s.Phase)

@@ -117,9 +117,9 @@ func (e *together) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (
 	return lab.OneByOne(e.Trial).Trials(ctx, cases, seed)
 }
 
-// TestSidesAreTogether checks that the cases of the two sides of a comparison run together. If nothing is
-// compared, the cases that do the same work must run together. All cases of a group must run again if one is
-// robbed of CPU time.
+// TestSidesAreTogether checks which cases run together. In a comparison, these are the cases that differ only
+// in the side. Otherwise, these are the cases that do the same work. If one case of a group is robbed of CPU
+// time, all cases of the group must run again.
 func TestSidesAreTogether(t *testing.T) {
 	t.Parallel()
 	for _, by := range []*result.Compares{

@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TestTypesOfResults checks that a value whose storage class does not match the declared type causes the same
-// error with every worker, although some libraries would convert the value.
+// TestTypesOfResults checks the error for a value whose storage class does not match the declared type. It
+// must be the same with every worker, although some libraries would convert the value.
 func TestTypesOfResults(t *testing.T) {
 	t.Parallel()
 	const head = `

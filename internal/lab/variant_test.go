@@ -17,8 +17,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// TestLyingVariant checks that a trial is refused unless its worker reports that it is the variant that the
-// user asked for.
+// TestLyingVariant checks that a trial is refused if its worker does not report that it is the requested
+// variant.
 func TestLyingVariant(t *testing.T) {
 	for fault, want := range map[string]result.Status{"none": result.Refused, "variant": result.OK} {
 		c := tinyCase(t, faulty(t, fault))

@@ -291,7 +291,8 @@ func note(path, what string) {
 	}
 }
 
-// readAgain returns the settings that two connections report after the schema or a phase.
+// readAgain returns the settings that a worker with this fault reports for its two connections. It reports
+// them after the schema (phase "") or after a phase.
 func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	other := s.With(nil)
 	switch {
@@ -309,7 +310,8 @@ func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	return []driver.Settings{s, other}
 }
 
-// insertedBy returns the answer of a worker that has read back the only table of the workload tiny.
+// insertedBy returns the answer of a worker with this fault after an insert: what it has read back of the
+// only table of the workload tiny.
 func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserted {
 	var list []protocol.Inserted
 	for _, s := range in.Verify {
@@ -336,7 +338,7 @@ func insertedBy(fault string, gen *plan.Gen, in *plan.Insert) []protocol.Inserte
 	return list
 }
 
-// misbehave makes a faulty worker fail in the middle of a phase, for faults that do so.
+// misbehave makes the worker fail in the middle of a phase, if that is what the fault consists of.
 func misbehave(fault string, s *protocol.Sample) {
 	switch fault {
 	case "killed":

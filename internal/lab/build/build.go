@@ -98,7 +98,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return ref.Path, nil, nil
 	}
 	if b.Target == "" {
-		if err := ref.Known.ready(ctx); err != nil {
+		if err := ref.Ready(ctx); err != nil {
 			return "", nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 // from a directory it returns false, because any file there may have changed. The error is a
 // [*BuildError] if the worker cannot be built or run.
 func (b *Builder) Built(ctx context.Context, ref Ref) (bool, error) {
-	if err := ref.Known.ready(ctx); err != nil {
+	if err := ref.Ready(ctx); err != nil {
 		return false, err
 	}
 	if len(ref.Known.Command) > 0 {
@@ -260,14 +260,12 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 	if err := b.checkTags(ctx, ref, env, slices.Concat(flags, tagFlags(ref, env))); err != nil {
 		return "", err
 	}
-	if said, err := b.compile(ctx, ref, env, temp, out, flags, nil); ctx.Err() != nil {
-		return "", ctx.Err()
-	} else if err != nil {
+	if said, err := b.compile(ctx, ref, env, temp, out, flags, nil); err != nil {
 		why := FirstComplaint(said, err) + ref.variantHint()
 		if strings.Contains(said, syscall.ENOSPC.Error()) { // the go command names neither of these directories
 			why = fmt.Sprintf("the disk of %s or of Go's build cache is full: make room there", b.Cache)
 		}
-		return "", cannotBuild(why, said)
+		return "", cmp.Or[error](ctx.Err(), cannotBuild(why, said))
 	}
 	built, err := SHA256Of(out)
 	if err != nil {

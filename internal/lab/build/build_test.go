@@ -208,8 +208,8 @@ func TestRelativeCache(t *testing.T) {
 	}
 }
 
-// TestBuiltWithoutC checks that a driver without C is built without a C compiler, even if
-// package net could use one, and that the worker is the same with any compiler.
+// TestBuiltWithoutC checks the worker of a driver that has no C code. It must be built without a C compiler,
+// even if it imports package net, which can use one. The worker must not depend on which C compiler is there.
 func TestBuiltWithoutC(t *testing.T) {
 	s, ref := clone(t)
 	write(t, s.Root, map[string]string{"worker/a.go": "package worker\n\nimport _ \"net\"\n\nconst Name = \"one\"\n"})

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,10 +30,7 @@ type FootprintOptions struct {
 func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 	out, said, err := b.lookup(ctx, filepath.Join(b.Source.Root, "worker"), "tool", "dist", "list")
 	if err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		return nil, fmt.Errorf("go tool dist list: %s", FirstComplaint(said, err))
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("go tool dist list: %s", FirstComplaint(said, err)))
 	}
 	return strings.Fields(string(out)), nil
 }
@@ -124,11 +122,8 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 	defer os.Remove(out)
 	begin := time.Now()
 	said, err := s.builder.compile(ctx, s.ref, s.env, s.dir, out, slices.Concat([]string{"-ldflags=-s -w"}, s.flags), environment)
-	switch {
-	case ctx.Err() != nil:
-		return 0, 0, ctx.Err()
-	case err != nil:
-		return 0, 0, cannotBuild(FirstComplaint(said, err), said)
+	if err != nil {
+		return 0, 0, cmp.Or[error](ctx.Err(), cannotBuild(FirstComplaint(said, err), said))
 	}
 	ns = time.Since(begin).Nanoseconds()
 	fi, err := os.Stat(out)
@@ -149,16 +144,12 @@ func (s *stripped) target(ctx context.Context, target string, building func(stri
 	goos, goarch, _ := strings.Cut(target, "/")
 	building("for " + target)
 	_, _, err := s.build(ctx, "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch)
-	var failed *BuildError
-	switch {
-	case errors.As(err, &failed):
+	if failed, ok := errors.AsType[*BuildError](err); ok {
 		t.Message = failed.Reason.Message
-	case err != nil:
-		return t, err
-	default:
-		t.OK = true
+		return t, nil
 	}
-	return t, nil
+	t.OK = err == nil
+	return t, err
 }
 
 // describe sets the library's module, version, date and license in f.
@@ -166,10 +157,7 @@ func (s *stripped) describe(ctx context.Context, f *result.Footprint) error {
 	args := append([]string{"list", "-m", "-json"}, s.flags...)
 	out, said, err := s.builder.lookup(ctx, s.ref.Known.Dir, append(args, s.ref.Known.Module)...)
 	if err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		return fmt.Errorf("%s: %s", s.ref.Known.Module, FirstComplaint(said, err))
+		return cmp.Or(ctx.Err(), fmt.Errorf("%s: %s", s.ref.Known.Module, FirstComplaint(said, err)))
 	}
 	var m struct {
 		Version string

@@ -183,11 +183,11 @@ func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bo
 		return resp.StatusCode, body, err
 	}
 	status, body, err := ask(n.Status)
-	var failed net.Error
+	failed, _ := errors.AsType[net.Error](err)
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return fmt.Sprintf("nothing listens at %s: start %s there, or correct %s", u.Host, n.Executable, n.Unless), false
-	case errors.As(err, &failed) && failed.Timeout():
+	case failed != nil && failed.Timeout():
 		return fmt.Sprintf("%s has not answered within %v: see whether %s runs there, or correct %s", u.Host, statusLimit, n.Executable, n.Unless), false
 	case err != nil:
 		if of, ok := errors.AsType[*url.Error](err); ok {
@@ -370,22 +370,16 @@ func (n *Need) lack(ctx context.Context) string {
 	return ""
 }
 
-// ready returns a [*BuildError] if the driver's worker could not run here because a program
-// or server is missing.
-func (k *Known) ready(ctx context.Context) error {
-	if why := k.Needs.lack(ctx); why != "" {
-		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: k.Name}
-	}
-	return nil
-}
-
 // Ready returns a [*BuildError] if the driver's worker could not run here because a program
 // or server is missing. The worker need not be built.
 func (r Ref) Ready(ctx context.Context) error {
 	if r.Known == nil {
 		return nil
 	}
-	return r.Known.ready(ctx)
+	if why := r.Known.Needs.lack(ctx); why != "" {
+		return &BuildError{Reason: protocol.Reason{Code: protocol.CodeNoExecutable, Message: why}, Driver: r.Known.Name}
+	}
+	return nil
 }
 
 // foundWorker finds the worker of a driver that is not built, and checks that the worker can describe itself.

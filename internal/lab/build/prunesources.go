@@ -91,22 +91,19 @@ func pruneSource(dir string, since time.Time) {
 	if err != nil {
 		return
 	}
+	defer f.Close()
 	fi, err := f.Stat()
 	if err != nil || !fi.ModTime().Before(since) || process.Lock(f, false) != nil || !process.IsAt(f, dir+useSuffix) || !asUnpacked(dir) {
-		f.Close()
 		return
 	}
 	scratch, err := process.NewScratch(filepath.Dir(dir), scratchPrefix)
 	if err != nil {
-		f.Close()
 		return
 	}
 	defer scratch.Remove()
-	if err := os.Rename(dir, filepath.Join(scratch.Dir, "tree")); err != nil { // renamed first, so that the sources disappear all at once
-		f.Close()
-		return
+	if os.Rename(dir, filepath.Join(scratch.Dir, "tree")) == nil { // renamed first, so that the sources disappear all at once
+		process.Unmark(f)
 	}
-	process.Unmark(f)
 }
 
 // asUnpacked reports whether dir contains exactly the sources whose hash is its name.

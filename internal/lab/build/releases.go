@@ -51,10 +51,9 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 		if slices.Contains(all, v) {
 			continue
 		}
-		if _, err := b.list(ctx, k.Module+"@"+v); ctx.Err() != nil {
-			return nil, ctx.Err()
-		} else if err != nil {
-			return nil, &NoReleaseError{k.Module, v, neighbors(all, v), cmp.Or(refusal(err.Error()), err.Error())}
+		if _, err := b.list(ctx, k.Module+"@"+v); err != nil {
+			said := cmp.Or(refusal(err.Error()), err.Error())
+			return nil, cmp.Or[error](ctx.Err(), &NoReleaseError{k.Module, v, neighbors(all, v), said})
 		}
 	}
 	list := []string{first}
@@ -88,11 +87,8 @@ func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 		return "", err
 	}
 	out, said, err := b.lookup(ctx, scratch.Dir, append([]string{"list", "-m"}, args...)...)
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
-		return "", errors.New(FirstComplaint(strings.ReplaceAll(said, "\n\t", " "), err))
+	if err != nil {
+		return "", cmp.Or(ctx.Err(), errors.New(FirstComplaint(strings.ReplaceAll(said, "\n\t", " "), err)))
 	}
 	return string(out), nil
 }

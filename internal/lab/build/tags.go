@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"os"
@@ -52,10 +53,7 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	}
 	for _, tag := range tags {
 		if !known[tag] {
-			hint := driver.DidYouMean(tag, slices.Sorted(maps.Keys(known)))
-			if hint == "" {
-				hint = "leave it out"
-			}
+			hint := cmp.Or(driver.DidYouMean(tag, slices.Sorted(maps.Keys(known))), "leave it out")
 			return unbuildable(protocol.CodeBuild, "cannot be built: no file of %s or of what it depends on has the build tag %s: %s", ref.Known.Module, tag, hint)
 		}
 	}

@@ -44,11 +44,8 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := output(cmd)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
 	if err != nil {
-		return nil, fmt.Errorf("go env: %s", FirstComplaint(said.String(), err))
+		return nil, cmp.Or(ctx.Err(), fmt.Errorf("go env: %s", FirstComplaint(said.String(), err)))
 	}
 	env := &toolchain{}
 	if err := json.Unmarshal(out, env); err != nil {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
@@ -112,10 +114,8 @@ func difference(want, got []txtar.File) string {
 		}
 		delete(missing, f.Name)
 	}
-	for _, f := range want {
-		if _, is := missing[f.Name]; is {
-			return f.Name
-		}
+	if len(missing) > 0 {
+		return slices.Min(slices.Collect(maps.Keys(missing)))
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func subject(t *testing.T, path string) *conformance.Subject {
 	return &conformance.Subject{Ref: build.Ref{Name: path, Path: path}, Worker: path, Info: info, Dir: t.TempDir()}
 }
 
-// failures runs the chosen checks and returns the messages of those that fail, by name.
+// failures runs the chosen checks. It returns the messages of the failed checks, by the name of the check.
 func failures(t *testing.T, s *conformance.Subject, chosen func(string) bool) map[string]string {
 	t.Helper()
 	failed := map[string]string{}
@@ -102,8 +102,8 @@ func failures(t *testing.T, s *conformance.Subject, chosen func(string) bool) ma
 
 func every(string) bool { return true }
 
-// TestEngineConforms runs the checks on the engine itself, except for most settings: the suites of drivers
-// set each of them.
+// TestEngineConforms runs the checks on the engine itself. It leaves out most checks of settings, because the
+// test suites of the drivers test every setting.
 func TestEngineConforms(t *testing.T) {
 	t.Parallel()
 	if *update {
@@ -210,8 +210,8 @@ func TestVectorsOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestLimitsAreHeld checks that two mistakes are reported: a limit that the driver should declare but does
-// not, and a limit that it declares although its worker does not have it.
+// TestLimitsAreHeld checks that two mistakes are reported: a driver does not declare a limit that its worker
+// has, or it declares a limit that its worker does not have.
 func TestLimitsAreHeld(t *testing.T) {
 	s := as(t, "ignores cache_size")
 	chosen := func(name string) bool { return strings.HasPrefix(name, "settings/c") }
@@ -278,7 +278,7 @@ func TestFilesAreRefused(t *testing.T) {
 	}
 }
 
-// changed is a driver that opens databases with changed settings.
+// changed is a driver that passes the settings to the function change before it opens a database.
 type changed struct {
 	driver.Driver
 	change func(driver.Settings) error

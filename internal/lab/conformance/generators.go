@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -19,12 +20,7 @@ type generator struct {
 }
 
 // returned returns the name of the column with which the query's values are compared.
-func (g generator) returned() string {
-	if g.same != "" {
-		return g.same
-	}
-	return g.key()
-}
+func (g generator) returned() string { return cmp.Or(g.same, g.key()) }
 
 // shownBy maps a generator's name to the limit that its check confirms.
 var shownBy = map[string]string{

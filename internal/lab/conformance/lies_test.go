@@ -253,9 +253,9 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// told runs a correct worker and copies its answers to standard output, changed by the lie with this name.
-// If the lie has a function open, the worker opens databases with changed settings. The lie does not change
-// the answers to describe requests and to the trial before the first check.
+// told runs a correct worker and copies its answers to standard output. The lie with this name changes the
+// answers, except those to describe requests and to the trial before the first check. If the lie has a
+// function open, the worker opens databases with changed settings.
 func told(name string, d driver.Driver) {
 	l, ok := lies[name]
 	if !ok {
@@ -287,7 +287,7 @@ func told(name string, d driver.Driver) {
 	}
 }
 
-// pass copies answers from r to standard output. It changes each answer by the lie unless honest is set.
+// pass copies answers from r to standard output. Unless honest is set, it applies the lie to each answer.
 func pass(r io.Reader, l lie, honest bool) {
 	out := json.NewEncoder(os.Stdout)
 	if l.junk != "" && !honest {

@@ -62,11 +62,11 @@ func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	}
 	return func(ctx context.Context, s *Subject) error {
 		_, _, err := s.trial(ctx, text, nil)
-		var bad *trialError
+		bad, ok := errors.AsType[*trialError](err)
 		switch {
 		case err == nil:
 			return fmt.Errorf("a PRAGMA in %s changed a setting, and the answers settings do not show it: read each connection back after %s", after, after)
-		case errors.As(err, &bad) && bad.trial.Reason.Code == protocol.CodeSetting && bad.trial.Reason.Phase == phase &&
+		case ok && bad.trial.Reason.Code == protocol.CodeSetting && bad.trial.Reason.Phase == phase &&
 			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // the trial was refused after the proof
 			return nil
 		}

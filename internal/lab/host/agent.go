@@ -60,15 +60,19 @@ func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
 	a.replies, a.over = json.NewEncoder(out), ctx.Done()
-	first, err := a.hello()
+	executable, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	if err := a.send(first); err != nil {
+	sum, err := build.SHA256Of(executable)
+	if err != nil {
+		return err
+	}
+	if err := a.send(hello{protocolVersion, a.Version, sum, platform(), machine.Boot()}); err != nil {
 		return err
 	}
 	defer a.remove()
-	prune(time.Now())
+	prune(executable, time.Now())
 	requests := make(chan request)
 	go func() {
 		defer close(requests)
@@ -125,15 +129,6 @@ func (a *Agent) send(v any) error {
 	}
 }
 
-func (a *Agent) hello() (hello, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return hello{}, err
-	}
-	sum, err := build.SHA256Of(path)
-	return hello{protocolVersion, a.Version, sum, platform(), machine.Boot()}, err
-}
-
 func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
 
 // remove removes the directories that the agent created.
@@ -166,7 +161,7 @@ func (a *Agent) answer(ctx context.Context, r request) reply {
 func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	switch r.Method {
 	case methodOpen:
-		return with(r, func(o opening) (any, error) { return a.open(o) })
+		return with(r, func(p Place) (any, error) { return a.open(p) })
 	case methodInUse:
 		return with(r, func(given string) (any, error) {
 			dir, err := databases(given)
@@ -197,7 +192,7 @@ func with[T any](r request, do func(T) (any, error)) (any, error) {
 	return do(v)
 }
 
-func (a *Agent) open(o opening) (any, error) {
+func (a *Agent) open(p Place) (any, error) {
 	source, err := build.Unpacked() // not a clone's sources: a clone at the same path on this machine may have another version
 	if err != nil {
 		return nil, err
@@ -209,8 +204,8 @@ func (a *Agent) open(o opening) (any, error) {
 	if a.builder.Cache, err = build.DefaultCache(); err != nil {
 		return nil, err
 	}
-	a.elsewhere = o.Elsewhere
-	dir, err := databases(o.Dir)
+	a.elsewhere = p.Elsewhere
+	dir, err := databases(p.Dir)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +215,7 @@ func (a *Agent) open(o opening) (any, error) {
 	if a.observer, err = machine.Observe(a.scratch.Dir); err != nil {
 		return nil, &placeError{fmt.Errorf("%w: make room there", err)}
 	}
-	a.trials = &lab.Processes{Dir: a.scratch.Dir, Limit: time.Duration(o.LimitNS), Hint: o.Hint, Elsewhere: o.Elsewhere}
+	a.trials = &lab.Processes{Dir: a.scratch.Dir, Limit: p.Limit, Hint: p.Hint, Elsewhere: p.Elsewhere}
 	m := a.observer.Machine
 	m.Directory = dir
 	return m, nil
@@ -228,8 +223,6 @@ func (a *Agent) open(o opening) (any, error) {
 
 // placeError is an error about the directory for databases. Choosing another directory may help.
 type placeError struct{ error }
-
-func (e *placeError) Unwrap() error { return e.error }
 
 // databases returns the directory for databases: the directory in the parameter given, which must exist. If
 // given is "", it returns a directory in the user's cache directory, which need not exist yet.

@@ -15,7 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
-// talk starts an agent. ask sends it a request and returns the reply; end closes its input.
+// talk starts an agent. The function ask sends the agent a request and returns the reply. The function end
+// closes the agent's input.
 func talk(t *testing.T) (ask func(request) reply, end func() error) {
 	t.Helper()
 	for _, name := range []string{"XDG_CACHE_HOME", "HOME"} {
@@ -78,8 +79,8 @@ func TestAgent(t *testing.T) {
 		{methodTrials, trials{Cases: []int{1}}, "no case 1"},
 		{methodNeeds, []preparation{{ID: 1}}, "no case 1"},
 		{methodOpen, 7, "cannot unmarshal"},
-		{methodOpen, opening{Dir: filepath.Join(dir, "none")}, "it has no directory"},
-		{methodOpen, opening{Dir: dir, LimitNS: int64(time.Minute)}, ""},
+		{methodOpen, Place{Dir: filepath.Join(dir, "none")}, "it has no directory"},
+		{methodOpen, Place{Dir: dir, Limit: time.Minute}, ""},
 		{methodNoise, beforeRound, ""},
 		{methodNoise, "whenever", "unknown moment"},
 		{methodSend, sending{SHA256: "../../x"}, "bad SHA-256"},
@@ -128,7 +129,7 @@ func TestReceive(t *testing.T) {
 		}
 		return ask(request{id, method, params})
 	}
-	send(methodOpen, opening{LimitNS: int64(time.Minute)})
+	send(methodOpen, Place{Limit: time.Minute})
 	send(methodSend, sending{SHA256: sum, Data: []byte(text[:100])})
 	if r := send(methodSend, sending{SHA256: sum, Data: []byte("other"), Last: true}); !strings.Contains(r.Error, "damaged") {
 		t.Errorf("damaged: %+v", r)
@@ -153,7 +154,8 @@ func TestReceive(t *testing.T) {
 	}
 }
 
-// TestPrune checks that only executables that other versions copied long ago are removed.
+// TestPrune checks that only the executables of other versions that have not been used for a long time are
+// removed.
 func TestPrune(t *testing.T) {
 	hosts := filepath.Join(t.TempDir(), "sqlite3perf", "hosts")
 	now := time.Now()
@@ -169,7 +171,7 @@ func TestPrune(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pruneBeside(filepath.Join(hosts, "own", "sqlite3perf"), now)
+	prune(filepath.Join(hosts, "own", "sqlite3perf"), now)
 	left, err := filepath.Glob(filepath.Join(hosts, "*"))
 	if err != nil || len(left) != 2 || filepath.Base(left[0]) != "own" || filepath.Base(left[1]) != "recent" {
 		t.Errorf("left: %v, %v", left, err)
@@ -216,7 +218,7 @@ func TestConnectionLost(t *testing.T) {
 	if err != nil || m == nil {
 		t.Fatal(m, err)
 	}
-	if err := m.call(t.Context(), methodSteal, nil, nil, nil); err == nil || err.Error() != "host pi: the connection ended: "+said {
+	if err := m.call(t.Context(), methodSteal, nil, new(*float64), nil); err == nil || err.Error() != "host pi: the connection ended: "+said {
 		t.Errorf("it says %v", err)
 	}
 	m.Close()

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -97,8 +98,7 @@ func clip(s string) string {
 // of type [*Error].
 func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
 	c := &connecting{name: name, o: o}
-	defer c.remove()
-	m, err := c.own(ctx)
+	m, err := c.with(ctx, o.Executable, platform())
 	if m != nil || err != nil {
 		return m, err
 	}
@@ -112,25 +112,8 @@ func Connect(ctx context.Context, name string, o *Options) (*Machine, error) {
 type connecting struct {
 	name     string
 	o        *Options
-	platform string   // GOOS/GOARCH of the other machine; "": not known yet
-	why      []string // reasons why executables could not be used, one for each
-	made     []func() // functions that remove the executables built here
-}
-
-func (c *connecting) remove() {
-	for _, remove := range c.made {
-		remove()
-	}
-}
-
-// own starts this process's executable on the other machine. It returns nil if the
-// executable is for another platform or does not start there.
-func (c *connecting) own(ctx context.Context) (*Machine, error) {
-	m, err := c.with(ctx, c.o.Executable, platform())
-	if m != nil {
-		return m, nil
-	}
-	return nil, err
+	platform string // GOOS/GOARCH of the other machine; "": not known yet
+	why      string // why the executable tried last could not be used; "": not tried, or not known
 }
 
 // built builds an executable for the other machine here, and starts it there. It returns a nil Machine if the
@@ -143,13 +126,13 @@ func (c *connecting) built(ctx context.Context) (*Machine, error) {
 	c.o.say("building sqlite3perf for %s", c.platform)
 	path, remove, err := c.o.Build(ctx, goos, goarch)
 	if err != nil {
-		c.why = append(c.why, err.Error())
+		c.why = err.Error()
 		return nil, ctx.Err()
 	}
 	if path == "" {
 		return nil, nil
 	}
-	c.made = append(c.made, remove)
+	defer remove()
 	return c.with(ctx, path, c.platform)
 }
 
@@ -170,8 +153,8 @@ func (c *connecting) installed(ctx context.Context) (*Machine, error) {
 		what = fmt.Sprintf("it has sqlite3perf %s in PATH, and this is %s", m.hello.Version, version)
 	}
 	also := ""
-	if len(c.why) > 0 {
-		also = " (" + c.why[len(c.why)-1] + ")"
+	if c.why != "" {
+		also = " (" + c.why + ")"
 	}
 	return nil, &Error{c.name, fmt.Sprintf("%s, and none can be made for %s here%s: install this version there, or run from a clone of sqlite3perf", what, c.platform, also)}
 }
@@ -206,7 +189,7 @@ func (c *connecting) with(ctx context.Context, executable, meant string) (*Machi
 		}
 		if c.platform != meant || copied {
 			if copied {
-				c.why = append(c.why, "ours does not run there: "+said.text)
+				c.why = "ours does not run there: " + said.text
 			}
 			return nil, nil
 		}
@@ -343,15 +326,11 @@ func platformOf(uname []string) string {
 	if len(uname) != 2 {
 		return ""
 	}
-	goos, goarch := strings.ToLower(uname[0]), uname[1]
-	for names, name := range map[string]string{"x86_64 amd64": "amd64", "aarch64 arm64": "arm64", "armv6l armv7l armv8l": "arm", "i386 i486 i586 i686": "386"} {
-		for n := range strings.FieldsSeq(names) {
-			if n == goarch {
-				return goos + "/" + name
-			}
-		}
+	goarch := map[string]string{
+		"x86_64": "amd64", "aarch64": "arm64", "armv6l": "arm", "armv7l": "arm", "armv8l": "arm",
+		"i386": "386", "i486": "386", "i586": "386", "i686": "386",
 	}
-	return goos + "/" + goarch
+	return strings.ToLower(uname[0]) + "/" + cmp.Or(goarch[uname[1]], uname[1])
 }
 
 // refuse kills the agent because an answer is wrong or missing. The formatted text is the message of the error
@@ -436,7 +415,7 @@ func (m *Machine) send(r request) error {
 }
 
 // call sends the agent a request and waits for the reply. It decodes the result into the value that the
-// parameter into points to, and calls the function event for each event. Both may be nil.
+// parameter into points to, and calls the function event, unless it is nil, for each event.
 func (m *Machine) call(ctx context.Context, method string, params, into any, event func(reply)) error {
 	text, err := json.Marshal(params)
 	if err != nil {
@@ -457,8 +436,6 @@ func (m *Machine) call(ctx context.Context, method string, params, into any, eve
 				}
 			case r.Error != "":
 				return &Error{m.name, clip(r.Error)}
-			case into == nil:
-				return nil
 			default:
 				if err := json.Unmarshal(r.Result, into); err != nil {
 					return &Error{m.name, fmt.Sprintf("its answer to %s is not understood: %s", method, clip(err.Error()))}

@@ -69,7 +69,7 @@ func TestHostileRemote(t *testing.T) {
 				t.Fatal("it says nothing")
 			}
 			if err == nil {
-				err = m.call(t.Context(), methodSteal, nil, nil, nil)
+				err = m.call(t.Context(), methodSteal, nil, new(*float64), nil)
 				m.Close()
 			}
 			runtime.ReadMemStats(&after)

@@ -34,17 +34,19 @@ func Check(cases []*lab.Case) error {
 
 // Place says where on a machine trials run, and with which time limit.
 type Place struct {
-	Dir       string        // existing directory for databases; "": a directory in the user's cache directory
-	Limit     time.Duration // time limit for one trial
-	Hint      string        // advice if a driver lacks a feature; "": none
-	Elsewhere string        // advice if Dir is missing or full, besides creating it or making room; "": none
+	Dir   string        `json:"dir,omitempty"`  // existing directory for databases; "": a directory in the user's cache directory
+	Limit time.Duration `json:"limit_ns"`       // time limit for one trial
+	Hint  string        `json:"hint,omitempty"` // advice if a driver lacks a feature; "": none
+
+	// Elsewhere is advice if Dir is missing or full, besides creating Dir or making room. "" means none.
+	Elsewhere string `json:"elsewhere,omitempty"`
 }
 
 // Open begins a run: the agent creates a directory for the run's databases in p.Dir, and
 // describes its machine.
 func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	var about result.Machine
-	err := m.call(ctx, methodOpen, opening{p.Dir, int64(p.Limit), p.Hint, p.Elsewhere}, &about, nil)
+	err := m.call(ctx, methodOpen, p, &about, nil)
 	for _, text := range []*string{&about.Hostname, &about.OS, &about.Arch, &about.Kernel, &about.CPU, &about.Governor, &about.Turbo, &about.SMT, &about.Virtual, &about.Directory, &about.FileSystem, &about.Device} {
 		*text = clip(*text)
 	}
@@ -64,13 +66,12 @@ func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 // here builds the workers that need no C compiler on this machine.
 func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []wireCase
-	byID := map[int]*lab.Case{}
 	for _, c := range cases {
 		w := wireCase{Case: c.Case, Plan: c.Plan, Expect: c.Expect, Given: c.Given}
 		if c.Source != nil {
 			w.Needs = c.Source.Needs
 		}
-		list, byID[c.ID] = append(list, w), c
+		list = append(list, w)
 	}
 	var ready []preparation
 	err := m.call(ctx, methodPrepare, list, &ready, func(r reply) {
@@ -89,7 +90,7 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 		}
 	})
 	if err == nil {
-		err = m.apply(ready, byID)
+		err = m.apply(ready, cases)
 	}
 	if err != nil {
 		return err
@@ -100,29 +101,28 @@ func (m *Machine) Prepare(ctx context.Context, cases []*lab.Case, here *build.Bu
 // CheckNeeds asks the workers for the features that their workloads need, as
 // [lab.Processes.CheckNeeds] does.
 func (m *Machine) CheckNeeds(ctx context.Context, cases []*lab.Case) error {
-	byID := map[int]*lab.Case{}
-	for _, c := range cases {
-		byID[c.ID] = c
-	}
 	var ready []preparation
 	if err := m.call(ctx, methodNeeds, prepared(cases), &ready, nil); err != nil {
 		return err
 	}
-	return m.apply(ready, byID)
+	return m.apply(ready, cases)
 }
 
-// apply copies the agent's preparations into the cases. The map "to" has the cases by ID.
-func (m *Machine) apply(list []preparation, to map[int]*lab.Case) error {
+// apply copies the agent's preparations into the cases.
+func (m *Machine) apply(list []preparation, to []*lab.Case) error {
 	if len(list) != len(to) {
 		return &Error{m.name, fmt.Sprintf("of %d cases %d were answered", len(to), len(list))}
 	}
-	done := map[int]bool{}
+	missing := map[int]*lab.Case{} // by ID
+	for _, c := range to {
+		missing[c.ID] = c
+	}
 	for _, p := range list {
-		c := to[p.ID]
-		if c == nil || done[p.ID] {
+		c := missing[p.ID]
+		if c == nil {
 			return &Error{m.name, fmt.Sprintf("case %d was not asked for, or is answered twice", p.ID)}
 		}
-		done[p.ID] = true
+		delete(missing, p.ID)
 		if r := p.Unavailable; r != nil {
 			r.Message, r.Detail = clip(r.Message), r.Detail[:min(len(r.Detail), maxBanner)]
 		}

@@ -9,19 +9,10 @@ import (
 // unusedTime is how long a copied executable stays after its last use.
 const unusedTime = 90 * 24 * time.Hour
 
-// prune marks this process's executable as used now, and removes executables in the same cache that have not
-// been used for the time unusedTime. It does nothing if this executable is not in such a cache.
-func prune(now time.Time) {
-	path, err := os.Executable()
-	if err != nil {
-		return
-	}
-	pruneBeside(path, now)
-}
-
-// pruneBeside does what prune does, for an executable at
-// .../sqlite3perf/hosts/HASH/sqlite3perf.
-func pruneBeside(path string, now time.Time) {
+// prune marks an executable at .../sqlite3perf/hosts/HASH/sqlite3perf as used now. It removes the other
+// executables in hosts that have not been used for the time unusedTime. If the path is another one, prune does
+// nothing.
+func prune(path string, now time.Time) {
 	own := filepath.Dir(path)
 	all := filepath.Dir(own)
 	if filepath.Base(all) != "hosts" || filepath.Base(filepath.Dir(all)) != "sqlite3perf" {

@@ -70,8 +70,7 @@ func (o *Options) start(ctx context.Context, host, script string, more ...string
 	if err != nil {
 		return nil, &Error{host, fmt.Sprintf("there is no %s here: install the OpenSSH client (Debian: apt-get install openssh-client)", client[0])}
 	}
-	args := append(append(append([]string{}, client[1:]...), sshOptions...), more...)
-	args = append(args, "--", host, "exec sh -c '"+script+"'")
+	args := slices.Concat(client[1:], sshOptions, more, []string{"--", host, "exec sh -c '" + script + "'"})
 	p := &sshCommand{Cmd: exec.CommandContext(ctx, path, args...), host: host, client: client, stderr: process.Ends{Max: 4 << 10}}
 	process.Isolate(p.Cmd) // Ctrl-C at the terminal reaches only this process
 	p.WaitDelay = time.Second

@@ -42,7 +42,7 @@ type reply struct {
 // Methods of requests. Each comment gives the type of the parameters and the type of the result.
 const (
 	methodPing    = "ping"    // no parameters; the reply is an event without ID
-	methodOpen    = "open"    // opening → result.Machine
+	methodOpen    = "open"    // Place → result.Machine
 	methodInUse   = "in-use"  // string with a directory for databases → bool
 	methodPrepare = "prepare" // []wireCase → []preparation; events are of type building
 	methodSend    = "send"    // sending → sent
@@ -51,15 +51,6 @@ const (
 	methodSteal   = "steal"   // no parameters → *float64
 	methodTrials  = "trials"  // trials → []*result.Trial
 )
-
-// opening holds what the agent must know about a run before its first trial.
-type opening struct {
-	Dir     string `json:"dir,omitempty"` // directory for databases; "": a directory in the user's cache directory
-	LimitNS int64  `json:"limit_ns"`      // time limit for one trial, in ns
-	Hint    string `json:"hint,omitempty"`
-
-	Elsewhere string `json:"elsewhere,omitempty"` // advice for the case that Dir is missing or full
-}
 
 // wireCase is a [lab.Case] in the form in which it is sent to the agent.
 type wireCase struct {

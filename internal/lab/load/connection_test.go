@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestExpireAsTheAnswerComes checks a request that is answered just as it times out. Its deadline must not
-// affect the next request, which gets a new connection.
+// TestExpireAsTheAnswerComes checks a request that is answered at the moment when it times out. Its
+// connection is closed, because its deadline would also stop the next request.
 func TestExpireAsTheAnswerComes(t *testing.T) {
 	for _, test := range []struct {
 		began, expires int64
@@ -27,8 +27,8 @@ func TestExpireAsTheAnswerComes(t *testing.T) {
 	}
 }
 
-// TestManyConnectionsAreSmall limits the memory for ten thousand connections that are not
-// open yet. With one histogram for each connection it was 2.4 GB.
+// TestManyConnectionsAreSmall limits the memory for ten thousand connections that are not open yet. With a
+// histogram for each connection, they would need 2.4 GB.
 func TestManyConnectionsAreSmall(t *testing.T) {
 	for _, rate := range []float64{0, 1000} {
 		var before, after runtime.MemStats

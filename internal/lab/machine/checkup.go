@@ -23,13 +23,13 @@ func Examine(dir string) (*result.Checkup, error) {
 		c.Load = &l
 	}
 	if v, err := mem.VirtualMemory(); err == nil {
-		c.AvailableBytes = number(v.Available)
+		c.AvailableBytes = new(int64(v.Available))
 	}
 	if v, err := mem.SwapMemory(); err == nil {
-		c.SwapUsedBytes = number(v.Used)
+		c.SwapUsedBytes = new(int64(v.Used))
 	}
 	if v, err := disk.Usage(dir); err == nil {
-		c.FreeBytes = number(v.Free)
+		c.FreeBytes = new(int64(v.Free))
 	}
 	device := examine(c, dir) // before fsyncTimes makes the disk busy
 	c.Clock.ResolutionNS, c.Clock.ReadNS = readClock()
@@ -43,15 +43,9 @@ func Examine(dir string) (*result.Checkup, error) {
 	c.Fsync.Count = len(times)
 	c.Fsync.MedianNS, c.Fsync.SlowestNS = int64(medianOf(times)), int64(slices.Max(times))
 	if known && stillKnown {
-		writes, flushes := after.writes-before.writes, after.flushes-before.flushes
-		c.Fsync.Writes, c.Fsync.Flushes = &writes, &flushes
+		c.Fsync.Writes, c.Fsync.Flushes = new(after.writes-before.writes), new(after.flushes-before.flushes)
 	}
 	return c, nil
-}
-
-func number(n uint64) *int64 {
-	v := int64(n)
-	return &v
 }
 
 // ioCounts is how many writes and flushes a block device has done since the system started.

@@ -115,8 +115,7 @@ func pressure(root fs.FS, resource string) *float64 {
 		}
 		if text, ok := strings.CutPrefix(f[1], "avg10="); ok {
 			if percent, err := strconv.ParseFloat(text, 64); err == nil {
-				share := percent / 100
-				return &share
+				return new(percent / 100)
 			}
 		}
 	}

@@ -20,7 +20,7 @@ func tree(files map[string]string) fstest.MapFS {
 	return root
 }
 
-// laptop contains the files of a machine about which every fact is known.
+// laptop contains the files in /proc and /sys of a machine about which every fact is known.
 var laptop = map[string]string{
 	"proc/pressure/cpu":                                               "some avg10=12.50 avg60=62.53 avg300=74.37 total=13755745253\nfull avg10=99.00 avg60=0.00 avg300=0.00 total=0\n",
 	"proc/pressure/io":                                                "some avg10=0.00 avg60=10.09 avg300=14.31 total=2326148412\n",

@@ -153,8 +153,7 @@ func syncReaches(c *result.Checkup) *bool {
 	if !free && f.Writes == nil {
 		return nil
 	}
-	reaches := !free && *f.Writes >= int64(f.Count)
-	return &reaches
+	return new(!free && *f.Writes >= int64(f.Count))
 }
 
 func diskFindings(c *result.Checkup) (list []result.Finding) {

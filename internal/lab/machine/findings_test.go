@@ -32,8 +32,8 @@ func found(code string, f result.Fitness, value, limit float64) result.Finding {
 	return result.Finding{Code: code, Fitness: f, Value: value, Limit: limit}
 }
 
-// noise returns the noise of two phases. With 30 rounds, the first phase detects a difference of 0.01, and the
-// second phase the given difference.
+// noise returns noise with two phases. With 30 rounds, a difference of 0.01 is detectable in the first phase,
+// and the given difference in the second.
 func noise(difference float64, speeds ...float64) *result.Noise {
 	return &result.Noise{Speeds: speeds, Phases: []result.NoisePhase{
 		{Smallest: []result.SmallestDifference{{Rounds: 6, Difference: 0.5}, {Rounds: 30, Difference: 0.01, Range: result.Range{Low: 0.008, High: 0.5}}}},
@@ -122,8 +122,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestDifferenceRange checks that the range of the detectable difference reaches the
-// greatest upper end of all phases.
+// TestDifferenceRange checks that the upper end of the range of the detectable difference is the greatest of
+// all phases.
 func TestDifferenceRange(t *testing.T) {
 	c := quiet()
 	c.Noise = noise(0.02)

@@ -16,17 +16,16 @@ type Reading struct {
 	// ready to run. It is negative if it is not known, as on Windows.
 	Load float64
 
-	Fsync time.Duration // result of [FsyncLatency]; 0: not known
+	Fsync time.Duration // median of the times that fsyncTimes returns; 0: not known
 }
 
 // Look takes a reading. dir is the directory for databases.
 func Look(dir string) (Reading, error) {
-	r := Reading{Load: loadAverage()}
-	var err error
-	if r.Fsync, err = FsyncLatency(dir); err != nil {
-		return r, fmt.Errorf("fsync latency: %w", err)
+	times, err := fsyncTimes(dir)
+	if err != nil {
+		return Reading{}, fmt.Errorf("fsync latency: %w", err)
 	}
-	return r, nil
+	return Reading{loadAverage(), medianOf(times)}, nil
 }
 
 // loadAverage returns the load average of the last minute, or -1 if it is not known.
@@ -39,18 +38,9 @@ func loadAverage() float64 {
 	return -1
 }
 
-// FsyncLatency writes 4 KiB to a file in dir 25 times, after one write that does not count. Each time it waits
-// until the device has the data. It returns the median time. (On macOS Go also flushes the device's own cache,
-// which SQLite does only with fullfsync.)
-func FsyncLatency(dir string) (median time.Duration, err error) {
-	times, err := fsyncTimes(dir)
-	if err != nil {
-		return 0, err
-	}
-	return medianOf(times), nil
-}
-
-// fsyncTimes returns the times of 25 writes, of which [FsyncLatency] returns the median.
+// fsyncTimes writes 4 KiB to a file in dir 25 times, after one write that does not count. Each time it waits
+// until the device has the data. It returns the times. (On macOS Go also flushes the device's own cache, which
+// SQLite does only with fullfsync.)
 func fsyncTimes(dir string) ([]time.Duration, error) {
 	f, err := os.CreateTemp(dir, "sqlite3perf-fsync-*")
 	if err != nil {

@@ -242,8 +242,8 @@ func sweepOne(path string) (made []string) {
 	if err != nil {
 		return nil
 	}
-	if err := Lock(f, false); err != nil || !IsAt(f, path) || !isOwn(f) {
-		f.Close()
+	defer f.Close()
+	if Lock(f, false) != nil || !IsAt(f, path) || !isOwn(f) {
 		return nil
 	}
 	dir := strings.TrimSuffix(path, lockSuffix)
@@ -254,13 +254,11 @@ func sweepOne(path string) (made []string) {
 		Unmark(f)
 		return nil
 	case !ours:
-		f.Close()
 		return nil
 	}
 	endMarked(dir, nil)
-	if err := os.RemoveAll(dir); err != nil {
-		f.Close() // the next sweep tries again
-		return nil
+	if os.RemoveAll(dir) != nil {
+		return nil // the next sweep tries again
 	}
 	Unmark(f)
 	return strings.Split(strings.TrimSuffix(rest, "\n"), "\n")

@@ -23,9 +23,9 @@ type Fault struct {
 
 // Seen holds the lab's own observations of a phase. A field that is zero is not known.
 type Seen struct {
-	// Possible is the longest time that the phase can have taken by the worker's clock: the time from the
-	// request to this answer, minus the time that the trial waited for its turn and the times that the worker
-	// reported for earlier phases.
+	// Possible is the longest time that the phase can have taken. It is the time from the request to this
+	// answer, minus the time that the trial waited for its turn, minus the times that the worker reported for
+	// earlier phases.
 	Possible time.Duration
 
 	Between time.Duration // time from the worker's answer of type phase to its answer of type sample
@@ -99,8 +99,8 @@ func (c *check) natural(key string, v int64) {
 	}
 }
 
-// part adds a fault if v, the size of a part, is below 0 or greater than the size of the whole set, which is
-// the parameter all. The parameter words describes this set in the message.
+// part adds a fault if v is below 0 or greater than all. v is the size of a part, and all is the size of the
+// whole set. The parameter words describes the whole set in the message.
 func (c *check) part(key string, v, all int64, words string) {
 	if v < 0 || v > max(all, 0) {
 		c.protocol(key, "is %d: want at most %d, %s", v, all, words)

@@ -32,8 +32,8 @@ func (p Plan) differs(told Plan) bool {
 const recentRounds = 6
 
 // spend records how long a trial of a case took. The parameter "again" is true if the case already had a
-// trial in this round. The times of the first round are discarded when it ends, because its trials load and
-// verify more.
+// trial in this round. In the second round, spend discards the times of the first round, because trials of
+// the first round also load the database and verify more.
 func (l *Laboratory) spend(c *Case, round int, again bool, d time.Duration) {
 	rounds := l.took[c.ID]
 	switch {

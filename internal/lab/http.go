@@ -283,7 +283,7 @@ func (s *session) served(said *protocol.Sample) error {
 				time.Duration(m.Load.LateP99NS).Round(time.Microsecond), time.Duration(m.Latency[0].P99NS).Round(time.Microsecond))
 		}
 	}
-	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // measure the ceiling again, because the machine must have been busy when it was measured
+	if c := s.ceilings[h.Clients]; c.perSecond > 0 && o.Rate() > c.perSecond { // the machine was busy when the ceiling was measured, so measure it again
 		c.until = time.Time{}
 		s.ceilings[h.Clients] = c
 	}

@@ -16,8 +16,8 @@ import (
 // afterSchema is the name, in messages, of the SQL that runs before the first phase.
 const afterSchema = "the schema"
 
-// readBack fails the trial if the worker sends an answer of type typ before it has reported what it
-// must report first: the settings, the inserted tables or the loaded database.
+// readBack is called when the worker has sent an answer of type typ. It fails the trial if the worker should
+// first have reported something else: the settings, the inserted tables or the loaded database.
 func (s *session) readBack(typ string) error {
 	if s.unanswered != "" && slices.Contains([]string{protocol.TypePhase, protocol.TypeSettings, protocol.TypeSample, protocol.TypeDone}, typ) {
 		return s.broken("the worker answered %q without having answered %q for phase %s: want what it has read back of the tables of verify", typ, protocol.TypeInserted, s.unanswered)
@@ -121,10 +121,10 @@ func everInForce(c *Case, given driver.Settings) error {
 // asked returns the settings that the case's worker is asked to use.
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
-// Asked returns the settings that a driver is asked to use. Only a cluster gets the settings of clusters. A
-// cluster stores data in its own way, so it does not get a setting of the workload that it does not support
-// according to [driver.Info.Limit]. It still gets all settings that the user gave, and then refuses those
-// that it does not support.
+// Asked returns the settings that a driver is asked to use. Only a cluster is asked to use the settings of
+// clusters. A cluster stores data in its own way, so it is not asked to use a setting of the workload if,
+// according to [driver.Info.Limit], it does not support it. It is asked to use all settings that the user
+// gave, and refuses those that it does not support.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {
@@ -223,9 +223,9 @@ func (c change) String() string {
 	return c.Mismatch.String()
 }
 
-// changes returns the settings of one connection that have an unexpected value. A setting
-// must have the value that the workload declares, or else the user's or workload's value, or
-// else the value that it had when the database was opened.
+// changes returns the settings of one connection that have an unexpected value. The expected value of a
+// setting is the first of these that exists: the value that the workload declares, the value that the user or
+// the workload set, the value that the setting had when the database was opened.
 func (s *session) changes(got driver.Settings) []change {
 	var list []change
 	asked := s.want.asked()

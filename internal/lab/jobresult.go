@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. The result must be an answer to that job. CheckJob
-// compares the result with the job, with the time that the lab measured (the parameter took), and with
-// itself. It adds the values that the lab computes to the result.
+// CheckJob checks the result of a job that was not interrupted. The result must be one of this job. CheckJob
+// compares it with the job, with the time that the lab measured (the parameter took), and with itself. It
+// adds the values that the lab computes to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {

@@ -152,9 +152,9 @@ func loadedTables(c *Case, n int) []Table {
 	return list
 }
 
-// loaded returns the database with which the case's trials begin. On the first call for a case, it runs a
-// process that creates this database, if the trials begin with one. If that process fails, loaded returns the
-// failed trial instead, which then counts as the case's trial.
+// loaded returns the database with which the case's trials begin. If they begin with a database, the first
+// call for a case runs a process that creates it. If that process fails, loaded returns a failed trial, which
+// then counts as the case's trial.
 func (p *Processes) loaded(ctx context.Context, c *Case, seed uint64) (*loaded, *result.Trial, error) {
 	if l := p.begins[c]; l != nil {
 		return l, nil, nil

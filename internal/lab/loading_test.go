@@ -94,8 +94,8 @@ func loadDirectories(t *testing.T, dir string) []string {
 	return list
 }
 
-// TestLoaded checks that real workers load a database once, that each trial begins with a
-// copy, and that a trial that writes does not change the copy of the next.
+// TestLoaded checks that real workers load a database once, and that each trial begins with its own copy. If
+// a trial writes to its copy, the next trial must not see that.
 func TestLoaded(t *testing.T) {
 	t.Parallel()
 	yaml := loadedOf(loadedSchema+"; CREATE TABLE u(id INTEGER PRIMARY KEY)", untimed("before", "INSERT INTO t VALUES (5000, 5)"), fillTable, untimed("tidy", "CREATE INDEX ns ON t(n); ANALYZE"),

@@ -248,8 +248,8 @@ func (m *Matrix) drivers(w *workload.Workload) []chosen {
 	return list
 }
 
-// m.has(ref, set) returns those of the given settings that apply to the driver. If no driver is a cluster, it
-// returns all given settings, so that every combination of settings that the user asked for becomes a case.
+// m.has(ref, set) returns those settings in set that apply to the driver. If no driver is a cluster, it
+// returns set unchanged, so that every combination of settings that the user asked for becomes a case.
 func (m *Matrix) has(ref build.Ref, set driver.Settings) driver.Settings {
 	cluster := func(r build.Ref) bool { return r.Kind() == driver.Cluster }
 	if ref.Kind() == "" || !slices.ContainsFunc(m.Drivers, cluster) {

@@ -164,7 +164,7 @@ func (w *Profiling) keep(ctx context.Context, dir string, t *result.Trial) error
 // Profiler profiles a phase of several cases in extra trials. The cases take turns.
 type Profiler struct {
 	Phase string
-	Time  time.Duration // time after the start from which on no trial begins, except the first trial of each case
+	Time  time.Duration // after this time no trial begins, except the first trial of each case
 	Trial func(context.Context, *Case, Profiling) (*result.Trial, error)
 	Perf  string // path of perf; "": do not use perf
 	Noise Noise

@@ -148,9 +148,9 @@ phases:
 	}
 }
 
-// TestSoakPythonMixDuration checks that operations continue until the duration is over, even
-// if they need more parameters than were made before the clock started. At a fixed rate,
-// they continue until the last one is due.
+// TestSoakPythonMixDuration checks that operations continue until the duration is over, even if they need
+// more parameters than the worker generated before the clock started. At a fixed rate, they continue until
+// the last operation is due.
 func TestSoakPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {

@@ -96,8 +96,8 @@ func (l *Laboratory) settledAfter(round int) []int {
 	return nil
 }
 
-// lostFrom returns the first round in which a case lost its trial because the trial failed,
-// or 0 if it lost none.
+// lostFrom returns the first round in which a trial of the case failed and does not count any longer because
+// the run was resumed. It returns 0 if there is no such round.
 func (l *Laboratory) lostFrom(c *Case) (first int) {
 	for i := range l.Run.Trials {
 		if t := &l.Run.Trials[i]; t.Case == c.ID && t.Repeated && t.Status != result.OK && (first == 0 || t.Round < first) {

@@ -120,8 +120,8 @@ func stamped(b *bench) func(*lab.Laboratory) {
 	}
 }
 
-// TestResumeFailed checks that cases whose trials failed, or that had no worker, are measured in the rounds
-// that they lost. Cases with wrong results must not be measured again.
+// TestResumeFailed checks cases that failed, or had no worker, before the run was resumed. They must be
+// measured in the rounds that they missed. Cases with wrong results must not be measured again.
 func TestResumeFailed(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)

@@ -59,10 +59,10 @@ type Noise interface {
 
 // Progress is notified of the plan of a run, and of the end of each trial.
 type Progress interface {
-	// Planned is called before the first trial, and again when the time of trials is known. The time is known
-	// at the earliest after the second round, because the first round takes longer, and after a twentieth of
-	// the run, because few trials say little. After that, Planned is called whenever the plan differs by more
-	// than a tenth from the last plan that was passed.
+	// Planned is called before the first trial, and again when the time of trials can be estimated. That
+	// needs two complete rounds, because the first round takes longer, and a twentieth of the run, because
+	// few trials say little. Later, Planned is called whenever the plan differs by more than a tenth from the
+	// plan passed last.
 	Planned(p Plan)
 
 	// Trial is called after each trial. left is the estimated remaining time; it is 0 until
@@ -76,7 +76,8 @@ type Schedule struct {
 	Time   time.Duration // after MinRounds rounds, a round that would end later than this is not started
 
 	// Settled, if not nil, is called after each round. It returns the IDs of the cases that need no further
-	// trials. If judged is false, it has not decided, and the IDs that it returned last remain valid.
+	// trials. If judged is false, Settled has not decided after this round, and the IDs that it returned
+	// earlier remain valid.
 	Settled func(run *result.Run, round int) (ids []int, judged bool)
 }
 
@@ -102,7 +103,7 @@ type Laboratory struct {
 	ended    time.Time               // when the last trial ended
 	between  time.Duration           // pause between the last two rounds
 	trials   int                     // number of trials so far
-	repeated int                     // number of trials that were run again because other processes took CPU time from them
+	repeated int                     // number of trials run again because other processes had taken CPU time from the first attempt
 	told     Plan                    // plan that was last passed to Progress
 	took     map[int][]time.Duration // by ID of the case: time that its trials took in each of the last rounds
 	failed   map[int]bool            // by ID of the case: a trial failed, so the case is not run again
@@ -167,8 +168,8 @@ func (l *Laboratory) warn(ctx context.Context, list []result.Warning) error {
 	return nil
 }
 
-// recordUnavailable records a trial with a reason for each case that has no worker, or whose
-// worker lacks something that the workload needs.
+// recordUnavailable records a trial for each case that cannot be run. The trial gives the reason: the case
+// has no worker, or its worker lacks something that the workload needs.
 func (l *Laboratory) recordUnavailable(ctx context.Context) error {
 	for _, c := range l.Cases {
 		if c.Unavailable == nil || l.failed[c.ID] {
@@ -254,7 +255,7 @@ func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 }
 
 // trialsOf runs groups of cases in a round. Groups from which other processes took CPU time run once more.
-// It returns the reason if the run ends, or "" if it continues.
+// trialsOf returns the reason if the run ends, or "" if it continues.
 func (l *Laboratory) trialsOf(ctx context.Context, round int, groups [][]*Case) (stopped string, err error) {
 	l.Noise.BeforeRound(round)
 	l.rounds = append(l.rounds, round)
@@ -342,8 +343,8 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// verdict decides after a complete round whether the run ends, and before that lets Schedule.Settled decide
-// which cases need no further trials. It returns the reason, or "" if the run continues.
+// verdict is called after a complete round. It first asks Schedule.Settled which cases need no further
+// trials. Then it decides whether the run ends. It returns the reason, or "" if the run continues.
 func (l *Laboratory) verdict(round int) string {
 	if l.Schedule.Settled != nil {
 		if ids, judged := l.Schedule.Settled(l.Run, round); judged {

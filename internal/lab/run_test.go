@@ -503,8 +503,8 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestInterruptedAtTheEnd checks that a run that is interrupted during its very last trial counts as
-// complete, because no further trial would follow.
+// TestInterruptedAtTheEnd interrupts a run during its last trial. The run must count as complete, because no
+// further trial would follow.
 func TestInterruptedAtTheEnd(t *testing.T) {
 	b := newBench(t)
 	b.during = func(order int) {

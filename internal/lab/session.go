@@ -293,9 +293,9 @@ func (s *session) begin(name string) error {
 	return nil
 }
 
-// alternate lets other trials run until it is this trial's turn again, and then tells the worker to proceed.
-// Meanwhile the worker is stopped, so that its garbage collector and its other threads run only in its own
-// turns.
+// alternate lets other trials run until it is this trial's turn again. Then it tells the worker to proceed.
+// Meanwhile the worker is stopped, because its garbage collector and its other threads must run only during
+// its own turns.
 func (s *session) alternate(a *protocol.Response) error {
 	if s.turn == nil {
 		return s.broken("the worker answered %q: it was not asked to alternate", protocol.TypeWaiting)
@@ -363,10 +363,10 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	return s.current(), nil
 }
 
-// sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the time from the
-// phase's beginning to the end of each slice, without the last slice. total is the time to the end of the
-// last slice. If these times do not increase, for example because the worker does not report them, sliceTimes
-// returns nil. Only the last slice may have taken no time.
+// sliceTimes returns the wall time of each slice of a phase. The parameter "ends" has the times from the
+// beginning of the phase to the end of each slice but the last. The parameter "total" is the time to the end
+// of the last slice. If these times do not increase, for example because the worker does not report them,
+// sliceTimes returns nil. Only the last slice may have taken no time.
 func sliceTimes(ends []int64, total int64) (times []int64) {
 	last := int64(0)
 	for i, end := range append(slices.Clone(ends), total) {
@@ -418,8 +418,9 @@ func (s *session) sample(said *protocol.Sample) error {
 	return nil
 }
 
-// judge keeps the doubts as warnings. If there are faults, it fails the trial with the first fault as the
-// reason and the messages of the other faults as detail, and returns an error.
+// judge adds the doubts to the trial's warnings. If there are faults, it fails the trial and returns an
+// error. The first fault is then the reason, and the messages of the other faults are the detail of the
+// reason.
 func (s *session) judge(doubts []result.Warning, faults []Fault) error {
 	s.trial.Warnings = append(s.trial.Warnings, doubts...)
 	if len(faults) == 0 {

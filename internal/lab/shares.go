@@ -22,7 +22,7 @@ type shares struct {
 	cancel  context.CancelCauseFunc
 	others  *others       // further processes of the current mix; nil: none
 	spent   []*result.CPU // CPU time of further processes that have ended
-	part    *part         // process of this session if it is a further process; nil for the first process
+	part    *part         // this session as one of the further processes; nil: this session belongs to the first process
 }
 
 // others are the further processes of a mix. The first process is the trial's own worker. It has created the

@@ -146,8 +146,8 @@ phases:
 	}
 }
 
-// TestSlicesOfOthers runs a worker that says that it waits for its turn within a phase, although it is not
-// measuring that phase. The trial must fail.
+// TestSlicesOfOthers runs a worker that claims to wait for its turn within a phase that it is not measuring.
+// The trial must fail.
 func TestSlicesOfOthers(t *testing.T) {
 	t.Parallel()
 	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute}

@@ -33,10 +33,11 @@ const (
 var stuckLimit = 30 * time.Second
 
 // CheckSQL makes SQLite compile every statement of a plan, on an empty database in memory with the plan's
-// schema. So it finds mistakes in a user's SQL before any worker starts. Some SQL is left to the drivers,
-// because its errors may not be the user's mistakes. CheckSQL reports no errors for SQL that needs a
-// function, module or collation that this SQLite lacks, that uses other databases, that fails because there
-// are no rows, or that exceeds the limits above.
+// schema. So it finds mistakes in a user's SQL before any worker starts.
+//
+// Some SQL is left to the drivers, because its errors may not be the user's mistakes: SQL that exceeds the
+// limits above, SQL for another database, SQL that fails because there are no rows, and SQL that needs a
+// function, module or collation that this SQLite lacks.
 //
 // The error gives the position of the SQL in the workload's file.
 func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, nil) }
@@ -168,8 +169,8 @@ func (c *sqlCheck) run(script string) error {
 	return nil
 }
 
-// limitMemory limits the size of the database. It is called before each statement, because
-// the one before may have changed the limit or the page size.
+// limitMemory limits the size of the database. It is called before each statement, because the previous
+// statement may have changed the limit or the page size.
 func (c *sqlCheck) limitMemory(ctx context.Context) error {
 	for _, schema := range []string{"main", "temp"} {
 		var size int
@@ -239,7 +240,7 @@ func (c *sqlCheck) phase(ph *plan.Phase) error {
 		return c.call(&ph.Query.Call)
 	case ph.HTTP != nil:
 		return c.call(&ph.HTTP.Call)
-	case ph.Replay != nil: // a recorded statement may be wrong, as it was when it was recorded
+	case ph.Replay != nil: // the application may have run wrong statements, which are replayed too
 		return nil
 	case ph.Mix != nil:
 		for i := range ph.Mix.Operations {

@@ -42,8 +42,8 @@ func newTurns(n int, seed uint64) *turns {
 // notStarted is the value in turns.place for a trial that has not called yield.
 const notStarted = -1
 
-// pass gives the turn to a trial that has not ended, which may be the trial that had it before. The caller
-// holds t.mu.
+// pass gives the turn to a trial that has not ended. This may be the trial that has the turn already. The
+// caller holds t.mu.
 func (t *turns) pass() {
 	least, any := 0, false
 	for i, p := range t.place {

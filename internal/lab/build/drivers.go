@@ -178,9 +178,9 @@ func (r Ref) Kind() driver.Kind {
 // pinned version.
 func (r Ref) version() string { return cmp.Or(r.Version, r.Known.Version) }
 
-// tags returns the build tags that the driver's version and variant need. It adds the tags
-// in GOFLAGS, which the flag -tags would otherwise override. It returns "" if the driver
-// needs none.
+// tags returns the build tags that the driver's version and variant need, separated by commas. It also
+// includes the tags in GOFLAGS, because the flag -tags overrides them. It returns "" if the driver needs no
+// tags.
 func (r Ref) tags(goflags string) string {
 	tags := r.words("tags")
 	for _, v := range r.Known.Before {
@@ -263,8 +263,8 @@ func ParseRef(ctx context.Context, name string, known []Known) (Ref, error) {
 	return r, nil
 }
 
-// otherMajor returns an explanation, for an error message, if the module path excludes the major version of
-// version. Otherwise it returns "". See https://go.dev/ref/mod#major-version-suffixes.
+// otherMajor explains, for an error message, that the module path belongs to another major version than
+// version. It returns "" if that is not so. See https://go.dev/ref/mod#major-version-suffixes.
 func otherMajor(path, version string) string {
 	_, major, _ := module.SplitPathVersion(path)
 	if module.CheckPathMajor(version, major) == nil {

@@ -39,9 +39,9 @@ func (b *Builder) Platforms(ctx context.Context) ([]string, error) {
 const footprintSuffix = ".footprint.json"
 
 // Footprint returns the size of a driver's worker, its build times, the platforms for which it can be built
-// without a C compiler, and the library's license and date. It calls building before each build. Results are
-// cached next to the worker, so each build is made only once. If sqlite3perf does not build the driver's
-// worker, Footprint returns nil.
+// without a C compiler, and the library's license and date. Before each build it calls the function building.
+// It caches the results next to the worker, so each build is made only once. If sqlite3perf does not build
+// the driver's worker, Footprint returns nil.
 func (b *Builder) Footprint(ctx context.Context, ref Ref, o FootprintOptions, building func(what string)) (*result.Footprint, error) {
 	if ref.Path != "" || len(ref.Known.Command) > 0 {
 		return nil, nil
@@ -115,8 +115,8 @@ type stripped struct {
 	flags   []string
 }
 
-// build builds the worker with further environment variables. It returns the time that took,
-// in ns, and the executable's size in bytes.
+// build builds the worker with further environment variables. It returns the time of the build, in ns, and
+// the executable's size in bytes.
 func (s *stripped) build(ctx context.Context, environment ...string) (ns, size int64, err error) {
 	out := filepath.Join(s.dir, "worker")
 	defer os.Remove(out)
@@ -133,8 +133,8 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 	return ns, fi.Size(), nil
 }
 
-// target builds for a platform without a C compiler. It reports a cgo driver as failed
-// without trying, because some cgo libraries build without a C compiler, but fail when used.
+// target builds the worker for a platform without a C compiler. For a cgo driver it reports a failure and
+// builds nothing, because some cgo libraries can be built without a C compiler, but fail when they are used.
 func (s *stripped) target(ctx context.Context, target string, building func(string)) (result.TargetBuild, error) {
 	t := result.TargetBuild{Target: target}
 	if s.ref.Known.Kind == driver.Cgo {

@@ -93,8 +93,8 @@ type Need struct {
 	Ready string `json:"ready"`
 }
 
-// Limits for checks made before anything is built. They are long because a machine may be
-// busy. A server or program that exceeds them would not answer in a trial either.
+// Limits for checks made before anything is built. They are long because a machine may be busy. A server or
+// program that needs more time would be too slow in a trial, too.
 var (
 	statusLimit  = 15 * time.Second // for a server: how long it may take to answer a status request
 	versionLimit = 30 * time.Second // for a program: how long it may take to print its version
@@ -139,7 +139,7 @@ func (r Ref) CheckServers() error {
 }
 
 // unreached says why the listed servers cannot be used, or returns "" if they can. One usable server is
-// enough, but no server may refuse the password, because that is always a mistake.
+// enough. But if any server refuses the password, that is an error, because it is always a mistake.
 func (n *Need) unreached(ctx context.Context) string {
 	list, why := n.addresses()
 	if why != "" {
@@ -163,9 +163,9 @@ func (n *Need) unreached(ctx context.Context) string {
 	return strings.Join(bad, "; ")
 }
 
-// unusable says why a server cannot be used, or returns "" if it can. The result refuses is true if the
-// server refuses the password. Internal errors (5xx) of the server do not count, because they may be
-// temporary.
+// unusable says why a server cannot be used. It returns "" if the server can be used. The result refuses is
+// true if the server refuses the password. Internal errors (5xx) of the server are ignored, because they may
+// be temporary.
 func (n *Need) unusable(ctx context.Context, u *url.URL) (why string, refuses bool) {
 	client := &http.Client{Timeout: statusLimit, Transport: &http.Transport{DisableKeepAlives: true},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // a redirect must not send the request to another address
@@ -214,8 +214,8 @@ func (n *Need) hasKey(page []byte) bool {
 	return n.Has == "" || json.Unmarshal(page, &object) == nil && object[n.Has] != nil
 }
 
-// otherProgram says how the program at path fails to print the expected version. It returns "" if it does not
-// fail.
+// otherProgram checks that the program at path prints the expected version. It says what the program does
+// instead, or returns "" if the version is right or is not checked.
 func (n *Need) otherProgram(ctx context.Context, path string) string {
 	if n.Version == "" {
 		return ""

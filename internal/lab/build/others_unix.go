@@ -8,9 +8,9 @@ import (
 	"syscall"
 )
 
-// checkOthers returns an error if every user of this machine can write to dir, or if dir belongs to another
-// user, who is not root. dir holds executables or their sources. A missing dir is fine, because it is created
-// later.
+// checkOthers checks a directory that holds executables or their sources. It returns an error if every user
+// of this machine can write to the directory, or if the directory belongs to another user, who is not root. A
+// missing directory is fine, because it is created later.
 func checkOthers(dir string) error {
 	fi, err := os.Stat(dir)
 	if err != nil {
@@ -23,8 +23,8 @@ func checkOthers(dir string) error {
 	return othersWrite(dir, fi.Mode(), owner, os.Geteuid())
 }
 
-// othersWrite does the check of checkOthers for a directory's mode and owner. user is this user. If user is
-// root (0), the directory may belong to any user.
+// othersWrite checks a directory's mode and owner, as checkOthers describes. The parameter user is the ID of
+// this user. If user is root (0), the directory may belong to any user.
 func othersWrite(dir string, mode os.FileMode, owner, user int) error {
 	switch {
 	case mode.Perm()&0o002 != 0:

@@ -14,8 +14,8 @@ import (
 // unusedTime is how long an unused worker stays in the cache.
 const unusedTime = 90 * 24 * time.Hour
 
-// useLock is the name of a lock file in the cache. It is locked while workers are marked as
-// used and while unused ones are removed, so a worker that was just marked is not removed.
+// useLock is the name of a lock file in the cache. A process locks the file while it marks a worker as used,
+// and while it removes unused workers. So a worker that was just marked is not removed.
 const useLock = "use.lock"
 
 // lockUse locks the cache. It returns nil if that fails, as in a cache that this user cannot

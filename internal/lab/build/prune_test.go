@@ -54,8 +54,8 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// TestUseWaitsForPrune checks that use waits while prune removes workers, so that it does
-// not mark a worker that is then removed.
+// TestUseWaitsForPrune checks that the function use waits while prune removes workers. Otherwise use could
+// mark a worker that prune then removes.
 func TestUseWaitsForPrune(t *testing.T) {
 	cache := t.TempDir()
 	path := filepath.Join(cache, "worker")

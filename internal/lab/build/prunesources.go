@@ -32,8 +32,8 @@ var held = struct {
 	files map[string]*os.File
 }{files: map[string]*os.File{}}
 
-// hold marks unpacked sources as used now, and as in use until this process ends. It does
-// nothing if that fails, as in a cache that this user cannot write to.
+// hold marks unpacked sources as used now, and as in use until this process ends. If that fails, as in a
+// cache that this user cannot write to, hold does nothing.
 func hold(dir string) {
 	held.Lock()
 	defer held.Unlock()
@@ -84,8 +84,9 @@ func pruneSources(parent string, since time.Time) {
 	}
 }
 
-// pruneSource removes unpacked sources, unless a process uses them or a file in dir was changed or added.
-// Sources without a file that marks their last use are marked as used now, and so stay.
+// pruneSource removes unpacked sources that have not been used since the given time. It keeps them if a
+// process uses them, or if a file in dir was changed or added. If no file says when the sources were last
+// used, pruneSource creates that file, which marks the sources as used now.
 func pruneSource(dir string, since time.Time) {
 	f, err := os.OpenFile(dir+useSuffix, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // versions next to it.
 type NoReleaseError struct {
 	Module, Version string
-	Nearest         []string // one version before and one after, as far as they exist
+	Nearest         []string // the version before and the version after, as far as they exist
 	said            string
 }
 
@@ -65,15 +65,15 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 	return append(list, last), nil
 }
 
-// neighbors returns up to two versions from a list: the one just before and the one just after the given
-// version. The given version itself is not in the list.
+// neighbors returns up to two versions from a sorted list that does not contain the given version: the one
+// just before it, and the one just after it.
 func neighbors(all []string, version string) []string {
 	i, _ := slices.BinarySearchFunc(all, version, semver.Compare)
 	return all[max(i-1, 0):min(i+1, len(all))]
 }
 
-// list runs go list -m in an empty module, so that the go command only fetches the modules
-// in args.
+// list runs go list -m with the arguments args. It runs in an empty module, so the go command fetches only
+// the modules in args.
 func (b *Builder) list(ctx context.Context, args ...string) (string, error) {
 	if _, err := b.toolchain(ctx); err != nil {
 		return "", err

@@ -95,8 +95,8 @@ func refusal(said string) string {
 	return ""
 }
 
-// versionError returns a [*VersionError] for said, the go command's output about r's
-// version.
+// versionError returns a [*VersionError] about the version of r. The parameter said is the go command's
+// output about this version.
 func (r Ref) versionError(said string) error {
 	words := strings.Join(strings.Fields(said), " ")
 	if _, reason, ok := strings.Cut(words, r.Known.Module+"@"+r.Version+": "); ok {

@@ -14,9 +14,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// checkTags returns a [*BuildError] if a variant has a build tag that neither its library
-// nor the library's dependencies use, because such a tag changes nothing. flags are the
-// build's flags that select files.
+// checkTags returns a [*BuildError] if a variant has a build tag that is used neither by its library nor by
+// the library's dependencies, because such a tag changes nothing. flags are the flags of the build that
+// select files.
 func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags []string) error {
 	tags := ref.words("tags")
 	if len(tags) == 0 {
@@ -60,8 +60,8 @@ func (b *Builder) checkTags(ctx context.Context, ref Ref, env *toolchain, flags 
 	return nil
 }
 
-// tagLine matches lines with build tags: constraints, and cgo's flags for the C compiler,
-// which may have constraints before them.
+// tagLine matches the lines of a Go file that can contain build tags: build constraints, and #cgo lines, in
+// which constraints can stand before the flags. tagWord matches a word in such a line, which may be a tag.
 var (
 	tagLine = regexp.MustCompile(`(?m)^(//go:build|//\s*\+build|.*#cgo)\s.*$`)
 	tagWord = regexp.MustCompile(`[\w.]+`)

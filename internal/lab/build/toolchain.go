@@ -85,8 +85,8 @@ func (b *Builder) command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// temporaryIn makes a command keep its temporary files in dir, which is removed later even
-// if this process is killed. The C compiler uses the variables other than GOTMPDIR.
+// temporaryIn makes a command keep its temporary files in dir. The caller removes dir later, or another
+// process does so if this process is killed. The C compiler uses the variables other than GOTMPDIR.
 func temporaryIn(cmd *exec.Cmd, dir string) {
 	for _, name := range []string{"GOTMPDIR", "TMPDIR", "TMP", "TEMP"} {
 		cmd.Env = append(cmd.Env, name+"="+dir)
@@ -125,8 +125,8 @@ func (env *toolchain) serves(ref Ref) error {
 	return nil
 }
 
-// variant returns the toolchain with the driver's options applied. For drivers without C it
-// leaves out the compiler, because the compiler does not affect their workers.
+// variant returns the toolchain with the driver's options applied. For a driver without C code, it leaves out
+// the compiler, because the compiler does not affect the worker.
 func (env *toolchain) variant(ref Ref) *toolchain {
 	own := *env
 	own.GOAMD64 = cmp.Or(ref.Options["GOAMD64"], own.GOAMD64)

@@ -185,8 +185,8 @@ func splitCommas(text string) []string {
 	return list
 }
 
-// JoinRefs rejoins driver names that were split at all commas. It appends a piece of the
-// form key=value to the variant before it, unless key is the name of a driver.
+// JoinRefs puts together driver names that were split at all commas. A piece of the form key=value continues
+// the variant in the piece before, unless key is the name of a driver.
 func JoinRefs(pieces []string, known []Known) ([]string, error) {
 	isDriver := func(name string) bool {
 		return slices.ContainsFunc(known, func(k Known) bool { return k.Name == name })

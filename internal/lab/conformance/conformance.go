@@ -59,12 +59,13 @@ func Checks() []Check {
 // be checked.
 var ErrUnusable = errors.New("no other check can be made")
 
-// Run runs the checks whose names chosen accepts, in order. It passes each outcome to
-// report: nil, or an error that says what is wrong and what to do about it. It leaves out
-// checks that need something the driver declares it lacks. If all checks were run, a last
-// outcome, named "limits", reports declared limits that no check confirmed. Run returns an
-// error only if ctx ended, if a directory could not be created, or, wrapping [ErrUnusable],
-// if the worker cannot run any trial.
+// Run runs the checks whose names chosen accepts, in order. It passes the outcome of each check to report:
+// nil, or an error that says what is wrong and what to do about it. It leaves out a check that needs
+// something if the driver declares that it lacks this. If all checks were run, there is a last outcome with
+// the name "limits". It reports declared limits that no check confirmed.
+//
+// Run returns an error only if ctx ended, if a directory could not be created, or if the worker cannot run
+// any trial. In the last case, the error wraps [ErrUnusable].
 func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report func(name string, err error)) error {
 	info := s.Info
 	info.Limits = maps.Clone(info.Limits)
@@ -97,7 +98,7 @@ func Run(ctx context.Context, s *Subject, chosen func(name string) bool, report 
 	return nil
 }
 
-// shows reports whether some check has the limit, or the limit followed by =VALUE, as its Key.
+// shows reports whether the Key of some check is this limit, or begins with the limit and an equals sign.
 func shows(limit string) bool {
 	return slices.ContainsFunc(Checks(), func(c Check) bool { return c.Key == limit || strings.HasPrefix(c.Key, limit+"=") })
 }

@@ -31,7 +31,7 @@ func failureChecks() []Check {
 	}
 }
 
-// gives returns a check that a trial of the workload text fails with this code, in this
+// gives returns a check that runs a trial of the workload text. The trial must fail with this code, in this
 // phase.
 func gives(code, phase, text string) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {

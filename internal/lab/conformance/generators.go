@@ -14,8 +14,8 @@ type generator struct {
 	column string // definition of the column in the workload language
 	typ    string // type with which the column is read
 
-	// name of another column with the same values, with which the query's results are compared; "": the column
-	// itself
+	// same is the name of a column that must have the same values as this one. The query's results are
+	// compared with that column. "" means that they are compared with this column.
 	same string
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// jobChecks returns the checks of jobs on a user's database. A driver whose worker does not
-// support a kind of job declares the limit "job=bench", for example, or "job" for all.
+// jobChecks returns the checks of jobs on a user's database. If a driver's worker does not support a kind of
+// job, the driver declares a limit such as "job=bench". The limit "job" stands for all kinds.
 func jobChecks() []Check {
 	return []Check{
 		{Name: "jobs/bench", Key: "job=bench", test: benches},

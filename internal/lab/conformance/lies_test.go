@@ -81,8 +81,8 @@ func latencyOf(key string, change func(any) any) func(answer) []answer {
 	})
 }
 
-// without returns a lie that leaves out the answers of one type. If these answers have samples, it leaves out
-// only those with a sample of the given phase.
+// without returns a lie that leaves out all answers of one type. Of answers with samples, it leaves out only
+// those with a sample of the given phase.
 func without(typ, phase string) func(answer) []answer {
 	return func(a answer) []answer {
 		if a.is(typ, phase) {

@@ -246,7 +246,7 @@ func ignoresFields(ctx context.Context, s *Subject) error {
 const gone = 10 * time.Second
 
 // labGone closes the worker's input during a phase, as happens when the lab ends. It checks that the worker
-// then exits and removes its files.
+// then removes its files and exits.
 func labGone(ctx context.Context, s *Subject) error {
 	w, err := workload.Parse("endless.yaml", []byte(yaml("endless")), nil)
 	if err != nil {
@@ -305,8 +305,8 @@ func leavesFile(ctx context.Context, s *Subject) error {
 	return cmp.Or(err, h.failed(protocol.CodePath, "the path of a trial names a file that is there already"))
 }
 
-// missesFile checks that the worker refuses a trial that begins with a loaded database if
-// that database does not exist.
+// missesFile asks the worker for a trial that begins with a loaded database, but there is no such database.
+// The worker must refuse the trial.
 func missesFile(ctx context.Context, s *Subject) error {
 	h, err := s.askTrial(ctx, filled, nil, func(r *protocol.Request) { r.Loaded = 1 })
 	return cmp.Or(err, h.failed(protocol.CodePath, "a request says that the database is loaded, and there is none"))

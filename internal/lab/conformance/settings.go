@@ -52,9 +52,9 @@ func settingChecks() []Check {
 	)
 }
 
-// tellsChange checks that the worker reports a setting that SQL has changed without a declaration, so that the
-// lab refuses the trial. The change is in the named phase of the workload text, or in the schema if phase is
-// "".
+// tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no
+// change. Because of this report, the lab refuses the trial. The change is in the phase with this name, or in
+// the schema if phase is "".
 func tellsChange(phase, text string) func(context.Context, *Subject) error {
 	after := "the schema"
 	if phase != "" {

@@ -51,9 +51,10 @@ func well(t *result.Trial) error {
 	return nil
 }
 
-// turns returns a check that runs two trials of a workload that take turns. It does this as many times as
-// rounds says: the first time each phase is in one piece, and later in slices of a few operations. A worker
-// need not wait for the order to proceed, but then it must not claim that it waits. It may ignore the slices.
+// turns returns a check that runs two trials of a workload, which take turns. The check does this several
+// times, as the parameter rounds says. The first time, each phase is in one piece. Later, it is in slices of
+// a few operations. A worker need not wait for the order to proceed, but then it must not claim that it
+// waits. It may ignore the slices.
 func turns(text string, rounds int) func(context.Context, *Subject) error {
 	return func(ctx context.Context, s *Subject) error {
 		c, err := s.caseOf(text, nil)

@@ -54,8 +54,8 @@ const Silence = 5 * time.Minute
 // errEnded is the cause with which the current work is canceled when the other machine has gone.
 var errEnded = errors.New("the other side has gone")
 
-// Serve answers requests until its input ends, or until it has received nothing for the time [Silence]. Then it
-// stops the current work and removes the directories that it created, except the cache.
+// Serve answers requests until its input ends, or until it has received nothing for the time [Silence]. Then
+// it stops the current work. It removes the directories that it created, except the cache.
 func (a *Agent) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)

@@ -205,8 +205,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestConnectionLost checks that a connection that was lost and a connection that could not be made lead to
-// different messages.
+// TestConnectionLost checks that there are different messages for a connection that was lost and for a
+// connection that could not be made.
 func TestConnectionLost(t *testing.T) {
 	client, err := exec.LookPath("sh")
 	if err != nil {

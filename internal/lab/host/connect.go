@@ -32,7 +32,7 @@ type Machine struct {
 	close   sync.Once
 
 	mu      sync.Mutex
-	refused error // the error because of which this process killed the agent
+	refused error // why this process killed the agent; nil: it has not
 	unheard int   // pings sent since the agent's last line
 
 	good map[int]bool // IDs of cases that have had a trial with status OK
@@ -259,8 +259,8 @@ type answer struct {
 	printed  bool // text comes from standard output, not standard error
 }
 
-// launch runs a script that starts an agent. If no agent starts, it returns a nil Machine and
-// the output of the script.
+// launch runs a script that starts an agent on a machine. If no agent starts, launch returns a nil Machine
+// and the output of the script.
 func (o *Options) launch(ctx context.Context, name, script string) (*Machine, answer, error) {
 	// The agent does not end with ctx, because its current trial may have to finish first.
 	p, err := o.start(context.WithoutCancel(ctx), name, script)
@@ -333,8 +333,8 @@ func platformOf(uname []string) string {
 	return strings.ToLower(uname[0]) + "/" + cmp.Or(goarch[uname[1]], uname[1])
 }
 
-// refuse kills the agent because an answer is wrong or missing. The formatted text is the message of the error
-// that calls then return.
+// refuse kills the agent because an answer is wrong or missing. It makes an error from the formatted text,
+// and the method call then returns this error.
 func (m *Machine) refuse(format string, args ...any) {
 	m.mu.Lock()
 	if m.refused == nil {

@@ -1,9 +1,10 @@
 // Package host runs trials on another machine. It starts an agent there with the system's SSH client. The
-// agent is a copy of the same executable. It builds the workers there, and runs the trials that this machine
-// requests, one after another. This machine schedules the trials, stores their results and judges them.
+// agent is a copy of this executable. It builds the workers on its machine, and runs the trials that this
+// machine requests, one after another. This machine schedules the trials, stores their results and judges
+// them.
 //
-// The agent leaves nothing on the other machine except its cache. When its input ends, it kills its workers
-// and ends.
+// The agent leaves nothing on its machine except its cache. When its input ends, it kills its workers and
+// ends.
 package host
 
 import (

@@ -54,7 +54,7 @@ func (m *Machine) Open(ctx context.Context, p Place) (result.Machine, error) {
 	return about, err
 }
 
-// InUse reports whether another process on the machine uses dir for measurements, for example an agent that
+// InUse reports whether another process on the machine uses dir for measurements. An example is an agent that
 // has not yet noticed that its connection broke.
 func (m *Machine) InUse(ctx context.Context, dir string) (bool, error) {
 	var used bool
@@ -131,8 +131,8 @@ func (m *Machine) apply(list []preparation, to []*lab.Case) error {
 	return nil
 }
 
-// supply handles the cases whose workers were not built on the other machine because Go is missing there. It
-// builds these workers on this machine and sends them.
+// supply handles the cases whose workers could not be built on the other machine because Go is missing there.
+// It builds these workers on this machine and sends them to the other one.
 func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Builder, progress lab.Building) error {
 	var list []*lab.Case
 	for _, c := range cases {
@@ -239,8 +239,8 @@ func (m *Machine) Boot() string { return m.hello.Boot }
 // Lost returns the error after which trials on the machine fail, or nil.
 func (m *Machine) Lost() error { return m.lost }
 
-// observed asks the agent for its warnings at moment, which is before the run, before a round or after the
-// run. It returns nil if the connection is lost.
+// observed asks the agent for its warnings. The parameter moment says when: before the run, before a round or
+// after the run. If the connection is lost, observed returns nil.
 func (m *Machine) observed(moment string) (list []result.Warning) {
 	if m.lost == nil {
 		m.lost = m.call(context.Background(), methodNoise, moment, &list, nil)

@@ -24,8 +24,9 @@ var sshOptions = []string{"-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=20"
 // interactive, PATH often lacks these directories.
 const toolPath = `PATH="$PATH:/usr/local/go/bin:$HOME/go/bin:$HOME/.local/bin:/usr/lib/go/bin:/opt/homebrew/bin:/snap/bin"; export PATH; `
 
-// place returns a script that sets the shell variable f to the path of the executable with this hash. The
-// scripts have neither single quotes nor newlines, so that every login shell passes them unchanged to sh.
+// place returns a script that sets the shell variable f to the path of the executable with this hash. Like
+// all scripts here, it has neither single quotes nor newlines, so every login shell passes it unchanged to
+// sh.
 func place(hash string) string {
 	return fmt.Sprintf(`d="${XDG_CACHE_HOME:-$HOME/.cache}/sqlite3perf/hosts/%.16s"; f="$d/sqlite3perf"; `, hash)
 }
@@ -43,8 +44,8 @@ func startScript(hash string) string {
 // prints the word in absent.
 const installedScript = toolPath + `if command -v sqlite3perf >/dev/null; then exec sqlite3perf ` + AgentCommand + `; fi; echo ` + absent
 
-// copyScript returns a script that stores its standard input as the executable with this hash, if the input
-// has size bytes.
+// copyScript returns a script that stores its standard input as the executable with this hash. If the input
+// does not have the given size, in bytes, the script fails.
 func copyScript(hash string, size int64) string {
 	return place(hash) + fmt.Sprintf(`t="$d/new.$$"; umask 077; mkdir -p "$d" && cat > "$t" && [ $(wc -c < "$t") -eq %d ] && chmod 700 "$t" && mv -f "$t" "$f" || { rm -f "$t"; exit 1; }`, size)
 }
@@ -172,13 +173,14 @@ func explain(host string, client []string, said string) string {
 	return "the connection ended"
 }
 
-// connectOnce returns advice to connect with the SSH client once, and so see the machine's answer.
+// connectOnce returns the advice to connect once with the SSH client. The user then sees the machine's
+// answer.
 func connectOnce(client []string, host string) string {
 	return "connect once with: " + strings.Join(client, " ") + " " + host
 }
 
-// oldKey says how to remove the outdated host key. It returns the ssh-keygen command or the
-// file and line that the SSH client printed, or else the usual command.
+// oldKey says how to remove the outdated host key. If the SSH client printed the ssh-keygen command for this,
+// or the file and line of the key, oldKey uses that. Otherwise it returns the usual command.
 func oldKey(host, said string) string {
 	where := " with: ssh-keygen -R " + host
 	for l := range strings.Lines(said) {

@@ -23,7 +23,7 @@ type connection struct {
 	conn net.Conn   // nil: not connected
 	in   response
 
-	sent atomic.Int64 // when the current request began, as the function now returns it; 0: there is no request; expired: it timed out
+	sent atomic.Int64 // time when the current request began, in ns since the process started; 0: no request; expired: the request timed out
 
 	begun, ok     int64
 	ok200         int64 // responses with status 200
@@ -90,8 +90,8 @@ func (c *connection) expire(sent int64) {
 	}
 }
 
-// answered ends the current request. If the request has expired, it closes the connection,
-// whose deadline would otherwise stop the next request.
+// answered ends the current request. If the request has expired, answered closes the connection, because the
+// connection's deadline would also stop the next request.
 func (c *connection) answered() {
 	if c.sent.Swap(0) == expired {
 		c.close()

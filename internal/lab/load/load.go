@@ -34,11 +34,10 @@ type Load struct {
 	Count    int64
 	Duration time.Duration
 
-	// Rate is the number of requests per second that fall due, whether or not earlier ones
-	// have been answered (open loop). The first free connection sends a due request, and the
-	// latency counts from the time when the request was due. If Rate is 0, each connection
-	// sends its next request after its last one has been answered (closed loop), as hey
-	// does.
+	// Rate is the number of requests per second that fall due, whether or not earlier requests have been
+	// answered (open loop). The first free connection sends a due request, and the latency counts from the
+	// time when the request was due. If Rate is 0, each connection sends a request as soon as its previous
+	// request has been answered (closed loop), as the program hey does.
 	Rate float64
 
 	// Timeout is how long the complete answer may take; 0: 10 s.
@@ -88,9 +87,9 @@ type Outcome struct {
 	// rate a latency counts from the time when the request was due.
 	Latency *latency.Histogram
 
-	// Late is the delay in ns that the generator itself causes at a fixed rate, which is
-	// part of the latency. It is the time from when a request was due, or a connection
-	// became free if that was later, until the request was sent.
+	// Late has the delays in ns that the generator itself causes at a fixed rate. A delay begins when a
+	// request is due or, if that is later, when a connection is free. It ends when the request is sent. The
+	// latency of the request includes the delay.
 	Late *latency.Histogram
 }
 
@@ -119,8 +118,8 @@ const (
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 
-	// histograms is the largest number of histograms of latencies. If there are more connections, they share
-	// these histograms.
+	// histograms is the largest number of histograms of latencies. If there are more connections than that,
+	// several connections share a histogram.
 	histograms = 64
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pacer waits until given times. It sleeps until shortly before such a time, and then calls runtime.Gosched in
-// a loop, because a sleep may end a millisecond late. Sleeps end early when done is closed.
+// pacer waits until given times. It sleeps until shortly before the given time. Then it calls runtime.Gosched
+// in a loop, because a sleep may end a millisecond late. Sleeps end early when done is closed.
 type pacer struct{ done <-chan struct{} }
 
 func newPacer(done <-chan struct{}) pacer { return pacer{done} }

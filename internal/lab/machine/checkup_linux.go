@@ -78,8 +78,8 @@ func usableCores() int {
 	return runtime.NumCPU()
 }
 
-// switched returns the argument one if the file contains 1, the argument zero if it contains 0, and otherwise
-// "".
+// switched reads a file that contains 1 or 0. It returns the argument one if the file contains 1, and the
+// argument zero if it contains 0. Otherwise it returns "".
 func switched(root fs.FS, name, one, zero string) string {
 	switch read(root, name) {
 	case "1":
@@ -104,9 +104,8 @@ func smt(root fs.FS) string {
 	return switched(root, "sys/devices/system/cpu/smt/active", result.On, result.Off)
 }
 
-// pressure returns the share of the last 10 seconds in which some process waited for the
-// resource (cpu, io or memory), or nil if it is not known. See
-// https://docs.kernel.org/accounting/psi.html.
+// pressure returns the fraction of the last 10 seconds in which some process waited for the resource (cpu, io
+// or memory). It returns nil if that is not known. See https://docs.kernel.org/accounting/psi.html.
 func pressure(root fs.FS, resource string) *float64 {
 	for line := range strings.Lines(read(root, "proc/pressure/"+resource)) {
 		f := strings.Fields(line)

@@ -8,7 +8,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// blockDevice stands for a disk, whose counters cannot be read on this system.
+// blockDevice is a disk. Its counters cannot be read on this system.
 type blockDevice struct{}
 
 func (blockDevice) counted() (ioCounts, bool) { return ioCounts{}, false }

@@ -68,8 +68,9 @@ func below(list *[]result.Finding, code string, f result.Fitness, value *int64, 
 	}
 }
 
-// difference returns the smallest relative difference that is detectable in every phase at its greatest number
-// of rounds, and the range of this difference. Both are nil if noise was not measured.
+// difference returns the smallest relative difference that is detectable in all phases, and the range of this
+// difference. For each phase, it uses the figures for the greatest number of rounds. Both results are nil if
+// noise was not measured.
 func difference(n *result.Noise) (*float64, *result.Range) {
 	if n == nil {
 		return nil, nil
@@ -144,9 +145,9 @@ func cpuFindings(c *result.Checkup) (list []result.Finding) {
 	return list
 }
 
-// syncReaches reports whether fsync reached a device, or nil if that is not known. If fsync did, the device
-// counted at least one write per fsync. Other processes may have written too, so true is less certain than
-// false.
+// syncReaches reports whether fsync reached a device. It returns nil if that is not known. Each fsync that
+// reaches the device is counted there as at least one write. Other processes may have written too, so true is
+// less certain than false.
 func syncReaches(c *result.Checkup) *bool {
 	f := c.Fsync
 	free := c.Machine.SyncFree || f.MedianNS > 0 && f.MedianNS < int64(minFsync)

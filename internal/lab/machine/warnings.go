@@ -9,8 +9,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Limits for noise. A value above a limit causes a warning, except for minFsync: a time below minFsync causes
-// a warning.
+// Limits for noise. A value above a limit causes a warning. Only for minFsync, a value below the limit does
+// so.
 const (
 	maxLoadPerCore = 0.5
 	maxFsyncRatio  = 1.5
@@ -56,7 +56,7 @@ func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warni
 		}
 	}
 	known := slices.DeleteFunc(slices.Clone(rounds), func(r time.Duration) bool { return r <= 0 })
-	if len(known) < 3 { // if two rounds differ, it is not known which of them is wrong
+	if len(known) < 3 { // of two different rounds, either may be the wrong one
 		return list
 	}
 	median := medianOf(known)

@@ -25,10 +25,10 @@ func existing() map[int]bool {
 	return list
 }
 
-// endMarked kills every process whose environment has this mark, or a mark that consists of this mark, a slash
-// and more. Child processes of a worker inherit the mark, and keep it even outside the worker's process group.
-// The processes in before are skipped, because reading the environments of all processes would add some
-// milliseconds to every trial.
+// endMarked kills every process whose environment has this mark, or a longer mark that begins with this mark
+// and a slash. Child processes of a worker inherit the mark, and keep it even outside the worker's process
+// group. The processes in before are skipped, because reading the environments of all processes would add
+// some milliseconds to every trial.
 func endMarked(mark string, before map[int]bool) {
 	for range 100 {
 		if !killMarked(mark, before) {

@@ -1,5 +1,5 @@
-// Package process runs other programs. It makes sure that no process and no temporary directory is left when
-// this process or the program ends, even if it is killed.
+// Package process runs other programs. When a program or this process ends, even if it is killed, package
+// process makes sure that no child process and no temporary directory is left.
 package process
 
 import (
@@ -25,8 +25,8 @@ import (
 // ExitGrace is how long a worker may take to exit after its last answer.
 const ExitGrace = 10 * time.Second
 
-// leaveGrace is how long a worker may take, after its input is closed, to remove data that
-// it created elsewhere, for example on a server.
+// leaveGrace is how long a worker may take, after its input is closed, to remove data that is elsewhere, for
+// example on a server.
 const leaveGrace = 15 * time.Second
 
 // MaxLine is the limit in bytes for one answer of a worker.
@@ -42,10 +42,10 @@ type Child struct {
 	before map[int]bool // IDs of the processes that existed before this one started
 }
 
-// Start starts a worker in dir, or in the lab's own working directory if dir is "". The process is marked with
-// id, and env is added to its environment. When ctx ends, the worker is killed. But if leaves is set, the
-// worker has data elsewhere to remove. Then its input is closed when ctx ends, and it is killed only after the
-// time leaveGrace.
+// Start starts a worker in dir, or in the lab's own working directory if dir is "". It marks the process with
+// id, and adds env to its environment. When ctx ends, the worker is killed. If leaves is set, the worker has
+// data elsewhere to remove: when ctx ends, its input is closed, and it is killed only if it does not exit
+// within leaveGrace.
 func Start(ctx context.Context, executable string, args []string, dir, id string, leaves bool, env ...string) (*Child, error) {
 	c := &Child{Cmd: exec.CommandContext(ctx, executable, args...), mark: id, errors: Ends{Max: 8 * DetailEnd}, before: existing()}
 	c.Dir = dir
@@ -68,7 +68,7 @@ func Start(ctx context.Context, executable string, args []string, dir, id string
 	return c, c.Start()
 }
 
-// Send sends a request to the worker. It ignores errors: if the worker has exited, its answer is missing, and
+// Send sends a request to the worker. It ignores errors. If the worker has exited, it sends no answer, and
 // the code that waits for the answer reports that.
 func (c *Child) Send(r protocol.Request) { _ = json.NewEncoder(c.Input).Encode(r) }
 
@@ -138,8 +138,8 @@ const DetailEnd = 2 << 10
 // debugger, and it would push the stack out of the part of the output that is kept.
 var register = regexp.MustCompile(`(?m)^[a-z][a-z0-9]{1,7} +0x[0-9a-f]+\n?`)
 
-// Detail returns given, the detail of a worker's reason, followed by the worker's standard
-// error without registers. It cuts out the middle of a long text.
+// Detail returns the detail of a worker's reason, followed by the worker's standard error without registers.
+// The parameter given is the detail. Detail cuts out the middle of a long text.
 func Detail(given, stderr string) string {
 	e := Ends{Max: DetailEnd}
 	for _, s := range []string{given, register.ReplaceAllString(stderr, "")} {

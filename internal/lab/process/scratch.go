@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 )
 
-// Scratch is a temporary directory. If the process that created it is killed, the directory is removed by the
-// next process that creates one with the same prefix in the same parent directory.
+// Scratch is a temporary directory. If the process that created it is killed, another process removes it
+// later: the next one that creates a Scratch with the same prefix in the same parent directory.
 //
 // A lock file next to the directory marks it as a directory of sqlite3perf. The process that created the
 // directory locks that file, and the system releases the lock when the process ends. The file is created
@@ -175,9 +175,9 @@ func IsAt(f *os.File, path string) bool {
 	return err == nil && os.SameFile(fi, at)
 }
 
-// Sweep removes the directories in parent that killed processes created with this prefix. On systems where it
-// can find child processes of those processes, it kills them. It returns the parent directories that were
-// created for the removed directories and still exist.
+// Sweep removes the directories with this prefix in parent that killed processes created. If child processes
+// of the killed processes are still running, Sweep kills them on systems where it can find them. It returns
+// the parent directories that were created for the removed directories and still exist.
 func Sweep(parent, prefix string) (made []string) {
 	entries, _ := os.ReadDir(parent)
 	for _, e := range entries {

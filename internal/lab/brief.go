@@ -37,8 +37,9 @@ func brief(workload string, p *plan.Plan, seed uint64, n int) []string {
 	return list
 }
 
-// unhashed reports whether the worker was asked not to compute a checksum of the phase's rows. A mix always
-// has a checksum, because computing it before the clock starts brings the database into memory.
+// unhashed reports whether the worker was asked to leave out the checksum of the phase's rows. A mix always
+// has a checksum. The worker computes it before the clock starts, and this also loads the database into
+// memory.
 func (s *session) unhashed(p *plan.Phase) bool {
 	return p.Query != nil && slices.Contains(s.brief, p.Name)
 }

@@ -37,8 +37,8 @@ const (
 	// represents every integer up to most.
 	most = 1 << 53
 
-	// No SQLite is faster than these times on one core: fastestRow is the time to step to a row (about thirty
-	// instructions), fastestExec the time to insert a row or execute a statement (about two hundred
+	// No SQLite on one core is faster than these times. fastestRow is the time to step to a row (about thirty
+	// instructions). fastestExec is the time to insert a row or execute a statement (about two hundred
 	// instructions).
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
@@ -48,8 +48,8 @@ const (
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 
-	// The lab doubts a worker's time if it exceeds the time that the lab observed by more than doubtAfter plus
-	// the fraction doubtShare of the observed time.
+	// The lab compares a worker's time with the time that it observed itself. It doubts the worker's time if
+	// that is longer by more than doubtAfter plus the fraction doubtShare of the observed time.
 	doubtAfter = 100 * time.Millisecond
 	doubtShare = 0.05
 

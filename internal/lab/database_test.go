@@ -63,8 +63,8 @@ phases:
   - {name: sum, query: SELECT sum(id) FROM t, columns: int}
 `
 
-// TestUserDatabase checks that real workers begin each trial with the same copy of a user's
-// database, with or without a WAL, although earlier trials changed their copies.
+// TestUserDatabase checks that real workers begin each trial with an unchanged copy of a user's database,
+// although earlier trials changed their copies. It tests databases with and without a WAL.
 func TestUserDatabase(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"delete", "wal"} {

@@ -140,9 +140,9 @@ func (c *Case) Beginning(events int) (cut *Case, whole int) {
 	return &next, whole
 }
 
-// TakesWhole estimates how long a trial of the case "whole" takes. The trial t ran only "cut", which is the
-// copy of the case that [Case.Beginning] returns. The time of each replay is scaled by the number of events.
-// The result is 0 if t is not OK.
+// TakesWhole estimates how long a trial of the case "whole" takes. The trial t was a trial of "cut", a copy
+// of that case which [Case.Beginning] returned. TakesWhole scales the time of each replay by the number of
+// events. If t is not OK, the result is 0.
 func TakesWhole(t *result.Trial, cut, whole *Case) time.Duration {
 	takes := time.Duration(t.TookNS)
 	if t.Status != result.OK {

@@ -6,9 +6,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// Expectation has the counts and results that a phase must have, as far as the lab can compute
-// them from the plan and the generators. All other results must be equal for all drivers, which
-// package stats checks.
+// Expectation has those counts and results of a phase that the lab can compute from the plan and the
+// generators. The phase must have these. For all other results, package stats checks that they are equal for
+// all drivers.
 type Expectation struct {
 	Operations int64   // number of operations; -1: not known
 	Executions []int64 // number of executions of each operation of a mix; nil: not known
@@ -27,8 +27,8 @@ func (c *Case) expected(phase string) Expectation {
 	return Expectation{Operations: -1, Rows: -1}
 }
 
-// expect computes the counts and results that the cases must have. It runs after all other
-// checks, because it may take long.
+// expect computes the counts and results that the cases must have. It is called after all other checks,
+// because it may take long.
 func (m *Matrix) expect(todo []point) error {
 	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
 	for _, at := range todo {

@@ -13,8 +13,8 @@ var Brief = brief
 // Loading returns how many of a case's first phases run once for all trials.
 var Loading = loading
 
-// SetCeiling sets the greatest rate of the load generator with a number of clients, and with one client, so
-// that trials do not measure it.
+// SetCeiling sets the rate that the load generator can reach with this number of clients, and with one
+// client. Trials then do not measure this rate.
 func (p *Processes) SetCeiling(clients int, perSecond float64) {
 	c := ceiling{perSecond: perSecond, until: time.Now().Add(time.Hour)}
 	p.ceilings = map[int]ceiling{clients: c, 1: c}

@@ -26,8 +26,8 @@ const (
 	// repeats them.
 	maxRequests = 100_000
 
-	// maxVerified is the largest number of requests that are sent before the clock starts,
-	// one after another, to verify the answers.
+	// maxVerified is the largest number of requests whose answers are verified before the clock starts. These
+	// requests are sent one after another.
 	maxVerified = 1000
 
 	// nearCeiling is a fraction of the ceiling (see the type ceiling). If a rate is above that fraction, the
@@ -42,9 +42,9 @@ const (
 	// latency mainly shows this delay.
 	lateShare = 0.5
 
-	// The ceiling is the best rate of ceilingPhases loads, each of which takes the time ceilingLasts. The best
-	// rate is used because other work on the machine can only lower a rate. The ceiling is measured again
-	// after the time ceilingHolds, because the speed of the machine may change.
+	// The ceiling is the best rate of ceilingPhases loads, each of which lasts for ceilingLasts. The best
+	// rate is used because other work on the machine can only lower a rate. After the time ceilingHolds, the
+	// ceiling is measured again, because the speed of the machine may change.
 	ceilingPhases = 3
 	ceilingLasts  = 300 * time.Millisecond
 	ceilingHolds  = 20 * time.Second

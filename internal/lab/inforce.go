@@ -87,8 +87,8 @@ func (s *session) declared(phase string) bool {
 	return false
 }
 
-// inForce returns the settings that are in force in each timed phase whose settings the
-// workload has changed.
+// inForce returns the settings that are in force in each timed phase. It leaves out phases in which they are
+// the settings in the parameter asked.
 func inForce(asked driver.Settings, p *plan.Plan) map[string]driver.Settings {
 	var list map[string]driver.Settings
 	now := asked.With(p.Changes)
@@ -168,8 +168,8 @@ func (c *Case) leftOut(once bool) []result.Warning {
 	return []result.Warning{{Code: result.WarningUnasked, Message: fmt.Sprintf("%s is measured %s %s: it is no cluster", c.Driver, how, strings.Join(list, ", "))}}
 }
 
-// idle returns a warning for each of the settings txlock, pool_readers, write_mutex and processes that the
-// user gave and that has no effect in any phase.
+// idle returns a warning for each setting that the user gave although it has no effect in any phase. It
+// checks the settings txlock, pool_readers, write_mutex and processes.
 func idle(given driver.Settings, p *plan.Plan) []result.Warning {
 	list := idleLock(given, p)
 	if !slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool { return ph.Mix != nil }) {
@@ -255,8 +255,8 @@ func (s *session) changes(got driver.Settings) []change {
 	return list
 }
 
-// The function which says, for messages, which of n connections have unexpected settings. The parameter "bad"
-// has the numbers of these connections.
+// The function which describes, for messages, those of n connections that have unexpected settings. The
+// parameter "bad" has the numbers of these connections.
 func which(bad []int, n int) string {
 	switch {
 	case len(bad) == n && n > 1:

@@ -100,7 +100,7 @@ rows: {t: {count: 5, columns: {id: serial}}}
 }
 
 // deviates reports whether the settings in r were read back after the given schema or phase, and whether a
-// connection then had a wrong value. It checks only the setting whose name is the beginning of the reason.
+// connection then had a wrong value. It checks only one setting: the reason begins with its name.
 func deviates(r *result.ReadBack, after, reason string) bool {
 	if r == nil || r.After != after {
 		return false
@@ -148,8 +148,8 @@ phases:
 	}
 }
 
-// TestInForce checks that the settings in force in a phase include the workload's changes in
-// that phase and before.
+// TestInForce checks that the settings in force in a phase include the changes that the workload makes in
+// that phase and in earlier phases.
 func TestInForce(t *testing.T) {
 	const yaml = `
 name: changing

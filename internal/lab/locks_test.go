@@ -129,8 +129,8 @@ func replayed(t *testing.T, begin, more string) *workload.Workload {
 	return w
 }
 
-// TestLockCasesOfReplay checks that a replay is tried with its own clients, and with one
-// client on one connection, and that a warning lists the ways not tried.
+// TestLockCasesOfReplay checks that a replay is tried in two ways: with its own clients, and with one client
+// on one connection. A warning must list the ways that are not tried.
 func TestLockCasesOfReplay(t *testing.T) {
 	vary := lab.LockWays{Vary: append([]lab.Varied{{Name: "busy_timeout", Values: []string{"0", "5s"}}}, varyLock.Vary...)}
 	bySQL := `"sql":1`
@@ -191,8 +191,9 @@ func TestLockCasesOfOneClient(t *testing.T) {
 	}
 }
 
-// TestLockCasesProcesses checks that no mutex is tried with several processes, and that a pool of one
-// connection is then tried with all values of txlock and busy_timeout.
+// TestLockCasesProcesses checks the cases with several processes. No mutex must be tried. A pool of one
+// connection must be tried with all values of txlock and busy_timeout, because processes wait for each
+// other's locks.
 func TestLockCasesProcesses(t *testing.T) {
 	const two = "busy_timeout=0 journal_mode=wal "
 	want := []string{

@@ -61,8 +61,8 @@ type Matrix struct {
 	Computing func(workload string, done, total int64)
 }
 
-// point is a workload at one combination of its parameters, before its expected results are
-// computed.
+// point is a workload at one combination of its parameters, with its cases. The expected results of the cases
+// are not computed yet.
 type point struct {
 	workload string
 	plan     *plan.Plan

@@ -81,8 +81,8 @@ func (p *Processes) Trial(ctx context.Context, c *Case, seed uint64) (*result.Tr
 	return list[0], nil
 }
 
-// undisturbed runs one trial of each case. It discards the trials and runs them again if
-// this process was stopped meanwhile, at most mostDiscarded times.
+// undisturbed runs one trial of each case. If this process was stopped meanwhile, it discards the trials and
+// runs them again, at most mostDiscarded times.
 func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error) {
 	var discarded []time.Duration // how long this process was stopped in each discarded attempt
 	for {

@@ -98,8 +98,8 @@ func TestProfilerStops(t *testing.T) {
 	}
 }
 
-// TestProfilerObserves checks that noise is observed as in a run: before, between the
-// rounds, and after.
+// TestProfilerObserves checks that the Profiler observes noise at the same times as a run: before the first
+// round, between the rounds, and at the end.
 func TestProfilerObserves(t *testing.T) {
 	b := &profileBench{samples: map[string]int64{"a": 250, "b": 500}}
 	p := b.profiler(time.Hour, nil)

@@ -107,8 +107,8 @@ func (l *Laboratory) lostFrom(c *Case) (first int) {
 	return first
 }
 
-// catchUp runs the trials that cases lost in the complete rounds. It returns the reason if the run ends, or ""
-// if it continues.
+// catchUp runs the trials that are missing in the complete rounds, because they were lost when they failed.
+// It returns the reason if the run ends, or "" if it continues.
 func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err error) {
 	for round := 1; round <= done; round++ {
 		lost := slices.DeleteFunc(slices.Clone(l.Cases), func(c *Case) bool {
@@ -126,8 +126,8 @@ func (l *Laboratory) catchUp(ctx context.Context, done int) (stopped string, err
 	return l.verdict(done), nil
 }
 
-// newDoubts returns a warning that the run was resumed, and the warnings in list that the run
-// does not have yet.
+// newDoubts returns those warnings in list that the run does not have yet, and a warning that the run was
+// resumed.
 func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	r := l.Run.Resumed[len(l.Run.Resumed)-1]
 	message := fmt.Sprintf("the run was resumed after a pause of %s, when %d rounds were complete: what happened to the machine in between is not known",
@@ -136,9 +136,8 @@ func (l *Laboratory) newDoubts(list []result.Warning) []result.Warning {
 	return append(list, result.Warning{Code: result.WarningResumed, Message: message})
 }
 
-// afterRun returns the warnings that l.Noise gives after the run. Noise numbers the rounds by its own
-// observations. After a resumption, these numbers differ from the run's, so afterRun replaces them by the
-// numbers of the run's rounds.
+// afterRun returns the warnings that l.Noise gives after the run. l.Noise counts only the rounds that it has
+// observed. If the run was resumed, these numbers differ from the run's own, so afterRun replaces them.
 func (l *Laboratory) afterRun() []result.Warning {
 	list := l.Noise.AfterRun()
 	for i, w := range list {

@@ -81,7 +81,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// TestResumeNoise checks that a warning about a round after a resumption has the number that the round has in
+// TestResumeNoise checks a warning about a round after a resumption. It must have the number of the round in
 // the run, not in the resumed part.
 func TestResumeNoise(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
@@ -193,8 +193,8 @@ func TestResumeSettled(t *testing.T) {
 	}
 }
 
-// TestResumeOtherWorker checks that no trial is recorded if the worker differs from the one
-// with which the run began.
+// TestResumeOtherWorker resumes a run with a worker that differs from the one with which the run began. No
+// trial must be recorded.
 func TestResumeOtherWorker(t *testing.T) {
 	proof := func(version string) func(int, int) *result.Trial {
 		return func(int, int) *result.Trial {

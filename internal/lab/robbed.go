@@ -55,8 +55,9 @@ func used(state *os.ProcessState, waited *time.Duration) *result.CPU {
 	}
 }
 
-// account computes how much CPU time other processes and machines took from trials that ran together, and
-// which of these trials were robbed of too much. Each trial gets an equal share of the loss.
+// account computes how much CPU time other processes and machines took from trials that ran together. Each
+// trial gets an equal share of this loss. If the loss of a trial is too great, account marks the trial as
+// robbed.
 func (p *Processes) account(list []ending) {
 	list = slices.DeleteFunc(slices.Clone(list), func(e ending) bool { return e.trial == nil || e.trial.CPU == nil })
 	if len(list) == 0 {
@@ -105,8 +106,8 @@ func repeats(before []result.Trial, trials []*result.Trial) bool {
 	return float64(repeated) <= mostRepeated*float64(len(before))
 }
 
-// robbery returns a warning if trials count in the results although other processes or machines took CPU time
-// from them.
+// robbery returns a warning if other processes or machines took CPU time from some trials and these trials
+// count in the results nevertheless.
 func robbery(trials []result.Trial) []result.Warning {
 	count := 0
 	for i := range trials {

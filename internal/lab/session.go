@@ -33,7 +33,7 @@ type session struct {
 	alarm *process.Alarm // calls its function when the trial's time is up
 	idle  time.Duration  // how long the trial waited for its turn
 
-	slices []int64 // wall time of the current phase, in ns, at the end of each of its slices but the last
+	slices []int64 // times from the beginning of the current phase to the end of each slice but the last, in ns
 
 	stopped time.Duration  // how long this process was stopped
 	waited  *time.Duration // how long the worker's threads waited for a CPU; nil: not known

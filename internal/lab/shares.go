@@ -248,8 +248,8 @@ func (s *session) gathered(p *plan.Phase, said *protocol.Sample) (sum *protocol.
 	return sum, apartIn(all), nil
 }
 
-// apartIn returns the time in ns between the first and the last process to begin, from their
-// samples. It returns nil if a sample does not tell when its process began.
+// apartIn returns the time in ns between the first and the last process to begin. all has the samples of the
+// processes. If a sample does not tell when its process began, apartIn returns nil.
 func apartIn(all []*protocol.Sample) *int64 {
 	first, last := all[0].BeganUS, all[0].BeganUS
 	for _, m := range all {
@@ -261,8 +261,8 @@ func apartIn(all []*protocol.Sample) *int64 {
 	return new((last - first) * 1000)
 }
 
-// notTogether returns a warning if the processes of a mix began so far apart that some clients were missing
-// for a considerable part of the mix's time.
+// notTogether returns a warning if the processes of a mix did not begin at about the same time, so that some
+// clients were missing for a considerable part of the mix's time.
 func notTogether(m *result.Sample, processes int) []result.Warning {
 	if m.ApartNS == nil || float64(*m.ApartNS) <= result.ApartShare*float64(m.WallNS) {
 		return nil

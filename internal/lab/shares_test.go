@@ -286,9 +286,9 @@ func TestMergeShares(t *testing.T) {
 	}
 }
 
-// TestApart checks that there is a warning if the starts of the first and the last process are
-// further apart than a hundredth of the mix's time. If a process does not report when it began,
-// there must be none.
+// TestApart checks the warning about processes that do not begin together. There must be one if the time
+// between the first and the last beginning is longer than a hundredth of the mix's time. If a process does
+// not report when it began, there must be none.
 func TestApart(t *testing.T) {
 	t.Parallel()
 	at := func(us int64) *protocol.Sample { return &protocol.Sample{BeganUS: us} }

@@ -15,8 +15,8 @@ import (
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is the factor by which slices of a mix with several clients are longer. All clients begin a
-// slice at the same moment, so they wait for each other's locks more often than they would otherwise.
+// crowdSlices is how many times as long the slices of a mix with several clients are. All clients begin a
+// slice at the same moment, so they wait for each other's locks more often than in a mix without slices.
 const crowdSlices = 10
 
 // mostInClock is the fraction of a trial's time that the measured phases should take. mostRepeats is how many
@@ -84,8 +84,8 @@ func (p *Processes) divide(c *Case) division {
 	return d
 }
 
-// middle returns two medians for a phase: that of the wall times, and that of the times per operation. Both
-// are 0 if no times are known.
+// middle returns the median of the wall times of a phase, and the median of its times per operation. Both are
+// 0 if no times are known.
 func middle(of map[int]phasePace) (wall, each float64) {
 	var walls, eachs []float64
 	for _, x := range of {
@@ -115,9 +115,8 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	return p.Insert != nil
 }
 
-// learn updates what is known about the work of the case with the figures of a trial: the shortest time of
-// each phase so far, the shortest time outside the phases, and the most memory and disk space that a trial
-// needed.
+// learn adds the figures of a trial to what is known about the work of the case: the shortest time of each
+// phase, the shortest time outside the phases, and the most memory and disk space that a trial needed.
 func (p *Processes) learn(c *Case, t *result.Trial) {
 	at := p.paces[work(c)]
 	if at == nil {
@@ -147,9 +146,9 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 // need is how many bytes of memory and of disk a trial needs.
 type need struct{ memory, disk uint64 }
 
-// fitting divides cases into groups whose trials run together. The trials of a group together need at most
-// half of the memory and of the disk space that are free. This limit does not apply to groups of two. A group
-// has no more than two cases if it is not known what one of them needs.
+// fitting divides cases into groups whose trials run together. A group may always have two cases. It may have
+// more only if it is known what all its trials need, and if together they need at most half of the free
+// memory and half of the free disk space.
 func (p *Processes) fitting(cases []*Case) (groups [][]*Case) {
 	room := p.Room
 	if room == nil {

@@ -45,8 +45,8 @@ func CheckSQL(w *workload.Workload, p *plan.Plan) error { return checkSQL(w, p, 
 // maxSQLError is the limit in bytes for an error about SQL.
 const maxSQLError = 600
 
-// visitor is called for each phase after its SQL was compiled. The database then has the schema
-// with which the phase begins or, if the phase is a script, the schema that the script leaves.
+// visitor is called for each phase after its SQL was compiled. The database then has the schema with which
+// the phase begins. If the phase is a script, the database has the schema that the script leaves.
 type visitor func(context.Context, *sql.Conn, *plan.Phase) error
 
 // checkSQL does what CheckSQL does. It also calls visit for each phase unless visit is nil.
@@ -286,8 +286,8 @@ func explain(ctx context.Context, db *sql.Conn, statement string, parameters int
 
 var unknown = regexp.MustCompile(`no such (function|module|collation sequence|vfs)|too many attached databases|pattern too complex|unsupported`)
 
-// foreign reports whether an error may be due to this SQLite or to the limits of this check, so that a driver
-// may succeed. Errors in the statement itself have the code SQLITE_ERROR.
+// foreign reports whether a driver may succeed in spite of an error, because the error may be due to this
+// SQLite or to the limits of this check. Errors in the statement itself have the code SQLITE_ERROR.
 func foreign(err error) bool {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	return err != nil && (!ok || e.Code() != sqlite3.SQLITE_ERROR || unknown.MatchString(err.Error()))

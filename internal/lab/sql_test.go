@@ -70,8 +70,8 @@ func TestCheckSQL(t *testing.T) {
 	}
 }
 
-// TestCheckSQLOfParentheses checks that an error in SQL that SQLite cannot parse gives the
-// position, however long the SQL is.
+// TestCheckSQLOfParentheses checks the error for SQL that SQLite cannot parse. It must give the position,
+// however long the SQL is.
 func TestCheckSQLOfParentheses(t *testing.T) {
 	const n = 100_000
 	text := strings.Replace(peopleFile, "WHERE id > 2", "WHERE id > "+strings.Repeat("(", n)+"2"+strings.Repeat(")", n), 1)
@@ -241,8 +241,8 @@ func init() {
 	sqlite.MustRegisterScalarFunction("stuck", 0, func(*sqlite.FunctionContext, []driver.Value) (driver.Value, error) { select {} })
 }
 
-// TestCheckSQLIsBounded checks that SQL that exceeds the limits, and mistakes after such SQL, are
-// left to the drivers. SQL with a function that never returns must lead to an error.
+// TestCheckSQLIsBounded checks that there is no error for SQL that exceeds the limits, nor for mistakes after
+// such SQL. For SQL with a function that never returns, there must be an error.
 func TestCheckSQLIsBounded(t *testing.T) {
 	checked := func(schema string) error {
 		w, err := workload.Parse("mine.yaml", fmt.Appendf(nil, "name: mine\nschema: |\n  %s;\n  not SQL\nphases: [{name: p, script: ANALYZE}]\n", schema), nil)

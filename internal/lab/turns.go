@@ -9,11 +9,11 @@ import (
 )
 
 // turns lets trials of the same work take turns. Only the trial that has the turn runs. It passes the turn on
-// before each phase, and after each slice of a phase. So if the machine is slow for a moment, it slows all
-// trials in the same part of their work.
+// before each phase, and after each slice of a phase. So if the machine is slow for a moment, all trials are
+// slower in the same part of their work.
 //
-// The turns are given in sweeps. In a sweep each trial has one turn, in a shuffled order. A trial that is in a
-// later phase than another waits until the other has caught up.
+// The turns are given in sweeps. In a sweep each trial has one turn, in a shuffled order. A trial that is in
+// a later phase than others waits until the others have caught up.
 type turns struct {
 	mu     sync.Mutex
 	wake   []chan struct{} // by number of the trial

@@ -100,8 +100,8 @@ func TestAlternatingInterrupted(t *testing.T) {
 	empty(t, dir)
 }
 
-// together is an executor that records which cases are run together. The field robbed is the ID of the case
-// whose first trial in round 20 is robbed of CPU time.
+// together is an executor that records which cases are run together. The first trial of one case in round 20
+// is robbed of CPU time.
 type together struct {
 	*bench
 	robbed int // ID of the case

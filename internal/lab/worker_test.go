@@ -291,8 +291,8 @@ func note(path, what string) {
 	}
 }
 
-// readAgain returns the settings that a worker with this fault reports for its two connections. It reports
-// them after the schema (phase "") or after a phase.
+// readAgain returns the settings that a worker with this fault reports for its two connections after a phase,
+// or after the schema if phase is "".
 func readAgain(fault, phase string, s driver.Settings) []driver.Settings {
 	other := s.With(nil)
 	switch {

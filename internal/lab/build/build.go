@@ -242,9 +242,9 @@ func (e *CacheError) Unwrap() error { return e.err }
 // buildDirectory is the prefix of the names of directories in which workers are built.
 const buildDirectory = "building-"
 
-// build builds the executable, and returns its path. The executable gets that path only when it is complete.
-// For a driver from a directory, the path contains the executable's hash, so a later build of changed files
-// does not replace an executable in use.
+// build builds the executable, and returns its path. The path exists only when the executable is complete.
+// For a driver from a directory, the path contains the executable's hash. So if the files change, a later
+// build does not replace an executable in use.
 func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path string) (string, error) {
 	scratch, err := process.NewScratch(filepath.Dir(path), buildDirectory)
 	if err != nil {

@@ -28,9 +28,10 @@ const modulePath = "github.com/sqlite3perf/sqlite3perf"
 // Source is the source tree of sqlite3perf, from which workers are built.
 type Source struct{ Root string }
 
-// FindSource finds the source tree: the given directory, or else the tree that this executable was built from,
-// or else the sources inside this executable. It ignores a tree around the working directory, because it would
-// run that tree's code. The error is an [*UnpackError] if the sources inside this executable cannot be used.
+// FindSource finds the source tree. It returns the given directory, or else the tree that this executable was
+// built from, or else the sources inside this executable. It ignores a source tree around the working
+// directory, because it would run that tree's code, which may be someone else's. If the sources inside this
+// executable cannot be used, the error is an [*UnpackError].
 func FindSource(given string) (Source, error) {
 	if given != "" {
 		if !isRoot(given) {

@@ -88,8 +88,8 @@ type Need struct {
 	// will do.
 	Has string `json:"has"`
 
-	// Ready is the path of a page with HTTP status 503 while a running server cannot be used
-	// yet, such as a cluster node without a leader. If Ready is "", this is not checked.
+	// Ready is the path of a page that tells whether a running server can be used. While it cannot, as a
+	// cluster node without a leader, the page has the HTTP status 503. If Ready is "", this is not checked.
 	Ready string `json:"ready"`
 }
 
@@ -304,8 +304,8 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	return m, nil
 }
 
-// besideExecutable reads the driver.json in an executable's directory. It returns nil if
-// there is no such file, or if its command names another executable.
+// besideExecutable reads the driver.json in an executable's directory. It returns nil if there is no such
+// file, or if the file's command names another executable.
 func besideExecutable(path string) (*driver.Info, error) {
 	m, err := readManifest(filepath.Dir(path))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -370,8 +370,8 @@ func (n *Need) lack(ctx context.Context) string {
 	return ""
 }
 
-// Ready returns a [*BuildError] if the driver's worker could not run here because a program
-// or server is missing. The worker need not be built.
+// Ready returns a [*BuildError] if the driver's worker could not run here because a program or server is
+// missing. Ready can be called before the worker is built.
 func (r Ref) Ready(ctx context.Context) error {
 	if r.Known == nil {
 		return nil

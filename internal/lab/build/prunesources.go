@@ -25,8 +25,8 @@ const unusedSources = 30 * 24 * time.Hour
 // time is the time of the last use.
 const useSuffix = ".use"
 
-// held maps the directories of sources that this process uses to their locked files. The
-// system unlocks them when the process ends.
+// held has the locked files of the sources that this process uses, by the directory of the sources. The
+// system unlocks the files when the process ends.
 var held = struct {
 	sync.Mutex
 	files map[string]*os.File

@@ -25,10 +25,9 @@ func (e *VersionError) Error() string { return e.message }
 // lookupLimit is how long the go command may take to look up a version.
 const lookupLimit = 30 * time.Second
 
-// Resolve finds out which version @latest is now, or whether the wanted version exists. The
-// Ref that it returns has the version in its name. If the version is not available, the
-// error is a [*VersionError]. If the version's worker is already built, Resolve does not
-// look it up, so it needs no network.
+// Resolve finds out which version @latest is now, or whether the wanted version exists. It returns a Ref with
+// that version in its name. If the version is not available, the error is a [*VersionError]. If the worker
+// for the version is already built, Resolve does not look up the version, so it needs no network.
 func (b *Builder) Resolve(ctx context.Context, ref Ref) (Ref, error) {
 	if ref.Version == "" {
 		return ref, nil

@@ -169,8 +169,7 @@ func within(changed, file string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// TestUnpackNowhere checks the errors if the cache directory cannot be created, and if its path is
-// relative.
+// TestUnpackNowhere checks two errors: the cache directory cannot be created, and its path is relative.
 func TestUnpackNowhere(t *testing.T) {
 	cache := installed(t)
 	parent := filepath.Dir(filepath.Dir(cache))

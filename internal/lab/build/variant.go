@@ -242,11 +242,10 @@ func NamesExecutable(name string) bool {
 	return strings.ContainsAny(base, `/\`) || filepath.VolumeName(name) != ""
 }
 
-// Released reports whether a name means a driver of sqlite3perf in its pinned version or in
-// another release, and not an executable, a checkout or a commit. So only the library's authors
-// decide which code runs. Commits are excluded because hosting sites also serve commits of forks
-// under the original repository's name. The only allowed options are those of the variants in
-// driver.json.
+// Released reports whether a name means a driver of sqlite3perf in its pinned version or in another release.
+// It returns false for an executable, a checkout or a commit. So only the library's authors decide which code
+// runs. Commits are excluded because hosting sites also serve commits of forks under the original
+// repository's name. The name may have options, but only those of the variants in driver.json.
 func Released(name string, known []Known) bool {
 	base, which, opts := splitRef(name)
 	i := slices.IndexFunc(known, func(k Known) bool { return k.Name == base })
@@ -364,8 +363,8 @@ func (r Ref) Env() []string {
 // report.
 func (r Ref) Variables() []string { return slices.Sorted(maps.Keys(r.variables())) }
 
-// Unproven returns a message if the worker's proof lacks some property of the variant. It
-// returns "" if the proof shows all of them, or if the driver is an executable.
+// Unproven compares the worker's proof with the properties of the variant. If the proof does not show a
+// property, Unproven returns a message about this property. Otherwise, and for an executable, it returns "".
 func (r Ref) Unproven(p *protocol.Proof) string {
 	lacks := func(what, wanted, got string) string {
 		return fmt.Sprintf("%s: wanted %s, got %s: the worker is not the variant that was asked for", what, cmp.Or(wanted, "nothing"), cmp.Or(got, "nothing"))

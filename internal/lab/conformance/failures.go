@@ -54,7 +54,7 @@ func gives(code, phase, text string) func(context.Context, *Subject) error {
 	}
 }
 
-// reachingOut runs a trial with the SQL in the parameter sql, in which FILE stands for the path of a file
+// reachingOut runs a trial with the SQL in the parameter sql. FILE in this SQL stands for the path of a file
 // next to the database. If inSchema is true, the SQL is added to the schema, otherwise it is a script. If
 // allowed is true, the plan permits SQL that reaches other files. reachingOut returns the last answer, and
 // whether the file exists afterwards.

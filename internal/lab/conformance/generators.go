@@ -10,7 +10,7 @@ import (
 
 // generator is a column whose generated values must be the same in every worker.
 type generator struct {
-	name   string // kind of generator, and which variant of it is checked
+	name   string // kind of generator, and the variant to check
 	column string // definition of the column in the workload language
 	typ    string // type with which the column is read
 

@@ -40,9 +40,9 @@ func well(t *result.Trial) error {
 	if t.Status != result.OK {
 		return &trialError{t}
 	}
-	// A run continues despite warnings, but a worker that causes them breaks a promise. Some
-	// warnings are not caused by the worker: a load generator that is the bottleneck or late, and
-	// processes that begin at different times.
+	// A run continues despite warnings, but if a worker causes a warning, it breaks a promise. Three warnings
+	// are not caused by the worker: the load generator is the bottleneck, it is late, or processes begin at
+	// different times.
 	for _, w := range t.Warnings {
 		if w.Code != result.WarningCeiling && w.Code != result.WarningLate && w.Code != result.WarningApart {
 			return fmt.Errorf("phase %s: %s", w.Phase, w.Message)

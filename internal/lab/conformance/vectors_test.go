@@ -10,8 +10,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// vectors holds the first values that the generators make. Tests of a worker can compare its values with these
-// to find the first difference.
+// vectors holds the first values of each generator. A test of a worker can compare them with the worker's
+// values, to find the first difference.
 type vectors struct {
 	Seed     uint64         `json:"seed"`
 	DataSets []plan.DataSet `json:"data_sets"` // as in a plan

@@ -80,7 +80,7 @@ type building struct {
 	Reason *protocol.Reason `json:"reason,omitempty"` // why the worker could not be built; nil: no error
 }
 
-// sending is a part of a worker that was built on the machine that sends it to the agent.
+// sending is a part of a worker. It is sent to the agent by the machine that has built the worker.
 type sending struct {
 	SHA256 string `json:"sha256"` // SHA-256 of the complete worker
 	Data   []byte `json:"data,omitempty"`

@@ -26,9 +26,9 @@ func read(r io.Reader) (list []answer, err error) {
 	return list, err
 }
 
-// FuzzResponse compares the responses that this package reads with the responses that net/http reads from the
-// same bytes. If this package accepts a response, both must read the same. (net/http may accept responses that
-// this package does not.) The result must not depend on the pieces in which the bytes arrive.
+// FuzzResponse compares the responses that this package and net/http read from the same bytes. If this
+// package accepts a response, net/http must read the same response. (net/http may accept responses that this
+// package does not accept.) The result must not depend on the pieces in which the bytes arrive.
 func FuzzResponse(f *testing.F) {
 	for _, s := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n16HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",

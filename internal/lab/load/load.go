@@ -113,8 +113,8 @@ func (o *Outcome) Failed() int64 {
 const (
 	defaultTimeout = 10 * time.Second
 
-	// If the server has gone, each connection dials redials times, with redialWait after
-	// each attempt, and then gives up.
+	// A connection that was lost dials again: redials times, with a pause of redialWait after each attempt.
+	// Then it gives up.
 	redials    = 3
 	redialWait = 20 * time.Millisecond
 
@@ -138,9 +138,9 @@ func (l *Load) possible() error {
 	return nil
 }
 
-// Run opens the connections, sends the requests and waits for their answers. Failures of the
-// server are in the outcome. An error means that the load could not begin, or that ctx ended
-// it; in the latter case there is an outcome as well.
+// Run opens the connections, sends the requests and waits for their answers. Failures of the server are in
+// the outcome. There is an error if the load could not begin, or if ctx ended it. If ctx ended it, there is
+// an outcome, too.
 func (l *Load) Run(ctx context.Context) (*Outcome, error) {
 	if err := l.possible(); err != nil {
 		return nil, err

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// pacer waits until given times. The Go runtime's timers are up to a millisecond late, so the pacer sleeps in
-// its own thread, for which it removes the kernel's timer slack. It does not spin, because the server may need
-// the CPU.
+// pacer waits until given times. The Go runtime's timers are up to a millisecond late. So the pacer sleeps in
+// a thread of its own, for which it removes the kernel's timer slack. It does not wait in a busy loop,
+// because the server may need the CPU.
 type pacer struct{ done <-chan struct{} }
 
 // newPacer locks its goroutine to a thread. The thread ends with the goroutine, so no other

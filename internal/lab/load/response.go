@@ -39,9 +39,9 @@ func (p *response) reset(r io.Reader) {
 	}
 }
 
-// p.more() reads at least one byte into the buffer, unless the connection has ended. If there is no room, it
-// first moves the unread bytes to the front of the buffer. If these bytes fill the buffer, it first doubles
-// the buffer.
+// p.more() reads at least one byte into the buffer, unless the connection has ended. If there is no room at
+// the end of the buffer, it first makes room: it moves the unread bytes to the front, or doubles the buffer
+// if the unread bytes fill it.
 func (p *response) more() error {
 	if p.from > 0 && p.to == len(p.buf) {
 		p.to = copy(p.buf, p.buf[p.from:p.to])

@@ -121,8 +121,9 @@ func pressure(root fs.FS, resource string) *float64 {
 	return nil
 }
 
-// groups returns the directories of this process's control group, and of its parent groups. v1 has the
-// directories of version 1 for the given controller, and v2 those of version 2, which are for all controllers.
+// groups returns the directories of this process's control group and of its parent groups. The result v1 has
+// the directories of version 1 for the given controller. The result v2 has the directories of version 2,
+// which has the same directories for all controllers.
 func groups(root fs.FS, controller string) (v1, v2 []string) {
 	for line := range strings.Lines(read(root, "proc/self/cgroup")) {
 		f := strings.SplitN(strings.TrimSpace(line), ":", 3)
@@ -144,10 +145,10 @@ func groups(root fs.FS, controller string) (v1, v2 []string) {
 	return v1, v2
 }
 
-// quota returns how many cores' worth of CPU time the process's control group may use: 0 if
-// there is no limit, nil if it is not known. Parent groups count too, because they can be
-// stricter. See https://docs.kernel.org/admin-guide/cgroup-v2.html, cpu.max, and for version
-// 1 https://docs.kernel.org/scheduler/sched-bwc.html.
+// quota returns how much CPU time the process's control group may use, as a number of cores. 0 means that
+// there is no limit, and nil that the limit is not known. Parent groups count too, because they can be
+// stricter. See cpu.max in https://docs.kernel.org/admin-guide/cgroup-v2.html, and for version 1
+// https://docs.kernel.org/scheduler/sched-bwc.html.
 func quota(root fs.FS) *float64 {
 	var least *float64
 	limit := func(quota, period string) {

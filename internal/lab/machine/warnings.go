@@ -18,8 +18,8 @@ const (
 	maxSteal       = 0.01                  // share of the CPUs' working time
 )
 
-// WarningsBefore returns warnings if the machine, or a reading before the first trial, makes
-// the coming results doubtful.
+// WarningsBefore returns warnings about facts that make the coming results doubtful. These are facts about
+// the machine, and a reading before the first trial.
 func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 	var list []result.Warning
 	add := func(code, format string, args ...any) {
@@ -44,8 +44,8 @@ func WarningsBefore(m result.Machine, before Reading) []result.Warning {
 }
 
 // WarningsAfter returns warnings about what changed during a run. The parameters before and after are
-// readings around the run. The parameter rounds has the times that [Calibrate] returned before each round; 0
-// means that the time of a round is not known.
+// readings before and after the run. The parameter rounds has the times that [Calibrate] returned before each
+// round. A time of 0 is not known.
 func WarningsAfter(before, after Reading, rounds []time.Duration) []result.Warning {
 	var list []result.Warning
 	if b, a := before.Fsync, after.Fsync; b > 0 && a > 0 {

@@ -23,9 +23,9 @@ type Conversation struct {
 	Stderr string
 }
 
-// Run starts the worker, sends it the line and waits until the worker exits. The error is a
-// [*exec.ExitError] if the exit status is not 0. If the worker was stopped because ctx ended,
-// the error is the cause of that end.
+// Run starts the worker, sends it the line and waits until the worker exits. If the exit status is not 0, the
+// error is a [*exec.ExitError]. If ctx ended first, the worker is killed, and the error is the cause with
+// which ctx ended.
 func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

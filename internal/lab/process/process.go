@@ -113,8 +113,8 @@ func Signal(state *os.ProcessState) syscall.Signal {
 // Killed reports whether SIGKILL ended the process.
 func Killed(state *os.ProcessState) bool { return Signal(state) == syscall.SIGKILL }
 
-// MarkVariable is an environment variable that child processes inherit. It identifies these processes even
-// after they moved to another process group.
+// MarkVariable is an environment variable that marks a process. Its child processes inherit the mark, and
+// keep it even if they move to another process group.
 const MarkVariable = "SQLITE3PERF_MARK"
 
 // Mark adds a mark to a command that has not been started yet.

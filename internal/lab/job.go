@@ -131,9 +131,6 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 			if a.Result.Interrupted {
 				return a.Result, nil
 			}
-			if !answered(&r.Job, a.Result) {
-				return nil, unusable("the worker's result is not of the job that it was given: %.80q", lines.Text())
-			}
 			if faults := CheckJob(&r.Job, a.Result, time.Since(begin)); len(faults) > 0 {
 				return nil, unusable("%s", faults[0].Message)
 			}
@@ -148,25 +145,4 @@ func hearJob(lines *bufio.Scanner, r *JobRequest, begin time.Time) (*protocol.Jo
 		return nil, unusable("reading the worker's answers: %v", err)
 	}
 	return nil, nil
-}
-
-// answered reports whether a result contains the answer to the job.
-func answered(j *protocol.Job, r *protocol.JobResult) bool {
-	switch {
-	case j.Generate != nil:
-		return r.Generate != nil
-	case j.Bench != nil:
-		return r.Bench != nil
-	case j.Pragma != nil:
-		return len(r.Pragma) == len(j.Pragma.Pragmas)
-	case j.Concurrent != nil:
-		return r.Concurrent != nil
-	case j.Answers != nil:
-		return r.Answers != nil
-	case j.DSN != nil:
-		return len(r.DSN) == len(j.DSN.Openings)
-	case j.Cluster != nil:
-		return r.Cluster != nil
-	}
-	return r.Paginate != nil
 }

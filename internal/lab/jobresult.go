@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -8,26 +9,30 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// CheckJob checks the result of a job that was not interrupted. The result must be one of this job. CheckJob
-// compares it with the job, with the time that the lab measured (the parameter took), and with itself. It
-// adds the values that the lab computes to the result.
+// CheckJob checks the result of a job that was not interrupted. It compares the result with the job, with the
+// time that the lab measured (the parameter took), and with itself. It adds the values that the lab computes
+// to the result.
 func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Fault {
 	c := &jobCheck{check{of: "result"}, took}
 	switch {
-	case j.Generate != nil:
+	case j.Generate != nil && r.Generate != nil:
 		c.generated(j.Generate, r.Generate)
-	case j.Bench != nil:
+	case j.Bench != nil && r.Bench != nil:
 		c.benched(r.Bench)
-	case j.Pragma != nil:
+	case j.Pragma != nil && len(r.Pragma) == len(j.Pragma.Pragmas):
 		c.pragmas(j.Pragma, r.Pragma)
-	case j.Concurrent != nil:
+	case j.Concurrent != nil && r.Concurrent != nil:
 		c.concurred(j.Concurrent, r.Concurrent)
-	case j.Paginate != nil:
+	case j.Paginate != nil && r.Paginate != nil:
 		c.paginated(j.Paginate, r.Paginate)
-	case j.DSN != nil:
+	case j.DSN != nil && len(r.DSN) == len(j.DSN.Openings):
 		c.opened(r.DSN)
-	case j.Cluster != nil:
+	case j.Cluster != nil && r.Cluster != nil:
 		c.clustered(j.Cluster, r.Cluster)
+	case j.Answers != nil && r.Answers != nil:
+	default:
+		text, _ := json.Marshal(r)
+		c.faults = []Fault{{protocol.CodeProtocol, "", fmt.Sprintf("the worker's result is not of the job that it was given: %.80q", text)}}
 	}
 	return c.faults
 }

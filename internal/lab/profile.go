@@ -82,7 +82,6 @@ type Profiling struct {
 	Into  *stacks.Recording
 }
 
-// errNoProfile says that a worker does not write profiles.
 var errNoProfile = errors.New("its worker does not write profiles, as docs/worker-protocol.md says under Profiles")
 
 // Profile runs one trial of a case. It adds to want.Into the functions in which a phase spent its time. The

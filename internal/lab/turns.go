@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -17,20 +18,18 @@ import (
 type turns struct {
 	mu     sync.Mutex
 	wake   []chan struct{} // by number of the trial
-	gone   []bool
-	place  []int // how far each trial is: the argument place of its last call of yield
-	at     int   // number of the trial that has the turn
-	sweep  []int // trials that have not had their turn in the current sweep, in order
+	place  []int           // how far each trial is: the argument place of its last call of yield, notStarted or hasEnded
+	at     int             // number of the trial that has the turn
+	sweep  []int           // trials that have not had their turn in the current sweep, in order
 	random *rand.Rand
 }
 
 // newTurns returns turns for n trials. The first trial has the turn. The other trials follow in their order.
 // seed determines the order of later sweeps.
 func newTurns(n int, seed uint64) *turns {
-	t := &turns{gone: make([]bool, n), place: make([]int, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
+	t := &turns{place: slices.Repeat([]int{notStarted}, n), random: rand.New(rand.NewPCG(seed, uint64(n)))}
 	for i := range n {
 		t.wake = append(t.wake, make(chan struct{}, 1))
-		t.place[i] = notStarted
 		if i > 0 {
 			t.sweep = append(t.sweep, i)
 		}
@@ -39,22 +38,20 @@ func newTurns(n int, seed uint64) *turns {
 	return t
 }
 
-// notStarted is the value in turns.place for a trial that has not called yield.
-const notStarted = -1
+// Values in turns.place for a trial that has not called yield, and for one that has ended.
+const (
+	notStarted = -1
+	hasEnded   = math.MaxInt
+)
 
 // pass gives the turn to a trial that has not ended. This may be the trial that has the turn already. The
 // caller holds t.mu.
 func (t *turns) pass() {
-	least, any := 0, false
-	for i, p := range t.place {
-		if !t.gone[i] && (!any || p < least) {
-			least, any = p, true
-		}
-	}
-	if !any {
+	least := slices.Min(t.place)
+	if least == hasEnded {
 		return
 	}
-	behind := func(i int) bool { return !t.gone[i] && t.place[i] == least }
+	behind := func(i int) bool { return t.place[i] == least }
 	k := slices.IndexFunc(t.sweep, behind)
 	if k < 0 {
 		t.sweep = t.random.Perm(len(t.wake))
@@ -71,7 +68,6 @@ type turn struct {
 	number int
 }
 
-// wait waits until the trial has the turn.
 func (t *turn) wait(ctx context.Context) error {
 	select {
 	case <-t.wake[t.number]:
@@ -97,7 +93,7 @@ func (t *turn) yield(ctx context.Context, place int) (time.Duration, error) {
 func (t *turn) leave() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.gone[t.number] = true
+	t.place[t.number] = hasEnded
 	if t.at == t.number {
 		t.pass()
 	}

@@ -244,7 +244,6 @@ func (n *Need) otherProgram(ctx context.Context, path string) string {
 	return "says nothing"
 }
 
-// readManifest reads the driver.json in a directory.
 func readManifest(dir string) (Manifest, error) {
 	file := filepath.Join(dir, "driver.json")
 	data, err := directory.ReadRegular(file, maxModule)

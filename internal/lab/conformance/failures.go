@@ -74,7 +74,6 @@ func (s *Subject) reachingOut(ctx context.Context, sql string, inSchema, allowed
 	return h.last(), serr == nil, errors.Join(err, removeAll(s.Dir))
 }
 
-// removeAll removes everything in a directory.
 func removeAll(dir string) error {
 	list, err := os.ReadDir(dir)
 	for _, e := range list {

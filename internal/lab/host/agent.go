@@ -159,6 +159,9 @@ func (a *Agent) answer(ctx context.Context, r request) reply {
 
 // do carries out a request and returns its result.
 func (a *Agent) do(ctx context.Context, r request) (any, error) {
+	if a.trials == nil && r.Method != methodOpen && r.Method != methodInUse {
+		return nil, errors.New("nothing has been opened")
+	}
 	switch r.Method {
 	case methodOpen:
 		return with(r, func(p Place) (any, error) { return a.open(p) })
@@ -176,7 +179,7 @@ func (a *Agent) do(ctx context.Context, r request) (any, error) {
 	case methodNoise:
 		return with(r, func(moment string) (any, error) { return a.noise(moment) })
 	case methodSteal:
-		return a.steal()
+		return a.observer.Steal(), nil
 	case methodTrials:
 		return with(r, func(t trials) (any, error) { return a.run(ctx, t) })
 	}
@@ -242,9 +245,6 @@ func databases(given string) (string, error) {
 
 // prepare finds or builds the workers of the cases in list.
 func (a *Agent) prepare(ctx context.Context, id int, list []wireCase) ([]preparation, error) {
-	if a.builder == nil {
-		return nil, errors.New("nothing has been opened")
-	}
 	a.cases = map[int]*lab.Case{}
 	var cases []*lab.Case
 	for _, w := range list {
@@ -316,9 +316,6 @@ func (p *preparation) applyTo(c *lab.Case) {
 }
 
 func (a *Agent) noise(moment string) ([]result.Warning, error) {
-	if a.observer == nil {
-		return nil, errors.New("nothing has been opened")
-	}
 	switch moment {
 	case beforeRun:
 		return a.observer.BeforeRun(), nil
@@ -329,13 +326,6 @@ func (a *Agent) noise(moment string) ([]result.Warning, error) {
 		return a.observer.AfterRun(), nil
 	}
 	return nil, fmt.Errorf("unknown moment %q", moment)
-}
-
-func (a *Agent) steal() (*float64, error) {
-	if a.observer == nil {
-		return nil, errors.New("nothing has been opened")
-	}
-	return a.observer.Steal(), nil
 }
 
 func (a *Agent) run(ctx context.Context, t trials) ([]*result.Trial, error) {

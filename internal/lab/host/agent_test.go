@@ -71,16 +71,18 @@ func TestAgent(t *testing.T) {
 		params any
 		want   string // part of the error
 	}{
-		{"whatever", nil, "unknown method"},
 		{methodNoise, beforeRun, "nothing has been opened"},
 		{methodSteal, nil, "nothing has been opened"},
 		{methodPrepare, []wireCase{}, "nothing has been opened"},
 		{methodSend, sending{}, "nothing has been opened"},
-		{methodTrials, trials{Cases: []int{1}}, "no case 1"},
-		{methodNeeds, []preparation{{ID: 1}}, "no case 1"},
+		{methodTrials, trials{}, "nothing has been opened"},
+		{methodNeeds, []preparation{}, "nothing has been opened"},
 		{methodOpen, 7, "cannot unmarshal"},
 		{methodOpen, Place{Dir: filepath.Join(dir, "none")}, "it has no directory"},
 		{methodOpen, Place{Dir: dir, Limit: time.Minute}, ""},
+		{"whatever", nil, "unknown method"},
+		{methodTrials, trials{Cases: []int{1}}, "no case 1"},
+		{methodNeeds, []preparation{{ID: 1}}, "no case 1"},
 		{methodNoise, beforeRound, ""},
 		{methodNoise, "whenever", "unknown moment"},
 		{methodSend, sending{SHA256: "../../x"}, "bad SHA-256"},

@@ -66,7 +66,6 @@ func (o *Options) patience() patience {
 	return patience{2 * time.Minute, Silence / pings, 20 * time.Second}
 }
 
-// errLong is the error for a line longer than the limit.
 var errLong = errors.New("a line is too long")
 
 // readLine reads a line. It returns errLong if the line has more bytes than the parameter most.

@@ -25,9 +25,6 @@ const sentPrefix = "sent-"
 // receive stores the next part of a worker. If the part belongs to another worker than the previous part,
 // receive discards the unfinished worker.
 func (a *Agent) receive(s sending) (sent, error) {
-	if a.builder == nil {
-		return sent{}, errors.New("nothing has been opened")
-	}
 	if sum, err := hex.DecodeString(s.SHA256); err != nil || len(sum) != sha256.Size {
 		return sent{}, fmt.Errorf("bad SHA-256 %q", s.SHA256)
 	}

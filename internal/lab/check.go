@@ -43,8 +43,8 @@ const (
 	fastestRow  = 10 * time.Nanosecond
 	fastestExec = 50 * time.Nanosecond
 
-	// Two clocks are read one after another, so their times may differ by clockSlack plus the fraction
-	// clockShare of the time.
+	// The worker and the lab read their clocks one after another, so the same time may differ between them by
+	// clockSlack plus the fraction clockShare of the time.
 	clockSlack = 100 * time.Microsecond
 	clockShare = 0.01
 

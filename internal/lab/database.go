@@ -24,8 +24,8 @@ func (c *Case) snapshot() *snapshot.Snapshot {
 // Begins reports whether the case's trials begin with copies of a user's database.
 func (c *Case) Begins() bool { return c.snapshot() != nil }
 
-// CopyTo copies a database to path: the user's database with which the case's trials begin. If they begin
-// with an empty database, CopyTo does nothing.
+// CopyTo copies the user's database with which the case's trials begin. The copy is at path. If the trials
+// begin with an empty database, CopyTo does nothing.
 func (c *Case) CopyTo(ctx context.Context, path string) error {
 	if s := c.snapshot(); s != nil {
 		return s.Copy(ctx, path, false, false)

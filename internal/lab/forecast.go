@@ -9,14 +9,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// triedEvents is the number of events of a recording in the trial that estimates the time of all its events.
+// triedEvents is how many events of a recording a trial replays to estimate the time of all events.
 // Recordings with fewer than longReplay events are tried only if [Forecast.All] is set.
 const (
 	triedEvents = 500
 	longReplay  = 4 * triedEvents
 )
 
-// A forecast estimates how long cases take, before anything is measured.
+// A Forecast estimates how long cases take, before anything is measured.
 type Forecast struct {
 	Try    func(context.Context, *Case) (*result.Trial, error) // runs a trial that does not count; nil if that is not possible
 	All    bool                                                // try every workload, not only long recordings

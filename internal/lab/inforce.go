@@ -121,10 +121,10 @@ func everInForce(c *Case, given driver.Settings) error {
 // asked returns the settings that the case's worker is asked to use.
 func (c *Case) asked() driver.Settings { return Asked(c.Info, c.Settings, c.Given) }
 
-// Asked returns the settings that a driver is asked to use. Only a cluster is asked to use the settings of
-// clusters. A cluster stores data in its own way, so it is not asked to use a setting of the workload if,
-// according to [driver.Info.Limit], it does not support it. It is asked to use all settings that the user
-// gave, and refuses those that it does not support.
+// Asked returns the settings that a driver is asked to use. Settings of clusters are left out for all drivers
+// but clusters. For a cluster, which stores data in its own way, those settings of the workload are left out
+// that [driver.Info.Limit] says the cluster does not support. But the settings that the user gave are never
+// left out for a cluster: it refuses those that it does not support.
 func Asked(i driver.Info, all, given driver.Settings) driver.Settings {
 	s := result.OwnSettings(i.Kind, all)
 	if i.Kind != driver.Cluster {

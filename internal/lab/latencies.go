@@ -81,8 +81,8 @@ func (c *sampleCheck) latency(i int, name string) {
 	c.made = append(c.made, s)
 }
 
-// share checks the number of executions of a mix's i-th operation. It must be the number that the seed
-// determines. If that number depends on time, it must roughly match the operation's weight.
+// share checks the number of executions of a mix's i-th operation. If the mix has a fixed count, the seed
+// determines the number. Otherwise the number depends on time, and must roughly match the operation's weight.
 func (c *sampleCheck) share(i int, at string) {
 	m, l := c.phase.Mix, &c.said.Latency[i]
 	if m == nil {

@@ -179,8 +179,8 @@ func (p *Processes) forget(c *Case) {
 	delete(p.begins, c)
 }
 
-// load makes the case's worker fill the database l. It returns a nil trial, or a trial with the reason for
-// which this failed.
+// load makes the case's worker fill the database l. If this fails, load returns a trial with the reason.
+// Otherwise it returns a nil trial.
 func (p *Processes) load(ctx context.Context, c *Case, seed uint64, l *loaded) (_ *result.Trial, err error) {
 	dir, err := p.directory("load-")
 	if err != nil {

@@ -190,8 +190,8 @@ type inProcesses struct {
 	parameters map[string][]int64
 }
 
-// inProcesses returns the numbers of processes for the mixes of a workload, each with the
-// parameter values that need it.
+// inProcesses returns the numbers of processes for the mixes of a workload, each with the values of
+// parameters for which it is used.
 func (m *Matrix) inProcesses(w *workload.Workload, parameters map[string][]int64) (list []inProcesses, err error) {
 	if values, given := m.Settings["processes"]; given {
 		for _, v := range values {
@@ -358,8 +358,8 @@ func notTried(p *plan.Plan) (list []result.Warning) {
 	return list
 }
 
-// patient returns a copy of the plan whose mixes and replays fail if no operation begins or
-// ends for patience plus busy_timeout.
+// patient returns a copy of the plan in which mixes and replays are impatient: they fail if no operation
+// begins or ends for the time patience plus busy_timeout.
 func patient(p *plan.Plan, s driver.Settings, patience time.Duration) *plan.Plan {
 	timeout, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	next := *p

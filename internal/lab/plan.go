@@ -52,8 +52,8 @@ type Matrix struct {
 	Settings   map[string][]string // values to try by name of the setting, in canonical form
 	Seed       uint64
 
-	// Sides is set if the drivers are compared with each other as the sides of a comparison. Each driver is
-	// then measured as one variant for all workloads, with the features that any workload needs.
+	// Sides is set if the drivers are the sides of a comparison. Each driver is then measured as the same
+	// variant for all workloads. This variant has the features that any of the workloads needs.
 	Sides bool
 
 	// Computing, if not nil, is called while the lab hashes the rows that a workload must
@@ -140,8 +140,8 @@ func (m *Matrix) Cases() ([]*Case, error) {
 	return cases, m.expect(todo)
 }
 
-// caseOf returns the case for a driver, settings, and a workload at some values of its parameters. Of the
-// settings in the parameter "set", the parameter "has" contains those that apply to the driver.
+// caseOf returns the case for a driver, settings, and a workload at some values of its parameters. The
+// parameter "set" has the settings, and the parameter "has" those of them that apply to the driver.
 func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings, at workload.Case, back *readable, resolved *plan.Plan) (*Case, error) {
 	c := &Case{Ref: d.ref, Source: w, Plan: begun(w, resolved), Beforehand: slices.Concat(back.doubts(resolved), leftOut(w), idle(set, resolved))}
 	c.Workload, c.Scale, c.Parameters = w.Name, m.Scale, at.Parameters

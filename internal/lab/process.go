@@ -106,9 +106,9 @@ func (p *Processes) undisturbed(ctx context.Context, cases []*Case, seed uint64)
 	}
 }
 
-// together runs one trial of each case, and records profiles if want is not nil. It returns how
-// long this process was stopped meanwhile. If there are several trials, only one of them works
-// at a time: see [turns].
+// together runs one trial of each case. If want is not nil, it also records profiles. It returns how long
+// this process was stopped meanwhile. If there are several trials, only one of them works at a time: see
+// [turns].
 func (p *Processes) together(ctx context.Context, cases []*Case, seed uint64, want *Profiling) (list []*result.Trial, stopped time.Duration, err error) {
 	if p.good == nil { // this is the first call
 		p.paces, p.needs = map[string]*pace{}, map[*Case]need{}

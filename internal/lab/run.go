@@ -38,9 +38,8 @@ func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 	return list, nil
 }
 
-// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is stored safely. The
-// end of ctx only ends the wait for other processes that use the store, so results are still stored after an
-// interruption.
+// Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is stored safely. If
+// ctx has ended, a method still stores its result, but does not wait for other processes that use the store.
 type Recorder interface {
 	AddTrial(ctx context.Context, runID int64, t *result.Trial) error
 	AddWarning(ctx context.Context, runID int64, w result.Warning) error
@@ -235,8 +234,8 @@ func (l *Laboratory) due(cases []*Case, round int) [][]*Case {
 	return together(order, l.Run.Compares)
 }
 
-// together groups the cases whose trials take turns. In a comparison these are the cases that differ only in
-// the side of the comparison. Otherwise they are the cases that do the same work.
+// together groups the cases whose trials take turns. In a comparison, cases are in the same group if they
+// differ only in the side of the comparison. Otherwise, they are in the same group if they do the same work.
 func together(order []*Case, by *result.Compares) (groups [][]*Case) {
 	for _, c := range order {
 		i := slices.IndexFunc(groups, func(g []*Case) bool {

@@ -54,9 +54,9 @@ func (p *part) String() string { return processName(p.number, p.of) }
 // processName names a process of a trial in messages. number is counted from 0.
 func processName(number, of int) string { return fmt.Sprintf("process %d of %d", number+1, of) }
 
-// mark returns the mark of a worker's process. The mark of a further process begins with the
-// mark of the first process. So killing all processes with the first mark also kills the further
-// process, but not vice versa.
+// mark returns the mark of a worker's process. The mark of the first process is dir, and the mark of a
+// further process begins with it. So if all processes with the mark of the first process are killed, the
+// further processes are killed, too. The further processes can also be killed alone.
 func (p *part) mark(dir string) string {
 	if p == nil {
 		return dir

@@ -215,8 +215,8 @@ func opaque(ctx context.Context, db *sql.Conn, table string) (string, error) {
 	return "", rows.Err()
 }
 
-// common returns the columns that are inserted by every data set for the table, always with the same type. A
-// column must also allow NULL in all of these data sets or in none.
+// common returns the columns that all data sets for the table insert with the same type. It leaves out a
+// column that may be NULL in only some of these data sets.
 func common(resolved *plan.Plan, in *plan.Insert, table string) []plan.Column {
 	all := setsInto(resolved, in, table)
 	list := slices.DeleteFunc(all[0].Inserted(), func(c plan.Column) bool { return c.Generator.Kind == plan.GenCoalesce })

@@ -16,8 +16,8 @@ import (
 )
 
 // CheckTrial checks a trial that another machine reports, because another machine is not trusted more than a
-// worker. The first impossible value becomes the trial's reason. The parameter "took" is the duration of the
-// trial as measured on this machine. The parameter "again" is true if an earlier trial of the case was OK.
+// worker. The first impossible value becomes the trial's reason. The parameter "took" is how long the trial
+// took by this machine's clock. The parameter "again" is true if an earlier trial of the case was OK.
 func CheckTrial(c *Case, t *result.Trial, took time.Duration, again bool) {
 	k := &check{of: "what the machine says of the trial"}
 	t.Round, t.Order, t.Repeated = 0, 0, false // the lab sets these fields

@@ -54,8 +54,8 @@ func declaring(p *plan.Phase, operation string) (list []*plan.Call) {
 	return list
 }
 
-// maxColumnName is the limit in bytes for a column's name in a message. It exists because
-// the name of an expression is its whole text.
+// maxColumnName is the limit in bytes for a column's name in a message. There is a limit because the name of
+// a column that is an expression is the text of the expression.
 const maxColumnName = 60
 
 // columnName returns the name of a column, counted from 1, in the results of the statements.

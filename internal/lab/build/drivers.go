@@ -159,8 +159,8 @@ type Ref struct {
 	// GOEXPERIMENT, GOGC, GOMEMLIMIT, GOMAXPROCS and env.NAME.
 	Options map[string]string
 
-	// Beside is the info in the driver.json in an executable's directory, or nil if there is
-	// no such file.
+	// Beside is for an executable with a driver.json in its directory: the info in that file. nil means that
+	// there is no such file.
 	Beside *driver.Info
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Obtain returns advice on how to get a feature that the driver lacks. It returns "" if that is not known.
+// Obtain returns advice on how to get a feature that the driver lacks. It returns "" if there is none.
 func (r Ref) Obtain(key string) string {
 	if r.Known == nil {
 		return ""

@@ -88,7 +88,7 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// stale is advice for the case that the sources inside the executable are outdated.
+// stale says in messages what to do if the sources inside the executable are outdated.
 const stale = "make sources, if sources.TestFresh fails too"
 
 // TestSameWorker checks that an installed executable and a clone with the same sources use

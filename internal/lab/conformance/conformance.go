@@ -30,12 +30,12 @@ type Subject struct {
 type Check struct {
 	Name string
 
-	// Key is the limit that a driver declares if its worker does not keep the promise. If Key is "", every
-	// worker must keep the promise.
+	// Key is the limit that a driver must declare if its worker does not keep the promise. "" means that
+	// every worker must keep the promise.
 	Key string
 
-	// Needs is a limit, such as "transactions=reads". If the driver declares that limit, the check is left
-	// out. If Needs is "", the check is always made.
+	// Needs is a limit such as "transactions=reads". The check is left out for drivers that declare this
+	// limit. "" means that the check is always made.
 	Needs string
 
 	test func(ctx context.Context, s *Subject) error

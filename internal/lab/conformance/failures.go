@@ -82,8 +82,9 @@ func removeAll(dir string) error {
 	return err
 }
 
-// reaching are scripts that create another file. In some of them, SQLite reads the statement
-// that creates the file as a part of a parameter's name.
+// reaching are scripts that create another file. In some of them, SQLite reads a quote as a part of a
+// parameter's name. To a parser that does not know this, the statement that creates the file looks like a
+// part of a string.
 var reaching = []string{
 	"ATTACH FILE AS other; CREATE TABLE other.owned (a)", "VACUUM INTO FILE", "SELECT $a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --')",
 	"SELECT @a::('); ATTACH FILE AS other; CREATE TABLE other.owned (a); --'", "VACUUM; ATTACH FILE AS other; CREATE TABLE other.owned (a)",

@@ -29,8 +29,8 @@ type Load struct {
 
 	Connections int // number of connections, each with at most one request at a time
 
-	// Either Count, the number of requests, or Duration, the time in which requests begin,
-	// is set.
+	// Only one of the next two fields is set. Count is the number of requests, and Duration is the time in
+	// which requests begin.
 	Count    int64
 	Duration time.Duration
 

@@ -7,8 +7,8 @@ import (
 	"github.com/shirou/gopsutil/v4/mem"
 )
 
-// Room returns how many bytes of memory are available, and how many bytes can be written to the
-// file system of a directory. A number that is not known is very large.
+// Room returns how many bytes of memory are available, and how many bytes can be written to the file system
+// of a directory. If a number is not known, it is the greatest possible one.
 func Room(dir string) (memory, room uint64) {
 	memory, room = math.MaxUint64, math.MaxUint64
 	if v, err := mem.VirtualMemory(); err == nil {

@@ -22,7 +22,7 @@ type Alarm struct {
 
 const (
 	alarmTick = 500 * time.Millisecond
-	// alarmLate is how late a timer may fire on a busy machine. A later one means that this
+	// alarmLate is how late a timer may fire on a busy machine. If a timer fires later than that, this
 	// process was stopped.
 	alarmLate = 2 * time.Second
 )

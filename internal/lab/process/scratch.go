@@ -34,8 +34,8 @@ const lockSuffix = ".lock"
 // temporary files.
 const temporaryPrefix = "sqlite3perf-tmp-"
 
-// NewTemporary creates a directory in the system's directory for temporary files, for data that has no other
-// place.
+// NewTemporary creates a directory for data that belongs nowhere else. It is in the system's directory for
+// temporary files.
 func NewTemporary() (*Scratch, error) {
 	s, err := NewScratch(os.TempDir(), temporaryPrefix)
 	if err != nil {
@@ -147,7 +147,8 @@ func (s *Scratch) remove() {
 	}
 }
 
-// marker returns the text of the lock file of dir. The text contains the directory's name.
+// marker returns the text of the lock file of dir. The text contains the name of dir and the directories in
+// made.
 func marker(dir string, made []string) string {
 	text := fmt.Sprintf("sqlite3perf: the directory %s is removed by the next run if the process that made this file was Killed\n", filepath.Base(dir))
 	for _, d := range made {

@@ -55,16 +55,27 @@ func Judge(c *result.Checkup) {
 	}
 }
 
-// above adds a finding if value is not nil and is greater than limit.
-func above(list *[]result.Finding, code string, f result.Fitness, value *float64, limit float64) {
-	if value != nil && *value > limit {
-		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
+// findings collects findings.
+type findings []result.Finding
+
+// add adds a finding if it applies. The finding has no value and no limit.
+func (l *findings) add(applies bool, code string, f result.Fitness) {
+	if applies {
+		*l = append(*l, result.Finding{Code: code, Fitness: f})
 	}
 }
 
-func below(list *[]result.Finding, code string, f result.Fitness, value *int64, limit float64) {
+// above adds a finding if value is not nil and is greater than limit.
+func (l *findings) above(code string, f result.Fitness, value *float64, limit float64) {
+	if value != nil && *value > limit {
+		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: *value, Limit: limit})
+	}
+}
+
+// below adds a finding if value is not nil and is less than limit.
+func (l *findings) below(code string, f result.Fitness, value *int64, limit float64) {
 	if value != nil && float64(*value) < limit {
-		*list = append(*list, result.Finding{Code: code, Fitness: f, Value: float64(*value), Limit: limit})
+		*l = append(*l, result.Finding{Code: code, Fitness: f, Value: float64(*value), Limit: limit})
 	}
 }
 
@@ -83,10 +94,9 @@ func difference(n *result.Noise) (*float64, *result.Range) {
 	return &d, &r
 }
 
-func noiseFindings(c *result.Checkup) (list []result.Finding) {
-	if c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo { // a missing Go has its own finding
-		list = append(list, result.Finding{Code: result.FindingFailed, Fitness: result.Unfit})
-	}
+func noiseFindings(c *result.Checkup) (list findings) {
+	failed := c.NoNoise != nil && c.NoNoise.Code != protocol.CodeNoGo // a missing Go has its own finding
+	list.add(failed, result.FindingFailed, result.Unfit)
 	if c.Noise == nil {
 		return list
 	}
@@ -100,27 +110,22 @@ func noiseFindings(c *result.Checkup) (list []result.Finding) {
 		list = append(list, result.Finding{Code: result.WarningCalibration, Fitness: result.Measurable, Value: off, Limit: result.OffSpeed})
 	}
 	if *c.Difference > measurableDifference {
-		above(&list, result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
+		list.above(result.FindingNoise, result.Unfit, c.Difference, measurableDifference)
 	} else {
-		above(&list, result.FindingNoise, result.Measurable, c.Difference, fitDifference)
+		list.above(result.FindingNoise, result.Measurable, c.Difference, fitDifference)
 	}
 	return list
 }
 
-func cpuFindings(c *result.Checkup) (list []result.Finding) {
+func cpuFindings(c *result.Checkup) (list findings) {
 	cores := float64(c.UsableCores)
-	above(&list, result.WarningLoad, result.Measurable, c.Load, maxLoadPerCore*cores)
+	list.above(result.WarningLoad, result.Measurable, c.Load, maxLoadPerCore*cores)
 	if len(list) == 0 {
-		above(&list, result.FindingBusy, result.Measurable, c.CPUPressure, maxPressure)
+		list.above(result.FindingBusy, result.Measurable, c.CPUPressure, maxPressure)
 	}
-	above(&list, result.WarningSteal, result.Measurable, c.Steal, maxSteal)
-	plain := func(is bool, code string, f result.Fitness) {
-		if is {
-			list = append(list, result.Finding{Code: code, Fitness: f})
-		}
-	}
-	plain(c.OnBattery != nil && *c.OnBattery, result.FindingBattery, result.Measurable)
-	plain(c.Machine.Governor != "" && c.Machine.Governor != "performance", result.WarningGovernor, result.Measurable)
+	list.above(result.WarningSteal, result.Measurable, c.Steal, maxSteal)
+	list.add(c.OnBattery != nil && *c.OnBattery, result.FindingBattery, result.Measurable)
+	list.add(c.Machine.Governor != "" && c.Machine.Governor != "performance", result.WarningGovernor, result.Measurable)
 	if c.Quota != nil && *c.Quota > 0 && *c.Quota < cores {
 		list = append(list, result.Finding{Code: result.FindingQuota, Fitness: result.Measurable, Value: *c.Quota, Limit: cores})
 	}
@@ -135,13 +140,13 @@ func cpuFindings(c *result.Checkup) (list []result.Finding) {
 	if l := c.MemoryLimitBytes; l != nil && (memory == nil || *l < *memory) {
 		memory = l
 	}
-	below(&list, result.FindingMemory, result.Measurable, memory, minAvailable)
+	list.below(result.FindingMemory, result.Measurable, memory, minAvailable)
 	if len(list) == 0 || list[len(list)-1].Code != result.FindingMemory {
-		above(&list, result.FindingSwapping, result.Measurable, c.MemoryPressure, maxMemoryWaits)
+		list.above(result.FindingSwapping, result.Measurable, c.MemoryPressure, maxMemoryWaits)
 	}
-	plain(c.Machine.Virtual != "", result.WarningVirtual, result.Fit)
-	plain(c.Machine.Turbo == result.On, result.FindingTurbo, result.Fit)
-	plain(c.Machine.SMT == result.On, result.FindingSMT, result.Fit)
+	list.add(c.Machine.Virtual != "", result.WarningVirtual, result.Fit)
+	list.add(c.Machine.Turbo == result.On, result.FindingTurbo, result.Fit)
+	list.add(c.Machine.SMT == result.On, result.FindingSMT, result.Fit)
 	return list
 }
 
@@ -157,39 +162,30 @@ func syncReaches(c *result.Checkup) *bool {
 	return new(!free && *f.Writes >= int64(f.Count))
 }
 
-func diskFindings(c *result.Checkup) (list []result.Finding) {
-	add := func(code string, f result.Fitness) {
-		list = append(list, result.Finding{Code: code, Fitness: f})
-	}
-	below(&list, result.FindingSpace, result.Unfit, c.FreeBytes, minSpace)
-	above(&list, result.FindingDisk, result.Measurable, c.IOPressure, maxPressure)
+func diskFindings(c *result.Checkup) (list findings) {
+	list.below(result.FindingSpace, result.Unfit, c.FreeBytes, minSpace)
+	list.above(result.FindingDisk, result.Measurable, c.IOPressure, maxPressure)
 	if r := c.Fsync.Reaches; r != nil && !*r {
-		add(result.WarningSync, result.Measurable)
+		list.add(true, result.WarningSync, result.Measurable)
 	} else if c.Fsync.MedianNS > int64(maxFsync) {
 		list = append(list, result.Finding{Code: result.FindingSlow, Fitness: result.Fit, Value: float64(c.Fsync.MedianNS), Limit: float64(maxFsync)})
 	}
-	switch kind := c.Machine.FileSystem; {
-	case slices.Contains(networkKinds, strings.ToLower(kind)):
-		add(result.FindingNetwork, result.Measurable)
-	case slices.Contains(copyOnWriteKinds, strings.ToLower(kind)):
-		add(result.FindingCopies, result.Fit)
-	case kind == "overlay":
-		add(result.FindingOverlay, result.Fit)
-	}
+	kind := strings.ToLower(c.Machine.FileSystem)
+	list.add(slices.Contains(networkKinds, kind), result.FindingNetwork, result.Measurable)
+	list.add(slices.Contains(copyOnWriteKinds, kind), result.FindingCopies, result.Fit)
+	list.add(c.Machine.FileSystem == "overlay", result.FindingOverlay, result.Fit)
 	return list
 }
 
-func toolFindings(c *result.Checkup) (list []result.Finding) {
+func toolFindings(c *result.Checkup) (list findings) {
 	noCC := 0
 	for _, d := range c.Drivers {
 		if !d.Optional && d.Reason != nil && d.Reason.Code == protocol.CodeNoCC {
 			noCC++
 		}
 	}
-	switch {
-	case c.Tools.Go == "":
-		list = append(list, result.Finding{Code: result.FindingNoGo, Fitness: result.Unfit})
-	case noCC > 0:
+	list.add(c.Tools.Go == "", result.FindingNoGo, result.Unfit)
+	if c.Tools.Go != "" && noCC > 0 {
 		list = append(list, result.Finding{Code: result.FindingNoCC, Fitness: result.Fit, Value: float64(noCC)})
 	}
 	return list

@@ -131,16 +131,7 @@ func (c *jobCheck) group(key string, g *protocol.Group, members int) {
 		c.protocol(key+".errors", "counts %d in all: want %d, as failed says", sum, g.Failed)
 	}
 	g.Errors = named(g.Errors)
-	h := c.histogram(key+".latency.histogram", g.Latency.Histogram)
-	if h == nil {
-		return
-	}
-	s := h.Summary(g.Latency.Operation)
-	if s.Count != g.Operations {
-		c.protocol(key+".latency.histogram", "holds %d latencies: want %d, as operations says", s.Count, g.Operations)
-	}
-	s.Failed, s.EndedEarly, s.Histogram = g.Latency.Failed, g.Latency.EndedEarly, g.Latency.Histogram
-	g.Latency = s
+	c.latency(key+".latency", &g.Latency, g.Operations, "as operations says")
 }
 
 func (c *jobCheck) opened(r []protocol.Opened) {
@@ -205,8 +196,8 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 		c.natural(at+".failed", l.Failed)
 		c.natural(at+".cpu_ns", l.CPUNS)
 		c.part(at+".member_cpu_ns", l.MemberCPUNS, l.CPUNS, "the CPU time of all processes")
-		c.latency(at+".acknowledged", &l.Acknowledged)
-		c.latency(at+".visible", &l.Visible)
+		c.latency(at+".acknowledged", &l.Acknowledged, max(l.Acknowledged.Count, 1), "as count says, and at least 1")
+		c.latency(at+".visible", &l.Visible, max(l.Visible.Count, 1), "as count says, and at least 1")
 	}
 	if (r.Harmed == nil) != (j.Harm == nil) {
 		c.protocol("cluster.harmed", "is there or not: want it if, and only if, harm was asked for")
@@ -217,18 +208,19 @@ func (c *jobCheck) clustered(j *protocol.Cluster, r *protocol.Clustered) {
 	}
 }
 
-// latency recomputes a summary of latencies from its histogram, compares the counts, and replaces the summary.
-// It adds a fault if the histogram is empty.
-func (c *jobCheck) latency(key string, given *latency.Summary) {
+// latency recomputes a summary of latencies from its histogram, and replaces the summary. It adds a fault if
+// the histogram does not hold the number of latencies in want. The parameter why says, for the message, why
+// that number is wanted.
+func (c *jobCheck) latency(key string, given *latency.Summary, want int64, why string) {
 	h := c.histogram(key+".histogram", given.Histogram)
 	if h == nil {
 		return
 	}
 	s := h.Summary(given.Operation)
-	if s.Count == 0 || s.Count != given.Count {
-		c.protocol(key+".histogram", "holds %d latencies: want %d, as count says, and at least 1", s.Count, given.Count)
+	if s.Count != want {
+		c.protocol(key+".histogram", "holds %d latencies: want %d, %s", s.Count, want, why)
 	}
-	s.Histogram = given.Histogram
+	s.Failed, s.EndedEarly, s.Histogram = given.Failed, given.EndedEarly, given.Histogram
 	*given = s
 }
 

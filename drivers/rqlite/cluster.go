@@ -140,8 +140,8 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if c.lines != nil {
 		c.lines.nodes.Store(c.nodes)
 	}
-	for _, a := range c.nodes.Addresses() {
-		c.urls = append(c.urls, "http://"+a)
+	for _, n := range c.nodes.Nodes {
+		c.urls = append(c.urls, "http://"+n.HTTP)
 	}
 	data, err := json.Marshal(c.urls)
 	if err == nil {

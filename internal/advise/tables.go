@@ -197,10 +197,7 @@ func builds(f *recommend.Facts) document.Grid {
 	}
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
-		row := make([]string, len(g.Columns))
-		for k := range row {
-			row[k] = document.Absent
-		}
+		row := slices.Repeat([]string{document.Absent}, len(g.Columns))
 		row[0] = c.Name
 		if c.Info.Kind != driver.OtherLanguage {
 			row[1] = map[bool]string{true: "not needed", false: "needed"}[c.WithoutC()]

@@ -244,7 +244,8 @@ func failedBuilds(f *recommend.Facts) (l document.List) {
 // adviceDefects lists the known defects, each with the candidates that have it. For defects that do no
 // harm in the measured workloads, it says why.
 func adviceDefects(f *recommend.Facts) document.Document {
-	var have, without conditions.Groups[string, string] // names of candidates: have by the ID of a defect, which follows "-" if the defect is harmless; without by the reason why no defect is listed
+	var have conditions.Groups[string, string]    // names of candidates, by the ID of their defect, with "-" before the ID if the defect is harmless
+	var without conditions.Groups[string, string] // names of candidates that have no listed defect, by the reason
 	var harmful, harmless document.List
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

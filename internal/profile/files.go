@@ -52,8 +52,8 @@ func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	return &Files{dir, drivers}
 }
 
-// Foreign returns an existing file that would be overwritten although the command `sqlite3perf
-// profile` did not write it, or although it was changed since. It returns "" if there is no such file.
+// Foreign returns a file that would be overwritten, but that the command `sqlite3perf profile` did not
+// write, or that was changed afterward. It returns "" if there is no such file.
 func (f *Files) Foreign() string {
 	var names []string
 	for i := range f.drivers {
@@ -108,8 +108,8 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// wrote reports whether file may be written: it does not exist, or it still has the content that the
-// manifest lists under name.
+// wrote reports whether file may be written. It may be if it does not exist, or if it still has the
+// content that the manifest lists under name.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true

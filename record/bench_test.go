@@ -12,7 +12,7 @@ import (
 )
 
 // BenchmarkCost runs statements on a library that does nothing, in turns with and without
-// recording, and reports the difference of the medians for each recorded line.
+// recording. It reports the difference between the two median times, per recorded line.
 //
 //	go test -bench Cost
 func BenchmarkCost(b *testing.B) {

@@ -29,8 +29,8 @@ type event struct {
 	affected  int64
 }
 
-// appendInt appends a member of a JSON object. name is all JSON before the member's value, such as
-// `,"took":`, and v is the value.
+// appendInt appends a member of a JSON object. name is the JSON text before the member's value, such
+// as `,"took":`, and v is the value.
 func appendInt(b []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(b, name...), v, 10)
 }
@@ -215,10 +215,7 @@ func appendMonotonic(b []byte, t time.Time) []byte {
 
 // appendReal appends a real number in a form that [Read] does not take for an integer.
 func appendReal(b []byte, v float64) []byte {
-	switch {
-	case math.IsNaN(v):
-		return append(b, `{"real":"NaN"}`...)
-	case math.IsInf(v, 0):
+	if math.IsNaN(v) || math.IsInf(v, 0) {
 		b = append(b, `{"real":"`...)
 		b = strconv.AppendFloat(b, v, 'g', -1, 64)
 		return append(b, `"}`...)

@@ -1,4 +1,4 @@
-// Package bvinc adapts github.com/bvinc/go-sqlite-lite, by package litedriver.
+// Package bvinc adapts github.com/bvinc/go-sqlite-lite. It uses package litedriver.
 package bvinc
 
 import (

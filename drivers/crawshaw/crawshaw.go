@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"errors"
+	"strings"
 	"time"
 
 	"crawshaw.io/sqlite"
@@ -199,4 +200,12 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 		s.held = q
 	}
 	return s, nil
+}
+
+func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
+	s, _, err := c.PrepareTransient(strings.TrimSpace(q.SQL))
+	if err != nil {
+		return driver.Reply{}, wrap(err)
+	}
+	return connpool.AskStepped[sqlite.ColumnType](c, s, q, visit, wrap)
 }

@@ -1,4 +1,4 @@
-// Package eatonphil adapts github.com/eatonphil/gosqlite, by package litedriver.
+// Package eatonphil adapts github.com/eatonphil/gosqlite. It uses package litedriver.
 package eatonphil
 
 import (

@@ -93,7 +93,7 @@ func readForAWhile(t *testing.T, path string) {
 }
 
 // TestSoakLimitsAreProven checks that the suite reports declared limits of two kinds: limits that
-// no check knows, and limits that say that the driver cannot do what it can do.
+// no check knows, and limits that are not true.
 func TestSoakLimitsAreProven(t *testing.T) {
 	b := breakage{info: func(i *driver.Info) {
 		i.Limits = maps.Clone(i.Limits)

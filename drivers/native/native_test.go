@@ -180,8 +180,8 @@ func TestCopiedAndPinned(t *testing.T) {
 	}
 }
 
-// TestManyParameters tests a statement with more parameters than the driver has room to copy, so it
-// pins their memory.
+// TestManyParameters tests a statement with more parameters than the driver has room to copy, so
+// the driver pins their memory.
 func TestManyParameters(t *testing.T) {
 	const n = 100
 	c := open(t, "CREATE TABLE t (v TEXT)")

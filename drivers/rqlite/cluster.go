@@ -140,8 +140,8 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if c.lines != nil {
 		c.lines.nodes.Store(c.nodes)
 	}
-	for _, a := range c.nodes.Addresses() {
-		c.urls = append(c.urls, "http://"+a)
+	for _, n := range c.nodes.Nodes {
+		c.urls = append(c.urls, "http://"+n.HTTP)
 	}
 	data, err := json.Marshal(c.urls)
 	if err == nil {
@@ -350,9 +350,8 @@ func (c *cluster) status(ctx context.Context) (*nodes.Status, error) {
 	return s, nil
 }
 
-// named returns an error if the user named the nodes of a running cluster and host is not one of
-// them. A node can list other nodes, which may be any hosts, and the library sends them requests
-// with the password.
+// named returns an error if RQLITE_ADDRESSES is set and host is not one of its nodes. The library
+// would send requests, with the password, to all nodes that a node lists, and these may be any hosts.
 func (c *cluster) named(host string) error {
 	if c.given == nil || slices.ContainsFunc(c.urls, func(u string) bool { return bare(u) == host }) {
 		return nil

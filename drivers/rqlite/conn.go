@@ -17,8 +17,8 @@ import (
 
 type statement = gorqlite.ParameterizedStatement
 
-// conn is a client. It has two connections of the library, because a connection of the library
-// decides whether the statements of a request are a transaction.
+// conn is a client. It has two connections of the library, because the library sets for each
+// connection, not for each request, whether the statements of a request are a transaction.
 type conn struct {
 	db     *database
 	number int
@@ -69,7 +69,7 @@ func (c *conn) Close() error {
 func (c *conn) Number() int         { return c.number }
 func (c *conn) InTransaction() bool { return c.begun }
 
-// Guard lets the end of ctx end the client's requests. The node continues with its work.
+// Guard makes the client's requests end when ctx ends. The nodes still complete these requests.
 func (c *conn) Guard(ctx context.Context) (release func()) {
 	c.ctx = ctx
 	return func() { c.ctx = context.Background() }
@@ -245,8 +245,8 @@ func (c *conn) query(sql string, args []any) (*gorqlite.QueryResult, error) {
 	return &gorqlite.QueryResult{}, nil
 }
 
-// failed returns the error of a request. If the context has ended, that is the context's error,
-// otherwise the error of the statement.
+// failed returns nil if err is nil. Otherwise it returns the error of a request: the context's error if
+// the context has ended, or else the error of the statement.
 func (c *conn) failed(err error, of ...error) error {
 	if err == nil {
 		return nil

@@ -81,13 +81,12 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	if len(c.urls) == 0 {
 		return fmt.Errorf("%s: no address: want such as http://user:password@10.0.0.1:4001", addressesVariable)
 	}
-	reached := ""
 	var status *nodes.Status
 	var errs []string
 	for i, u := range c.urls {
 		s, err := statusWithin(ctx, patience, u)
 		if err == nil && s.Leader != "" {
-			reached, status = u, s
+			status = s
 			c.urls[0], c.urls[i] = c.urls[i], c.urls[0] // this node is asked first, because earlier nodes may not answer
 			break
 		}
@@ -98,15 +97,15 @@ func (c *cluster) take(ctx context.Context, list string, settings driver.Setting
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if reached == "" {
+	if status == nil {
 		return fmt.Errorf("%s: no node can be used: %s", addressesVariable, strings.Join(errs, "; "))
 	}
 	n, err := c.count(ctx, "SELECT count(*) FROM sqlite_schema")
 	if e, ok := errors.AsType[*nodes.HTTPError](err); ok && e.Code == http.StatusUnauthorized {
-		return fmt.Errorf("%s: %s: %s", addressesVariable, bare(reached), reason(err))
+		return fmt.Errorf("%s: %s: %s", addressesVariable, bare(c.urls[0]), reason(err))
 	}
 	if err != nil {
-		return fmt.Errorf("%s: the cluster of %s answers no query: %s: more than half of its nodes must run: start the others", addressesVariable, bare(reached), reason(err))
+		return fmt.Errorf("%s: the cluster of %s answers no query: %s: more than half of its nodes must run: start the others", addressesVariable, bare(c.urls[0]), reason(err))
 	}
 	if n > 0 {
 		return fmt.Errorf("%s: the database of the cluster is not empty: it has %d tables, indexes or views, which sqlite3perf neither uses nor drops: use a cluster that is empty%s", addressesVariable, n, c.drops(ctx))

@@ -177,7 +177,7 @@ func TestRunningClusterIsNone(t *testing.T) {
 // TestQuorumLost checks that the error is one line if a cluster loses its quorum while it is used.
 func TestQuorumLost(t *testing.T) {
 	c := running(t, 3)
-	t.Setenv("RQLITE_ADDRESSES", strings.Join(c.Addresses(), ","))
+	t.Setenv("RQLITE_ADDRESSES", c.Nodes[0].HTTP+","+c.Nodes[1].HTTP+","+c.Nodes[2].HTTP)
 	db := open(t, filepath.Join(t.TempDir(), "test.db"), nil, table)
 	for _, n := range c.Nodes[1:] {
 		if err := n.Kill(); err != nil {

@@ -40,7 +40,7 @@ func (l *lines) between(i int, real string) (advertised string, err error) {
 	return p.Addr(), nil
 }
 
-// dialer returns the ID of the node that has dialed from an address, or "".
+// dialer returns the ID of the node that has dialed from an address, or "" if none has.
 func (l *lines) dialer(from net.Addr) string {
 	c := l.nodes.Load()
 	if c == nil {

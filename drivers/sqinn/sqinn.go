@@ -66,7 +66,7 @@ func launch() (*sqinn.Sqinn, error) {
 }
 
 // sqinnError matches sqinn's message for an error of SQLite.
-var sqinnError = regexp.MustCompile(`^sqinn: \w+: err=(\d+), msg=`)
+var sqinnError = regexp.MustCompile(`^sqinn: \w+: err=(\d{1,9}), msg=`)
 
 // wrap adds SQLite's primary result code to an error, if the text of the error has one.
 func wrap(err error) error {
@@ -77,10 +77,7 @@ func wrap(err error) error {
 	if m == nil {
 		return err
 	}
-	code, cerr := strconv.Atoi(m[1])
-	if cerr != nil {
-		return err
-	}
+	code, _ := strconv.Atoi(m[1]) // no error: nine digits at most
 	return &driver.Error{Code: code, Err: err}
 }
 

@@ -5,6 +5,7 @@ package zombiezen
 import (
 	"context"
 	_ "embed"
+	"strings"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -163,4 +164,12 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 		s.held = q
 	}
 	return s, nil
+}
+
+func (c *conn) Ask(q driver.Question, visit func([]any) error) (driver.Reply, error) {
+	s, _, err := c.PrepareTransient(strings.TrimSpace(q.SQL))
+	if err != nil {
+		return driver.Reply{}, wrap(err)
+	}
+	return connpool.AskStepped[sqlite.ColumnType](c, s, q, visit, wrap)
 }

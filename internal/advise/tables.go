@@ -197,10 +197,7 @@ func builds(f *recommend.Facts) document.Grid {
 	}
 	for i := range f.Candidates {
 		c := &f.Candidates[i]
-		row := make([]string, len(g.Columns))
-		for k := range row {
-			row[k] = document.Absent
-		}
+		row := slices.Repeat([]string{document.Absent}, len(g.Columns))
 		row[0] = c.Name
 		if c.Info.Kind != driver.OtherLanguage {
 			row[1] = map[bool]string{true: "not needed", false: "needed"}[c.WithoutC()]
@@ -247,7 +244,8 @@ func failedBuilds(f *recommend.Facts) (l document.List) {
 // adviceDefects lists the known defects, each with the candidates that have it. For defects that do no
 // harm in the measured workloads, it says why.
 func adviceDefects(f *recommend.Facts) document.Document {
-	var have, without conditions.Groups[string, string] // names of candidates: have by the ID of a defect, which follows "-" if the defect is harmless; without by the reason why no defect is listed
+	var have conditions.Groups[string, string]    // names of candidates, by the ID of their defect, with "-" before the ID if the defect is harmless
+	var without conditions.Groups[string, string] // names of candidates that have no listed defect, by the reason
 	var harmful, harmless document.List
 	for i := range f.Candidates {
 		c := &f.Candidates[i]

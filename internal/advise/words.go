@@ -58,8 +58,11 @@ func advice(a Advised, _ document.Options) document.Document {
 	if tail := tailNote(a); tail != "" {
 		d = append(d, document.Paragraph{Text: tail, Quiet: true})
 	}
-	if l := append(options(a), a.unset()...); l != nil {
-		d = append(d, document.Heading{Level: 2, Text: "When to take another one"}, l)
+	_, unset := conditions.UnsetInRun(a.Of)
+	others := options(a)
+	others.Note(conditions.KindOf(conditions.CaveatUnset).Item(unset))
+	if others != nil {
+		d = append(d, document.Heading{Level: 2, Text: "When to take another one"}, others)
 	}
 	if g := memoryFacts(a.Facts); len(g.Rows) > 0 {
 		d = append(d, document.Paragraph{Text: "Peak memory, by setting:"}, g)
@@ -142,13 +145,6 @@ func adviceOrigin(a *stats.Analysis) document.List {
 		}
 	}
 	return append(l, conditions.RunWarnings(a)...)
-}
-
-func (a Advised) unset() (l document.List) {
-	if _, text := conditions.UnsetInRun(a.Of); text != "" {
-		l = append(l, conditions.KindOf(conditions.CaveatUnset).Item(text))
-	}
-	return l
 }
 
 // otherWork warns if events of a replay did not end as recorded, because then the measured work

@@ -57,8 +57,8 @@ func (t *ClusterTrial) Name() string {
 // Queued reports whether writes were acknowledged before they were in the cluster's log.
 func (t *ClusterTrial) Queued() bool { return t.Settings["queued_writes"] == "on" }
 
-// Lost returns how many acknowledged writes are missing: in the final reads or in the copy of a node,
-// whichever misses most.
+// Lost returns how many acknowledged writes are missing in the final reads, or in the copy of a node if
+// more are missing there.
 func (t *ClusterTrial) Lost() int64 {
 	if t.Result == nil || t.Result.Harmed == nil {
 		return 0
@@ -80,7 +80,8 @@ func RowsPerSecond(l *protocol.LoadResult) float64 {
 	return float64(l.Acknowledged.Count) * float64(l.Batch) / (float64(l.WallNS) / 1e9)
 }
 
-// rates returns the rows per second of each round under a load. load is the index of the load.
+// rates returns the rows per second of each round under a load. load is the index of the load. The rate
+// of a round that failed is NaN.
 func (t *ClusterTrial) rates(load int) []float64 {
 	if load < len(t.Rates) {
 		return t.Rates[load]
@@ -90,18 +91,6 @@ func (t *ClusterTrial) rates(load int) []float64 {
 
 func (t *ClusterTrial) rate(load int) stats.Summary {
 	return stats.Summarize(slices.DeleteFunc(slices.Clone(t.rates(load)), math.IsNaN))
-}
-
-// failed returns how many rounds of the trial failed.
-func (t *ClusterTrial) failed() (n int) {
-	if len(t.Rates) > 0 {
-		for _, r := range t.Rates[0] {
-			if math.IsNaN(r) {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 func (c *Clusters) rounds() int {
@@ -156,20 +145,13 @@ func hardest(trials ...*ClusterTrial) (load protocol.ClusterLoad, ok bool) {
 	return load, ok
 }
 
-// lostVerb is in the past tense, which is the same for one node and for several.
-const lostVerb = "lost"
-
-// nodes returns the beginning of a sentence about a trial's cluster: the nodes as its subject,
-// followed by the verb.
-func (t *ClusterTrial) nodes(verb string) string {
-	if t.Nodes == 1 && verb != lostVerb {
-		verb += "s"
-	}
+// nodes returns the subject of a sentence about a trial's cluster.
+func (t *ClusterTrial) nodes() string {
 	name := fmt.Sprintf("%s of %s", document.Counted(int64(t.Nodes), "node"), document.Line(t.Driver))
 	if t.Delay > 0 {
 		name += fmt.Sprintf(", %v apart,", t.Delay)
 	}
-	return name + " " + verb
+	return name
 }
 
 // priceAnswer compares one cluster with the local driver. Of the clusters with the smallest delay,
@@ -209,7 +191,11 @@ func priceAnswer(list []*ClusterTrial) string {
 		}
 	}
 	i := large.index(load)
-	s := fmt.Sprintf("With %s, %s %s rows per second", loadWords(load), large.nodes("acknowledge"), document.Human(large.rate(i).Median))
+	verb := "acknowledge"
+	if large.Nodes == 1 {
+		verb = "acknowledges"
+	}
+	s := fmt.Sprintf("With %s, %s %s %s rows per second", loadWords(load), large.nodes(), verb, document.Human(large.rate(i).Median))
 	if local != nil {
 		j := local.index(load)
 		s += fmt.Sprintf(" where %s does %s, that is %s as many", document.Line(local.Driver), document.Human(local.rate(j).Median), ofLocal(large.rates(i), local.rates(j), false))
@@ -268,8 +254,8 @@ func harmAnswer(t *ClusterTrial) string {
 	if len(h.Harms) > 1 {
 		silence += fmt.Sprintf(" at the longest, and %s in the median", document.Nanoseconds(median))
 	}
-	return fmt.Sprintf("%s %s of %s writes that were %s, by %s. No write was acknowledged for %s.%s",
-		t.nodes(lostVerb), lost, document.Thousands(h.Acknowledged), how, document.And(what), silence, staleWords(h.Reads))
+	return fmt.Sprintf("%s lost %s of %s writes that were %s, by %s. No write was acknowledged for %s.%s",
+		t.nodes(), lost, document.Thousands(h.Acknowledged), how, document.And(what), silence, staleWords(h.Reads))
 }
 
 // silent returns the longest and the median time without an acknowledged write, in nanoseconds.
@@ -321,7 +307,8 @@ func clusters(c *Clusters, _ document.Options) document.Document {
 	for i := range c.Trials {
 		switch t := &c.Trials[i]; {
 		case t.Reason != "" && t.Result != nil:
-			notes.Note(document.Item{Label: "failed", Text: fmt.Sprintf("%s, %d of %s: %s", t.Name(), t.failed(), document.Counted(int64(len(t.Rates[0])), "round"), document.Line(t.Reason)), Alarm: true})
+			rounds := len(t.Rates[0])
+			notes.Note(document.Item{Label: "failed", Text: fmt.Sprintf("%s, %d of %s: %s", t.Name(), rounds-t.rate(0).N, document.Counted(rounds, "round"), document.Line(t.Reason)), Alarm: true})
 		case t.Reason != "":
 			notes.Note(document.Item{Label: "no result", Text: t.Name() + ": " + document.Line(t.Reason), Alarm: true})
 		}

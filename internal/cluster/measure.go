@@ -67,8 +67,8 @@ func (m *Measurement) Run(ctx context.Context) (*Clusters, error) {
 	return out, failed
 }
 
-// sum merges, for each trial, the results of the rounds that have one. It leaves out trials that did
-// not begin.
+// sum merges the results of each trial's rounds. A round that failed has a nil result. sum leaves out
+// trials that did not begin.
 func sum(trials []Planned, results [][]*protocol.Clustered) (list []ClusterTrial) {
 	for i := range trials {
 		t := &trials[i].ClusterTrial

@@ -63,7 +63,7 @@ type Range struct {
 	Fixed string `json:"fixed,omitempty"` // first version without the defect; "" if there is no such version yet
 }
 
-// Patch describes a Go module that links a SQLite with the defect, but fixes the defect itself.
+// Patch describes a Go module that links a SQLite with the defect, but has its own fix for the defect.
 // From is the module's first version with the fix.
 type Patch struct {
 	Module string `json:"module"`

@@ -175,7 +175,7 @@ const pageHead = `# Known defects
 
 <!-- Made from internal/defects/defects.json by go test ./internal/defects -update. -->
 
-Defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
+This page lists defects of SQLite and of drivers' libraries that lose data, give wrong answers or stop a program, and vulnerabilities that can corrupt memory. ` + "`sqlite3perf drivers --defects`" + ` lists the defects of each driver, according to the versions that its worker reports.
 
 Only published defects whose sources we have read are listed, so a driver without an entry may still have defects. A defect does harm only if everything listed under *Needs* is present. Nearly all vulnerabilities need SQL or a database file from an attacker ([SQLite on CVEs](https://www.sqlite.org/cves.html)). govulncheck finds few of them, because SQLite is not a Go module.
 

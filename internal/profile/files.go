@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -39,7 +40,6 @@ const maxManifest = 1 << 20
 // Files are the files of a profile. They are in one directory.
 type Files struct {
 	Dir     string
-	phase   string
 	drivers []string
 }
 
@@ -49,11 +49,11 @@ func FilesOf(dir, workload, phase string, drivers []string) *Files {
 	if dir == "" {
 		dir = fmt.Sprintf("profile-%s-%s", fileName(workload), fileName(phase))
 	}
-	return &Files{dir, phase, drivers}
+	return &Files{dir, drivers}
 }
 
-// Foreign returns an existing file that would be overwritten although the command `sqlite3perf
-// profile` did not write it, or although it was changed since. It returns "" if there is no such file.
+// Foreign returns a file that would be overwritten, but that the command `sqlite3perf profile` did not
+// write, or that was changed afterward. It returns "" if there is no such file.
 func (f *Files) Foreign() string {
 	var names []string
 	for i := range f.drivers {
@@ -108,8 +108,8 @@ func readManifest(dir string) manifest {
 	return m
 }
 
-// wrote reports whether file may be written: it does not exist, or it still has the content that the
-// manifest lists under name.
+// wrote reports whether file may be written. It may be if it does not exist, or if it still has the
+// content that the manifest lists under name.
 func (m manifest) wrote(file, name string) bool {
 	if _, err := os.Lstat(file); errors.Is(err, fs.ErrNotExist) {
 		return true
@@ -151,15 +151,15 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 				return err
 			}
 		}
-		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, f.phase, answer.Workload, stacks.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return FlameGraph(w, title, side) })
+		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, answer.Phase, answer.Workload, stacks.Samples(side.Stacks))
+		err := put(base+flameFile, func(w io.Writer) error { return chart.WriteSVG(w, FlameOf(title, side)) })
 		if err != nil {
 			return err
 		}
 	}
 	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
-		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", f.phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return FlameDifference(w, title, sides[0], sides[1]) })
+		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", answer.Phase, answer.Workload, sides[0].Name, sides[1].Name)
+		err := put(differenceFile, func(w io.Writer) error { return chart.WriteSVG(w, differenceOf(title, sides[0], sides[1])) })
 		if err != nil {
 			return err
 		}

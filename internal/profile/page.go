@@ -42,7 +42,7 @@ func ProfilePage(p *Profiled) document.Document {
 		parts := driverProfile(x)
 		j := slices.IndexFunc(p.Flames, func(f FlameSide) bool { return f.Case == x.Case })
 		if j >= 0 && len(p.Flames[j].Stacks) > 0 {
-			graph := flameOf("", p.Flames[j])
+			graph := FlameOf("", p.Flames[j])
 			graph.Groups = colored(groups)
 			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Samples, "sample")),
 				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
@@ -71,8 +71,8 @@ func groupsOf(p *Profiled) (names []string) {
 	return names
 }
 
-// colored lists all groups of functions, beginning with the groups in the parameter some. These then
-// have the same colors as in a picture of only these groups.
+// colored lists all groups of functions. The groups in the parameter some come first, so they have the
+// same colors as in a picture that has no other groups.
 func colored(some []string) []string {
 	all := slices.Clone(some)
 	for _, g := range stacks.Groups {

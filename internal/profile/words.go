@@ -3,7 +3,6 @@ package profile
 
 import (
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -69,16 +68,10 @@ func (d *ProfiledDriver) good() bool { return d.Status == result.OK && d.Samples
 // pair returns the two drivers that are compared. ok is true only if the profile has exactly two
 // drivers, and both have enough samples.
 func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
-	var list []*ProfiledDriver
-	for i := range p.Drivers {
-		if p.Drivers[i].good() {
-			list = append(list, &p.Drivers[i])
-		}
-	}
-	if len(list) != 2 || len(p.Drivers) != 2 {
+	if len(p.Drivers) != 2 || !p.Drivers[0].good() || !p.Drivers[1].good() {
 		return nil, nil, false
 	}
-	return list[0], list[1], true
+	return &p.Drivers[0], &p.Drivers[1], true
 }
 
 // Formats are the output formats of a profile.
@@ -115,14 +108,14 @@ func differs(p *Profiled, a, b *ProfiledDriver) string {
 	r := stats.Summary{N: len(b.TrialNS), Median: ratio, Interval: &sure}
 	words := fmt.Sprintf("%s and %s", nanoseconds(b.PerTrialNS()), nanoseconds(a.PerTrialNS()))
 	more := document.MoreBy(r)
-	than := strings.TrimSuffix(document.Than(more, a.Name), a.Name) // "33% more than "
+	than := strings.TrimPrefix(document.Than(more, a.Name), more+" ") // "than mattn" or "as mattn"
 	text := fmt.Sprintf("In %s of %s, ", p.Phase, p.Workload)
 	trials := min(len(a.TrialNS), len(b.TrialNS))
 	switch {
 	case trials < 2: // one trial does not show how much trials vary
 		text += fmt.Sprintf("it is not known yet whether %s takes more CPU time than %s: one trial is too few (%s)", b.Name, a.Name, words)
 	case sure.Low > 1, sure.High < 1:
-		text += fmt.Sprintf("%s takes %s CPU time %s%s (%s: %s)", b.Name, more, strings.TrimPrefix(than, more+" "), a.Name, document.MoreRange(&sure), words)
+		text += fmt.Sprintf("%s takes %s CPU time %s (%s: %s)", b.Name, more, than, document.MoreRange(&sure), words)
 	default:
 		text += fmt.Sprintf("it is not known yet whether %s takes more CPU time than %s (%s: %s)", b.Name, a.Name, document.MoreRange(&sure), words)
 	}
@@ -150,15 +143,7 @@ func spends(d *ProfiledDriver) string {
 	return fmt.Sprintf("%s spends %s.", d.Name, strings.Join(words, ", "))
 }
 
-func nanoseconds(ns float64) string {
-	switch {
-	case ns >= 1e9:
-		return fmt.Sprintf("%.3g s", ns/1e9)
-	case ns >= 1e6:
-		return fmt.Sprintf("%.3g ms", ns/1e6)
-	}
-	return fmt.Sprintf("%.3g µs", ns/1e3)
-}
+func nanoseconds(ns float64) string { return document.Ticks(document.SecondsOf(""))(ns / 1e9) }
 
 func signed(ns float64) string {
 	if ns < 0 {
@@ -292,21 +277,11 @@ func driverProfile(x *ProfiledDriver) document.Document {
 	if len(s.Allocations) > 0 {
 		f := document.Grid{Columns: []document.Column{{Title: "allocated by"}, {Title: "in"}, {Title: "share", Right: true}, {Title: "bytes", Right: true}}}
 		for _, p := range s.Allocations[:min(len(s.Allocations), topFunctions/2)] {
-			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), fmt.Sprintf("%.0f%%", 100*p.Share), byteCount(p.PerTrial)})
+			f.Rows = append(f.Rows, []string{shortFunction(p.Function), string(p.Group), fmt.Sprintf("%.0f%%", 100*p.Share), document.BytesOf(p.PerTrial)})
 		}
 		d = append(d, document.Space{}, f)
 	}
 	return d
-}
-
-func byteCount(n float64) string {
-	switch {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.3g GiB", n/(1<<30))
-	case n >= 1<<20:
-		return fmt.Sprintf("%.3g MiB", n/(1<<20))
-	}
-	return fmt.Sprintf("%.3g KiB", n/(1<<10))
 }
 
 // shortFunction shortens a function's name of more than 60 bytes. It removes the path of the package
@@ -336,12 +311,8 @@ func (f FlameSide) perTrial(s stacks.Stack) float64 {
 	return float64(s.Value) / float64(max(f.Trials, 1))
 }
 
-// FlameGraph writes the flame graph of one driver as SVG, in CPU time per trial.
-func FlameGraph(w io.Writer, title string, side FlameSide) error {
-	return chart.WriteSVG(w, flameOf(title, side))
-}
-
-func flameOf(title string, side FlameSide) *chart.Flame {
+// FlameOf returns the flame graph of one driver, in CPU time per trial.
+func FlameOf(title string, side FlameSide) *chart.Flame {
 	f := newFlame(title)
 	for _, s := range side.Stacks {
 		c := chart.Stack{First: side.perTrial(s)}
@@ -353,12 +324,7 @@ func flameOf(title string, side FlameSide) *chart.Flame {
 	return f
 }
 
-// FlameDifference writes the difference between the flame graphs of two drivers as SVG, in CPU time
-// per trial.
-func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
-	return chart.WriteSVG(w, differenceOf(title, first, second))
-}
-
+// differenceOf returns the difference between the flame graphs of two drivers, in CPU time per trial.
 func differenceOf(title string, first, second FlameSide) *chart.Flame {
 	f := newFlame(title)
 	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -101,7 +102,7 @@ func TestFlameGraphPerTrial(t *testing.T) {
 	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []stacks.Stack{
 		{Frames: []stacks.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
 	var b bytes.Buffer
-	if err := profile.FlameGraph(&b, "CPU time per trial", side); err != nil {
+	if err := chart.WriteSVG(&b, profile.FlameOf("CPU time per trial", side)); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "35 ms") || strings.Contains(b.String(), "490 ms") {
@@ -119,6 +120,7 @@ func TestProfileAnswer(t *testing.T) {
 		want          string
 	}{
 		{"more", profiledDriver(1, "a", 33, 34, 33), profiledDriver(2, "b", 100, 99, 101), "In query of real, b takes 3.0 times as much CPU time as a (2.4 to 3.8 times as much: 100 ms and 33.3 ms). a spends"},
+		{"nearly a second", profiledDriver(1, "a", 999, 1000, 1000, 1000, 999), profiledDriver(2, "b", 999, 1000, 1000, 1000, 999), "more: 1000 ms and 1000 ms). a spends"},
 		{"one trial", profiledDriver(1, "a", 100), profiledDriver(2, "b", 300), "In query of real, it is not known yet whether b takes more CPU time than a: one trial is too few (300 ms and 100 ms). a spends"},
 		{"three that differ", profiledDriver(1, "a", 1000, 1200, 900), profiledDriver(2, "b", 1300, 1500, 1100), "it is not known yet whether b takes more CPU time than a (26% less to 2.1 times as much: "},
 		{"where", profiledDriver(1, "a", 20, 20, 20, 20, 20, 20), profiledDriver(2, "b", 50, 50, 50, 50, 50, 50), "; they differ in SQLite +22.5 ms ±"},

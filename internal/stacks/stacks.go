@@ -4,7 +4,6 @@
 package stacks
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -42,7 +41,7 @@ type Recording struct {
 // Stacks returns the stacks of CPU samples: those of perf or, if perf was not used, those of Go's
 // profiler, which sees fewer functions.
 func (r *Recording) Stacks() []Stack {
-	if len(r.Perf) > 0 || r.CPU == nil {
+	if len(r.Perf) > 0 {
 		return r.Perf
 	}
 	return stacks(r.CPU)
@@ -64,12 +63,7 @@ func (r *Recording) EndTrial(wallNS int64) {
 }
 
 // Allocations returns the stacks that allocated memory.
-func (r *Recording) Allocations() []Stack {
-	if r.Allocs == nil {
-		return nil
-	}
-	return stacks(r.Allocs)
-}
+func (r *Recording) Allocations() []Stack { return stacks(r.Allocs) }
 
 // Samples returns the number of samples in all stacks together.
 func Samples(list []Stack) (n int64) {
@@ -79,8 +73,11 @@ func Samples(list []Stack) (n int64) {
 	return n
 }
 
-func stacks(p *pprof.Profile) []Stack {
-	var list []Stack
+// stacks returns the stacks of a profile. For nil it returns none.
+func stacks(p *pprof.Profile) (list []Stack) {
+	if p == nil {
+		return nil
+	}
 	for _, s := range p.Sample {
 		count, value := s.Value[0], s.Value[1]
 		if count == 0 && value == 0 {
@@ -183,7 +180,7 @@ func readProfile(dir, kind string, i int) (*pprof.Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := pprof.Parse(bytes.NewReader(data))
+	p, err := pprof.ParseData(data)
 	if err == nil && len(p.SampleType) < kinds {
 		err = fmt.Errorf("it has %d kinds of values: want at least %d", len(p.SampleType), kinds)
 	}

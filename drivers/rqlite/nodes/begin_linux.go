@@ -21,8 +21,8 @@ var starter = sync.OnceValue(func() chan<- func() {
 })
 
 // begin starts a command that the kernel kills when this process ends, even if SIGKILL ends this
-// process. The kernel kills the command when the thread that started it ends, so the thread of
-// starter starts it.
+// process. The kernel kills the command when the thread that started it ends, so begin uses the
+// thread of starter.
 func begin(cmd *exec.Cmd) error {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err := make(chan error)

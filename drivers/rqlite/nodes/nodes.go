@@ -291,15 +291,6 @@ func (n *Node) Restart(ctx context.Context, voters int) error {
 	return n.Ready(ctx, voters)
 }
 
-// Addresses returns the addresses of the nodes' APIs.
-func (c *Cluster) Addresses() []string {
-	list := make([]string, len(c.Nodes))
-	for i, n := range c.Nodes {
-		list[i] = n.HTTP
-	}
-	return list
-}
-
 // Kill kills all nodes, at the same time.
 func (c *Cluster) Kill() error {
 	errs := make([]error, len(c.Nodes))

@@ -195,7 +195,7 @@ func TestBadExecutable(t *testing.T) {
 
 // takePort is run instead of rqlited. It listens at the API's address, which is among the arguments
 // of this process, and then runs rqlited with the same arguments. That fails, because the port is
-// in use. takePort also creates an empty file at the path taken, unless that is the constant never.
+// in use. takePort also creates an empty file at the path taken, unless taken is the constant never.
 // If the file already exists, takePort only replaces this process by rqlited.
 func takePort(taken string) int {
 	if _, err := os.Stat(taken); err == nil {

@@ -1,6 +1,6 @@
-// Package byhand has the hand-written code with which package addedcost compares the driver native:
-// C for one table, called from Go once for many rows, instead of the driver's C for any table. It
-// is not in a test file, because test files cannot use cgo.
+// Package byhand has the hand-written code with which package addedcost compares the driver native.
+// It is C for one table, and Go calls it once for many rows. The driver's own C can use any table.
+// The code is not in a test file, because test files cannot use cgo.
 package byhand
 
 /*

@@ -9,8 +9,6 @@ import (
 // Bars ranks rows. Each row has a name, a value and an interval. On a linear axis, values are
 // bars that start at zero. On a logarithmic axis, which has no zero, they are dots.
 type Bars struct {
-	Title string
-	Width int // width of the picture in pixels; 0 means Page
 	Axis  Axis
 	Rows  []Bar
 	Lines []Mark // values that rows are compared with, such as the time of plain C
@@ -330,8 +328,8 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 	}
 }
 
-func (b *Bars) draw() *canvas {
-	c := newCanvas(widthOf(b.Width), b.Title)
+func (b *Bars) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	top := c.head()
 	if len(b.Rows) == 0 {
 		return c.nothing(top)

@@ -22,8 +22,9 @@ import (
 
 // Chart is a picture of some series.
 type Chart interface {
-	// draw lays the chart out. The shapes have roles instead of colors.
-	draw() *canvas
+	// draw lays the chart out, width pixels wide; see [Titled]. The shapes have roles instead of
+	// colors.
+	draw(title string, width int) *canvas
 	// table returns the figures that the chart shows, formatted. Their text is not cleaned.
 	table() (columns []string, rows [][]string)
 }
@@ -34,7 +35,7 @@ func WriteSVG(w io.Writer, c Chart) error {
 	if c == nil {
 		return errNoChart
 	}
-	return writeSVG(w, c.draw())
+	return writeSVG(w, c.draw("", 0))
 }
 
 // WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with id,
@@ -52,7 +53,7 @@ func WriteInline(w io.Writer, c Chart, id string) error {
 	if c == nil {
 		return errNoChart
 	}
-	return writeInline(w, c.draw(), id)
+	return writeInline(w, c.draw("", 0), id)
 }
 
 // WritePNG writes a chart as a PNG image in light colors. scale is the number of image pixels
@@ -62,7 +63,7 @@ func WritePNG(w io.Writer, c Chart, scale float64) error {
 	if c == nil {
 		return errNoChart
 	}
-	return writePNG(w, c.draw(), scale)
+	return writePNG(w, c.draw("", 0), scale)
 }
 
 // Table returns the figures that a chart shows, formatted as in the chart.
@@ -84,18 +85,21 @@ func Table(c Chart) (columns []string, rows [][]string) {
 
 var errNoChart = errors.New("chart: no chart")
 
-// Values for the field Width of charts, in pixels.
+// Widths of charts, in pixels.
 const (
 	Phone = 360
-	Page  = 720 // the default of all charts except Flame
+	Page  = 720
 	Print = 1000
 )
 
-// Signed is a chart with lines below it that explain its marks and say where its figures come from.
-type Signed struct {
+// Titled is a chart with a title above it, and with lines below it. A chart that is not Titled has
+// neither, and its default width.
+type Titled struct {
 	Chart
-	Legend []string
-	Source string
+	Title  string
+	Width  int      // in pixels; 0 means 1200 for a [Flame], and Page for all other charts
+	Legend []string // explains the chart's marks
+	Source string   // says where the chart's figures come from
 }
 
 // Intervals names the shapes by which a chart shows intervals: "error bars", "bands", or both. It
@@ -104,7 +108,7 @@ func Intervals(c Chart) string {
 	if c == nil {
 		return ""
 	}
-	switch drawn := c.draw(); {
+	switch drawn := c.draw("", 0); {
 	case drawn.whiskers && drawn.bands:
 		return "error bars and bands"
 	case drawn.whiskers:
@@ -115,24 +119,15 @@ func Intervals(c Chart) string {
 	return ""
 }
 
-func (s Signed) draw() *canvas {
-	c := s.Chart.draw()
-	for _, line := range append(slices.Clone(s.Legend), s.Source) {
+func (t Titled) draw(string, int) *canvas {
+	c := t.Chart.draw(t.Title, t.Width)
+	for _, line := range append(slices.Clone(t.Legend), t.Source) {
 		for _, words := range wrap(clean(line), small, false, c.width-2*padding, 2) {
 			c.height += 15
 			c.text(padding, c.height-padding+3, atStart, small, faint, words, 0)
 		}
 	}
 	return c
-}
-
-// widthOf returns the width for a value of a chart's field Width, limited to widths that a
-// chart can be drawn in.
-func widthOf(width int) float64 {
-	if width <= 0 {
-		return Page
-	}
-	return float64(min(max(width, 280), 4000))
 }
 
 // Axis says how an axis shows values. It is logarithmic if all values are positive and the largest is at

@@ -10,9 +10,7 @@ import (
 // Forest is a forest plot, as in meta-analyses: ratios with their intervals around 1 on a
 // logarithmic axis, and a verdict on each.
 type Forest struct {
-	Title string
-	Width int  // width of the picture in pixels; 0 means Page
-	Axis  Axis // always logarithmic
+	Axis Axis // always logarithmic
 
 	// Low and High are the ends of a band, such as the range of differences that do not
 	// matter. Band is the band's name. If Low is not less than High, there is no band.
@@ -71,8 +69,8 @@ func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
 
 func (f *Forest) band() bool { return interval(f.Low, f.High, true) }
 
-func (f *Forest) draw() *canvas {
-	c := newCanvas(widthOf(f.Width), f.Title)
+func (f *Forest) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	top := c.head()
 	if len(f.Rows) == 0 {
 		return c.nothing(top)

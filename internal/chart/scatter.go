@@ -8,8 +8,6 @@ import (
 
 // Scatter shows each item as a named point, such as the time and the memory of a driver.
 type Scatter struct {
-	Title string
-	Width int // width of the picture in pixels; 0 means Page
 	X, Y  Axis
 	Kinds []ItemKind
 	Items []Item
@@ -31,8 +29,8 @@ type Item struct {
 
 const itemRadius = 5
 
-func (s *Scatter) draw() *canvas {
-	c := newCanvas(widthOf(s.Width), s.Title)
+func (s *Scatter) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	var xs, ys extent
 	var items []Item

@@ -110,11 +110,7 @@ func Forest(rows []chart.Ratio, f chart.Forest, confidence float64) document.Pic
 	if more := len(rows) - len(f.Rows); more > 0 {
 		note += fmt.Sprintf(" %s more are only in the table.", document.Counted(int64(more), "cell"))
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "ratios", Note: note, Draw: func(width int, title string) chart.Chart {
-		c := f
-		c.Title, c.Width = title, width
-		return &c
-	}}}
+	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "ratios", Note: note, Plot: &f}}
 }
 
 // maxOrders is the greatest number of cells of a page that have a picture of their samples.
@@ -159,10 +155,8 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 		series = append(series, s)
 	}
 	return document.PictureBlock{Aside: true, Picture: document.Picture{Name: name, Title: CellName(x),
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Order{Title: title, Width: width, Series: series, Plain: len(first)+len(second) > MostTips/maxOrders,
-				X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}
-		}}}
+		Plot: &chart.Order{Series: series, Plain: len(first)+len(second) > MostTips/maxOrders, X: chart.Axis{Label: "round"},
+			Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}}}
 }
 
 // GateKinds are the states that a picture of a gate's ratios distinguishes.

@@ -327,22 +327,24 @@ type Picture struct {
 	// Confidence is the level of the intervals in the picture, such as 0.95; 0 if it is not known.
 	Confidence float64
 
-	Draw func(width int, title string) chart.Chart
+	Plot chart.Chart // the picture without its title
 }
 
-// Chart draws the picture with its title, width pixels wide; 0 means [chart.Page].
-func (p Picture) Chart(width int) chart.Chart { return p.Draw(width, p.Title) }
+// Chart returns the picture with its title, width pixels wide; 0 means the plot's default width.
+func (p Picture) Chart(width int) chart.Chart {
+	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width}
+}
 
-// File draws the picture as [Picture.Chart] does, with its legend and its source below it, for a file.
+// File returns what [Picture.Chart] returns, with the legend and the source below, for a file.
 func (p Picture) File(width int) chart.Chart {
-	return chart.Signed{Chart: p.Chart(width), Legend: p.Legend(), Source: p.Source}
+	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
 // Legend has a sentence for each mark in the names, and one for the intervals if the picture shows
 // any.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)
-	words := chart.Intervals(p.Chart(0))
+	words := chart.Intervals(p.Plot)
 	switch {
 	case words == "":
 		return list

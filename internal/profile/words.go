@@ -338,11 +338,11 @@ func (f FlameSide) perTrial(s stacks.Stack) float64 {
 
 // FlameGraph writes the flame graph of one driver as SVG, in CPU time per trial.
 func FlameGraph(w io.Writer, title string, side FlameSide) error {
-	return chart.WriteSVG(w, flameOf(title, side))
+	return chart.WriteSVG(w, chart.Titled{Chart: flameOf(side), Title: document.Line(title)})
 }
 
-func flameOf(title string, side FlameSide) *chart.Flame {
-	f := newFlame(title)
+func flameOf(side FlameSide) *chart.Flame {
+	f := newFlame()
 	for _, s := range side.Stacks {
 		c := chart.Stack{First: side.perTrial(s)}
 		for i := len(s.Frames) - 1; i >= 0; i-- {
@@ -356,11 +356,11 @@ func flameOf(title string, side FlameSide) *chart.Flame {
 // FlameDifference writes the difference between the flame graphs of two drivers as SVG, in CPU time
 // per trial.
 func FlameDifference(w io.Writer, title string, first, second FlameSide) error {
-	return chart.WriteSVG(w, differenceOf(title, first, second))
+	return chart.WriteSVG(w, chart.Titled{Chart: differenceOf(first, second), Title: document.Line(title)})
 }
 
-func differenceOf(title string, first, second FlameSide) *chart.Flame {
-	f := newFlame(title)
+func differenceOf(first, second FlameSide) *chart.Flame {
+	f := newFlame()
 	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)
 	for i, side := range []FlameSide{first, second} {
 		for _, s := range stacks.Layers(side.Stacks, side.Grouper) {
@@ -387,8 +387,8 @@ func flameFrame(function, group string) chart.Frame {
 	return f
 }
 
-func newFlame(title string) *chart.Flame {
-	f := &chart.Flame{Title: document.Line(title), Format: nanoseconds}
+func newFlame() *chart.Flame {
+	f := &chart.Flame{Format: nanoseconds}
 	for _, g := range stacks.Groups {
 		f.Groups = append(f.Groups, string(g))
 	}

@@ -175,9 +175,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	y := chart.Axis{Label: "peak memory, less is better", Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
 	return document.PictureBlock{Headed: true, Behind: memoryTable(a), Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
 		Kind: document.KindTradeoff, Note: "Best is at the lower left. " + memoryMeans,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Scatter{Title: title, Width: width, X: x, Y: y, Kinds: kinds, Items: items}
-		}}}, true
+		Plot: &chart.Scatter{X: x, Y: y, Kinds: kinds, Items: items}}}, true
 }
 
 func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
@@ -200,10 +198,9 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		p := barsPicture(harm.explain(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n}),
-			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
-		p.Headed, p.Aside = false, true
-		list = append(list, p)
+		p := document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n,
+			Plot: &chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}}}
+		list = append(list, document.PictureBlock{Picture: harm.explain(p), Aside: true})
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", peakMemory)
 	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))

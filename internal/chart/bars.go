@@ -14,18 +14,21 @@ type Bars struct {
 	Lines []Mark // values that rows are compared with, such as the time of plain C
 }
 
-// Bar is a row of [Bars].
+// Bar is a row of [Bars] or of a [Forest], or a bar of a [Group].
 type Bar struct {
 	Name string
-	Look Look   // drawn before the name; the zero Look is not drawn
-	Rank string // such as "1"; "" if the row has no rank
-	Tied string // such as "tied with 2, 3"; "" if the row is not tied
+	Look Look   // only in Bars: drawn before the name; the zero Look is not drawn
+	Rank string // only in Bars: such as "1"; "" if the row has no rank
+	Tied string // only in Bars: such as "tied with 2, 3"; "" if the row is not tied
+	Kind int    // only in a Forest: index of the verdict in Forest.Kinds
 
 	// Value is the length of the bar, and Low and High are the ends of its interval. If Low
 	// and High are equal or NaN, there is no interval.
 	Value, Low, High float64
 
-	Text string // text right of the bar, such as the value with its ±; if it is "", the value is written
+	// Text is the text right of the bar, such as the value with its ±. If it is "", the value is
+	// written, in a Forest with the verdict.
+	Text string
 
 	// Reason says why the row has no rank or no value; "" if it has both. A row with a reason is
 	// faded. If Value is also 0 or NaN, only the reason is written.

@@ -193,7 +193,7 @@ func init() {
 func init() {
 	forest := &Forest{Axis: Axis{Label: "time of b, × that of a", Format: ratio}, Low: 1 / 1.02, High: 1.02, Band: "same: within ±2%",
 		Less: "b is faster", More: "b is slower", Kinds: []string{"faster", "slower", "same", "cannot tell yet"},
-		Rows: []Ratio{
+		Rows: []Bar{
 			{Name: "simple · insert", Reason: "wrong: 3 rows are missing"},
 			{Name: "analytics · " + hostile, Reason: "failed: " + hostile},
 			{Name: "simple · select", Value: 1.31, Low: 1.28, High: 1.35, Kind: 1, Text: "1.31× [1.28, 1.35] slower", Tip: "n = 12", Link: "#order"},
@@ -244,7 +244,7 @@ func TestPhone(t *testing.T) {
 	for name, c := range map[string]Chart{
 		"forest": &Forest{Axis: Axis{Label: "time of mattn@v1.14.52, × that of mattn@v1.14.22", Format: ratio},
 			Less: "mattn@v1.14.52:GOGC=400 is faster", More: "mattn@v1.14.52:GOGC=400 is slower", Kinds: []string{"slower"},
-			Rows: []Ratio{{Name: cell, Value: 1.31, Low: 1.28, High: 1.35, Text: "1.31× [1.28, 1.35] slower, too short"}, {Name: "simple insert", Value: 9}}},
+			Rows: []Bar{{Name: cell, Value: 1.31, Low: 1.28, High: 1.35, Text: "1.31× [1.28, 1.35] slower, too short"}, {Name: "simple insert", Value: 9}}},
 		"bars":   &Bars{Rows: []Bar{{Name: cell, Rank: "1", Tied: "tied with 2", Value: 3, Text: "12.3 ms/op [-40%, +120%]"}, {Name: "b", Rank: "2", Value: 4}}},
 		"stacks": &Stacks{Parts: []string{"busy"}, Rows: []Sum{{Name: cell, Values: []float64{3}, Text: "12,345,678, 99.98 % ok"}}},
 	} {

@@ -42,7 +42,7 @@ func all(text string, numbers []float64, width int) (list []Titled) {
 		b := Bar{Name: text, Rank: text[:min(i%3, len(text))], Value: at(i), Low: at(i + 1), High: at(i + 2), Reason: reason, Tip: text, Link: text}
 		bars.Rows = append(bars.Rows, b)
 		grouped.Groups = append(grouped.Groups, Group{Name: text, Bars: []Bar{b, {Name: "other", Value: at(i + 3)}}})
-		forest.Rows = append(forest.Rows, Ratio{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
+		forest.Rows = append(forest.Rows, Bar{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
 		heat.Rows = append(heat.Rows, text)
 		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1)}})
 		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1), text})
@@ -141,7 +141,7 @@ func TestLeftOut(t *testing.T) {
 		"1 value left out": {
 			&Bars{Rows: []Bar{{Value: 1}, {Value: bad}}},
 			&Bars{Rows: []Bar{{Value: 1, Low: 0.5, High: math.Inf(1)}}},
-			&Forest{Rows: []Ratio{{Value: 1}, {Value: -1}}},
+			&Forest{Rows: []Bar{{Value: 1}, {Value: -1}}},
 			&Bars{Rows: []Bar{{Value: 1}}, Lines: []Mark{{Value: bad}}},
 			&Grouped{Groups: []Group{{Bars: []Bar{{Value: 1}, {Value: bad}}}}},
 			&Heat{Rows: []string{"a"}, Columns: []string{"b", "c"}, Cells: [][]Cell{{{Value: 1}, {Value: 0}}}},

@@ -70,7 +70,7 @@ func TestLegendOfIntervals(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := chart.Intervals(&chart.Forest{Rows: []chart.Ratio{{Name: "a", Value: 2, Low: 1, High: 3}}}); got != "error bars" {
+	if got := chart.Intervals(&chart.Forest{Rows: []chart.Bar{{Name: "a", Value: 2, Low: 1, High: 3}}}); got != "error bars" {
 		t.Errorf("of ratios: %q", got)
 	}
 	signed := inline(t, chart.Titled{Chart: &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}}, Legend: []string{"! marks one", "Error bars show two"}, Source: "run 3"})

@@ -225,11 +225,9 @@ func progress(a *stats.Analysis, here bool) *Progress {
 		}
 		p.Figures = append(p.Figures, x)
 	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
-				p.Bad = append(p.Bad, caseOf(a, g, o))
-			}
+	for g, o := range a.Outcomes() {
+		if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
+			p.Bad = append(p.Bad, caseOf(a, g, o))
 		}
 	}
 	return p

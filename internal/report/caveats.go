@@ -76,7 +76,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 // verified or whose phase is too short.
 func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 	few, short, unverified := 0, []string{}, []string{}
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		measured := t.Measured()
 		for _, c := range measured {
 			if len(c.Samples) < stats.MinSamples {
@@ -89,7 +90,7 @@ func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 		if len(unverifiedIn(measured, t.Phase)) > 0 {
 			unverified = append(unverified, n.String())
 		}
-	})
+	}
 	say := func(code string, count int, arguments ...any) {
 		if count > 0 {
 			list = append(list, conditions.Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
@@ -108,15 +109,13 @@ func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
 	}
 	type place struct{ driver, workload string }
 	var whose conditions.Groups[trouble, place]
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				code := string(o.Status)
-				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
-					code = conditions.CaveatUnsupported
-				}
-				whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
+	for g, o := range a.Outcomes() {
+		if o.Status != result.OK {
+			code := string(o.Status)
+			if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
+				code = conditions.CaveatUnsupported
 			}
+			whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
 		}
 	}
 	for _, t := range whose.Keys {
@@ -204,7 +203,8 @@ func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 // saidErrors lists the rows of replays in which operations failed with errors other than locks.
 // Each row has the driver's message for one of these errors.
 func saidErrors(a *stats.Analysis) (list []string) {
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		for _, c := range t.Measured() {
 			for _, e := range conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
 				if e.Message != "" {
@@ -213,7 +213,7 @@ func saidErrors(a *stats.Analysis) (list []string) {
 				}
 			}
 		}
-	})
+	}
 	return list
 }
 
@@ -224,14 +224,12 @@ func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code
 	type about struct{ code, what string }
 	seen := map[about]bool{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			for _, w := range o.Warnings {
-				what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
-				if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
-					seen[about{w.Code, what}] = true
-					of.Add(w.Code, what)
-				}
+	for g, o := range a.Outcomes() {
+		for _, w := range o.Warnings {
+			what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
+			if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
+				seen[about{w.Code, what}] = true
+				of.Add(w.Code, what)
 			}
 		}
 	}

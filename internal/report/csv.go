@@ -221,15 +221,13 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		}
 		return out.Write(document.CSVFields(fields))
 	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			for _, t := range o.Trials {
-				if t.Repeated {
-					continue
-				}
-				if err := trialLines(csvRow{run: a.Run, variant: g.Variant(), outcome: o, trial: t}, line); err != nil {
-					return err
-				}
+	for g, o := range a.Outcomes() {
+		for _, t := range o.Trials {
+			if t.Repeated {
+				continue
+			}
+			if err := trialLines(csvRow{run: a.Run, variant: g.Variant(), outcome: o, trial: t}, line); err != nil {
+				return err
 			}
 		}
 	}

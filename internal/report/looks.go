@@ -26,12 +26,10 @@ func LooksOf(a *stats.Analysis) looks {
 		l.drivers[o.Case.Driver] = i + 1
 	}
 	count := map[string]int{} // number of variants by workload
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if v := variant(o.Case); l.variants[v] == 0 {
-				count[g.Workload]++
-				l.variants[v] = count[g.Workload]
-			}
+	for g, o := range a.Outcomes() {
+		if v := variant(o.Case); l.variants[v] == 0 {
+			count[g.Workload]++
+			l.variants[v] = count[g.Workload]
 		}
 	}
 	return l

@@ -31,16 +31,17 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 	harmful := conditions.HarmfulDefects(a)
 	for _, d := range a.Overall.Drivers {
 		t := tradeoff{OverallDriver: d, name: conditions.Label(d.Case), isFloor: a.Overall.IsFloor && d.Case.Driver == a.Overall.Base, harmful: harmful.IDs(d.Case.Driver)}
-		EachGroupTable(a, func(n stats.TableName, table *stats.Table) {
+		for g, table := range a.Tables() {
+			n := g.Named(table)
 			if !slices.Contains(a.Overall.Tables, n) {
-				return
+				continue
 			}
 			for _, c := range table.Measured() {
 				if m := stats.Summarize(sampleFigures(c, peakMemory)); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
 					t.memory, t.in = m, n.String()
 				}
 			}
-		})
+		}
 		if t.memory.Median > 0 && d.Ratio.N > 0 {
 			list = append(list, t)
 		}

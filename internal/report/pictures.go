@@ -66,7 +66,7 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 // of a driver.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
-	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
+	for _, t := range a.Tables() {
 		for _, c := range t.Cells {
 			if s.only(c.Case, t.Phase) {
 				shown[c.Case.Driver] = true
@@ -74,7 +74,7 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 				hidden[c.Case.Driver] = true
 			}
 		}
-	})
+	}
 	for d := range shown {
 		if hidden[d] {
 			return shown, false
@@ -83,12 +83,14 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	return shown, true
 }
 
-const pngScale = 2
+// PNGScale is the number of pixels of a PNG for each pixel of a picture's width.
+const PNGScale = 2
 
-var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
-	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.File(0)) }},
-	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
-		return chart.WritePNG(w, p.File(0), pngScale)
+// pictureFormats has the formats in which a picture of a given width can be written.
+var pictureFormats = document.FormatsOf[document.Picture, int]{What: "picture", List: []document.Format[document.Picture, int]{
+	{Name: "svg", To: func(w io.Writer, p document.Picture, width int) error { return chart.WriteSVG(w, p.File(width)) }},
+	{Name: "png", To: func(w io.Writer, p document.Picture, width int) error {
+		return chart.WritePNG(w, p.File(width), PNGScale)
 	}},
 }}
 
@@ -111,9 +113,10 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture
 	return all[at], slices.Delete(names, at, at+1), nil
 }
 
-// WritePicture writes a picture in one of [PictureFormats].
-func WritePicture(w io.Writer, format string, p document.Picture) error {
-	return pictureFormats.Write(w, format, p, document.Options{})
+// WritePicture writes a picture in one of [PictureFormats], width pixels wide; 0 means the picture's
+// default width.
+func WritePicture(w io.Writer, format string, p document.Picture, width int) error {
+	return pictureFormats.Write(w, format, p, width)
 }
 
 // tablePicture returns the name of a table's picture. The name needs no quotes in a shell.
@@ -233,13 +236,14 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	}
 	floor := true
 	more := 0
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
-			return
+			continue
 		}
 		if len(h.Rows) == maxHeatRows {
 			more++
-			return
+			continue
 		}
 		floor = floor && t.IsFloor
 		row := unmeasured(len(h.Columns))
@@ -251,7 +255,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 			row[columns[c.Case.Driver]] = x
 		}
 		h.Rows, h.Cells = append(h.Rows, n.String()), append(h.Cells, row)
-	})
+	}
 	if len(h.Rows) < 2 || len(h.Columns) < 2 {
 		return document.PictureBlock{}, false
 	}
@@ -285,15 +289,6 @@ func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 		x.Tip = document.Tips(name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
 	}
 	return x
-}
-
-// EachGroupTable calls f with each table of each group.
-func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
-		}
-	}
 }
 
 func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []document.PictureBlock) {

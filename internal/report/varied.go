@@ -272,10 +272,8 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		h.Columns = append(h.Columns, v.String())
 	}
 	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			varied[o.Case.ID] = g.Varied
-		}
+	for g, o := range a.Outcomes() {
+		varied[o.Case.ID] = g.Varied
 	}
 	for _, c := range s.of(t, t.Cells) {
 		values := varied[c.Case.ID]

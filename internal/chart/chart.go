@@ -14,7 +14,6 @@
 package chart
 
 import (
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -32,9 +31,6 @@ type Chart interface {
 // WriteSVG writes a chart as an SVG file without scripts. It is light or dark, as the viewer
 // prefers. Marks show their tips when the user points at them.
 func WriteSVG(w io.Writer, c Chart) error {
-	if c == nil {
-		return errNoChart
-	}
 	return writeSVG(w, c.draw("", 0))
 }
 
@@ -50,9 +46,6 @@ func WriteSVG(w io.Writer, c Chart) error {
 // would only repeat aria-label, which has the lines separated by a comma and a space. The element
 // has the role img, or group if it has marks, since nothing in an image can be focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
-	if c == nil {
-		return errNoChart
-	}
 	return writeInline(w, c.draw("", 0), id)
 }
 
@@ -60,17 +53,11 @@ func WriteInline(w io.Writer, c Chart, id string) error {
 // for each pixel of the chart's width. WritePNG fails if the image would have more than 100
 // million pixels.
 func WritePNG(w io.Writer, c Chart, scale float64) error {
-	if c == nil {
-		return errNoChart
-	}
 	return writePNG(w, c.draw("", 0), scale)
 }
 
 // Table returns the figures that a chart shows, formatted as in the chart.
 func Table(c Chart) (columns []string, rows [][]string) {
-	if c == nil {
-		return nil, nil
-	}
 	columns, rows = c.table()
 	for i := range columns {
 		columns[i] = clean(columns[i])
@@ -82,8 +69,6 @@ func Table(c Chart) (columns []string, rows [][]string) {
 	}
 	return columns, rows
 }
-
-var errNoChart = errors.New("chart: no chart")
 
 // Widths of charts, in pixels.
 const (
@@ -105,9 +90,6 @@ type Titled struct {
 // Intervals names the shapes by which a chart shows intervals: "error bars", "bands", or both. It
 // returns "" if the chart shows no intervals.
 func Intervals(c Chart) string {
-	if c == nil {
-		return ""
-	}
 	switch drawn := c.draw("", 0); {
 	case drawn.whiskers && drawn.bands:
 		return "error bars and bands"

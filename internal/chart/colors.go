@@ -16,17 +16,14 @@ const (
 	grid
 	less // in heat maps: ratios below 1
 	more
-	line                  // first color of series
-	area = line + lineses // first color of areas that have text on them
+	line                 // first color of series
+	area = line + Colors // first color of areas that have text on them
 )
 
 // Colors is the number of different colors of series. Further series use the colors again.
 const Colors = 8
 
-const (
-	lineses = Colors
-	areas   = 11
-)
+const areas = 11
 
 // colors has the name of each role, and its color on light and on dark. The colors of lines
 // are those of Okabe and Ito, https://jfly.uni-koeln.de/color/, and of Paul Tol,
@@ -96,12 +93,12 @@ func (l Look) or(place int) Look {
 		l.Color = place + 1
 	}
 	if l.Mark < 1 {
-		l.Mark = l.Color + (l.Color-1)/lineses
+		l.Mark = l.Color + (l.Color-1)/Colors
 	}
 	return l
 }
 
-func (l Look) role() role { return line + role((l.Color-1)%lineses) }
+func (l Look) role() role { return line + role((l.Color-1)%Colors) }
 
 func (l Look) stroke() stroke {
 	dash := dashes[(l.Mark-1)%len(dashes)]

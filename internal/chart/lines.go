@@ -146,9 +146,7 @@ func (l *Lines) draw(title string, width int) *canvas {
 		area := c.newPlot(y, left, p.height, sx, sy, p.y)
 		label := ""
 		if i == len(panels)-1 {
-			if label = l.X.Label; log {
-				label = withLog(label)
-			}
+			label = withLog(l.X.Label, log)
 		}
 		y = c.across(area, l.X.across(area.x, measured), label)
 		for _, s := range p.series {

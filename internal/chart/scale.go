@@ -253,9 +253,7 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 		c.tickLabel(t, bottom+14)
 	}
 	bottom += 18
-	if s.log {
-		label = withLog(label)
-	}
+	label = withLog(label, s.log)
 	for _, words := range wrap(clean(label), small, false, c.width-2*padding, 2) {
 		bottom += 14
 		c.text(max(padding, min(s.from, c.width-padding-measure(words, small, false))), bottom, atStart, small, faint, words, 0)
@@ -266,8 +264,12 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 	return bottom
 }
 
-func withLog(label string) string {
-	if label == "" {
+// withLog returns the label of an axis. If log is true, the label says that the axis is logarithmic.
+func withLog(label string, log bool) string {
+	switch {
+	case !log:
+		return label
+	case label == "":
 		return "logarithmic scale"
 	}
 	return label + " (logarithmic scale)"

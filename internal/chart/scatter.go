@@ -58,11 +58,7 @@ func (s *Scatter) draw(title string, width int) *canvas {
 	height := plotHeight(c.width)
 	y = c.above(y, s.Y.Label, sy.log)
 	area := c.newPlot(y, s.Y.besides(sy, height), height, sx, sy, s.Y)
-	label := s.X.Label
-	if sx.log {
-		label = withLog(label)
-	}
-	foot := c.across(area, s.X.across(area.x, nil), label)
+	foot := c.across(area, s.X.across(area.x, nil), withLog(s.X.Label, sx.log))
 	places := placeNames(area, items)
 	for i, it := range items {
 		at := area.at(it.X, it.Y)

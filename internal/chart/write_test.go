@@ -11,12 +11,6 @@ import (
 	"testing"
 )
 
-func TestNoChart(t *testing.T) {
-	if WriteSVG(io.Discard, nil) == nil || WriteInline(io.Discard, nil, "a") == nil || WritePNG(io.Discard, nil, 1) == nil {
-		t.Error("no error for no chart")
-	}
-}
-
 func TestInline(t *testing.T) {
 	for name, c := range charts {
 		var b bytes.Buffer

@@ -374,14 +374,7 @@ const (
 )
 
 func (d Document) Pictures() (list []Picture) {
-	for _, b := range d {
-		switch b := b.(type) {
-		case PictureBlock:
-			list = append(append(list, b.Picture), b.Behind.Pictures()...)
-		case Details:
-			list = append(list, b.Body.Pictures()...)
-		}
-	}
+	d.eachPicture(func(p *Picture) { list = append(list, *p) })
 	return list
 }
 

@@ -39,7 +39,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	}
 	say(conditions.CaveatUnranked, len(unranked(a)), seemTo(a), document.SomeOf(unranked(a), 3))
 	say(conditions.CaveatErrors, len(saidErrors(a)), document.SomeOf(saidErrors(a), 2))
-	list = append(list, doubtfulTables(a)...)
+	doubtfulTables(a, say)
 	var led []string
 	for _, r := range tables {
 		if r.Added {
@@ -72,9 +72,9 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables warns of rows with too few samples for a rank, and of tables whose rows cannot be
+// doubtfulTables calls say to warn of rows with too few samples for a rank, and of tables whose rows cannot be
 // verified or whose phase is too short.
-func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
+func doubtfulTables(a *stats.Analysis, say func(code string, count int, arguments ...any)) {
 	few, short, unverified := 0, []string{}, []string{}
 	for g, t := range a.Tables() {
 		n := g.Named(t)
@@ -91,15 +91,9 @@ func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 			unverified = append(unverified, n.String())
 		}
 	}
-	say := func(code string, count int, arguments ...any) {
-		if count > 0 {
-			list = append(list, conditions.Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
-		}
-	}
 	say(conditions.CaveatFewRounds, few, verb(few, "row has", "rows have"), stats.MinSamples)
 	say(result.WarningUnverified, len(unverified), document.SomeOf(unverified, 3))
 	say(conditions.CaveatTooShort, len(short), conditions.ShortLimit(), document.SomeOf(short, 3))
-	return list
 }
 
 func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {

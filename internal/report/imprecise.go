@@ -209,7 +209,7 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 		times = " Times are not listed: each table has their ±."
 	}
 	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(stats.Confidence), u.within(), u.kind())
-	grid, unclear := u.grid(a)
+	grid, unclear := u.grid()
 	if unclear {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
 	}
@@ -240,7 +240,7 @@ const (
 
 // grid returns the imprecise figures as a table. unclear is true if the table calls a difference
 // not clear.
-func (u *imprecise) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
+func (u *imprecise) grid() (g document.Grid, unclear bool) {
 	bases := map[string]bool{}
 	for _, f := range u.open {
 		if f.Base != nil {

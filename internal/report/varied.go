@@ -23,14 +23,8 @@ type variedCell struct {
 }
 
 func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) {
-	for _, g := range a.Groups {
-		if g.Workload != workload {
-			continue
-		}
-		for _, t := range g.Tables {
-			if t.Phase != phase {
-				continue
-			}
+	for g, t := range a.Tables() {
+		if g.Workload == workload && t.Phase == phase {
 			for _, c := range t.Measured() {
 				list = append(list, variedCell{c, g.Varied})
 			}

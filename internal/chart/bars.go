@@ -291,8 +291,8 @@ func (c *canvas) columns(rows []rowWords) columns {
 
 const lookWidth = 15
 
-// row writes the words of a row whose bar is centered at y. They are in the same order as in
-// the row's tip, because both together name the row for screen readers.
+// row writes the words of a row whose bar is centered at y. The words have the same order as in the
+// row's tip, because screen readers read the words and the tip.
 func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 	from, middle := padding+l.ranks+l.looks, y // position of the name
 	switch {

@@ -35,16 +35,17 @@ func WriteSVG(w io.Writer, c Chart) error {
 }
 
 // WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with id,
-// which must be unique in the page. Colors are custom properties of CSS, which the page must
-// set (see [Properties]). The page may also set the property --chart-font. If that font is
-// much wider than Arial, labels may overlap. The element contains neither style nor script, so
-// that a page may forbid both.
+// which must be unique in the page. Colors are custom properties of CSS, which the page must set
+// (see [Properties]). The page may also set the property --chart-font. If that font is much wider
+// than Arial, labels may overlap. The element contains neither style nor script, so that a page may
+// forbid both.
 //
 // Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the
 // first mark; the page's script must move the focus to the others. A mark has the attributes
-// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. It is "" if it
-// would only repeat aria-label, which has the lines separated by a comma and a space. The element
-// has the role img, or group if it has marks, since nothing in an image can be focused.
+// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. aria-label has
+// the same lines, separated by a comma and a space, or more; if it has no more, data-tip is "". The
+// <svg> element has the role img, or group if it has marks, since nothing in an image can be
+// focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
 	return writeInline(w, c.draw("", 0), id)
 }
@@ -112,9 +113,9 @@ func (t Titled) draw(string, int) *canvas {
 	return c
 }
 
-// Axis says how an axis shows values. It is logarithmic if all values are positive and the largest is at
-// least 20 times the smallest, otherwise linear. For Lines.X, it is logarithmic if that spaces the values
-// more evenly.
+// Axis says how an axis shows values. The axis is logarithmic if all values are positive and the
+// largest is at least 20 times the smallest; otherwise it is linear. The axis Lines.X has another
+// rule: it is logarithmic if a logarithmic scale spaces its values more evenly.
 type Axis struct {
 	Label  string               // says what the values are and what is better: "time per row, lower is better"
 	Binary bool                 // ticks are multiples of powers of two, for bytes

@@ -90,9 +90,9 @@ func (o *Order) draw(title string, width int) *canvas {
 	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
 }
 
-// log reports whether the axis Y is logarithmic. It is if the medians of the series differ as much as
-// [Axis] requires, or if the greatest value is at least 100 times the least. So smaller outliers alone do
-// not make it logarithmic.
+// log reports whether the axis Y is logarithmic. Either of two conditions is enough: the greatest
+// median of a series is at least 20 times the least, or the greatest value is at least 100 times
+// the least. A few outliers below that limit do not make the axis logarithmic.
 func (o *Order) log(all extent) bool {
 	if all.any && all.least <= 0 {
 		return false

@@ -92,8 +92,8 @@ func (b nameBox) overlap(other nameBox) float64 {
 	return max(w, 0) * max(h, 0)
 }
 
-// placeNames returns the boxes of the items' names. Each name is beside its point, where it
-// overlaps other names, points and the plot's edge the least.
+// placeNames returns the boxes of the items' names. Each name is near its point, at the place where
+// it overlaps other names, points and the plot's edge the least.
 func placeNames(area plot, items []Item) []nameBox {
 	const high, gap = 12, itemRadius + 3
 	places := make([]nameBox, len(items))

@@ -54,8 +54,8 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestLegendOfIntervals checks that the legend of a signed chart is below it, and that Intervals names
-// only shapes that the chart shows.
+// TestLegendOfIntervals checks that a chart has its legend below it, and that Intervals names only
+// shapes that the chart shows.
 func TestLegendOfIntervals(t *testing.T) {
 	points := make([]chart.Point, 100)
 	for i := range points {

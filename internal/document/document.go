@@ -78,7 +78,7 @@ type List []Item
 
 type Item struct {
 	Label, Text string
-	Mark        string // mark that the item explains, such as "*"; it comes before the label if a grid of the document has it
+	Mark        string // mark that the item explains, such as "*"; it is printed before the label if a cell of a grid contains it
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all; below 0: all, even if the list is shortened
 	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
@@ -124,7 +124,7 @@ type PictureBlock struct {
 	Behind Document // blocks in closed details below the picture, such as its figures; nil: a table of the chart's figures
 	Fold   string   // title of the closed details that hold Behind; "" means "Figures"
 	Headed bool     // the heading above the picture serves as its title
-	Aside  bool     // the picture has no narrow version for phones; there the reader scrolls it
+	Aside  bool     // the picture has no narrow version; readers scroll it on a phone
 }
 
 // Glossary explains columns of the tables before it. Columns that are not shown are not explained.

@@ -122,10 +122,10 @@ const (
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now. If here is not 0, it
-// is the ID of the run that this server has started, which is always one of them. In each
-// directory, living chooses as many runs as there are processes that measure there, beginning with
-// the run whose last trial ended last. If the number of processes is not known, as for other
+// living returns the IDs of the unfinished runs that are being measured now. The parameter here is
+// the ID of the run that this server is measuring, or 0 if there is none. The result always includes
+// that run. In each directory, living chooses as many runs as there are processes that measure
+// there, beginning with the run whose last trial ended last. If the number of processes is not known, as for other
 // machines, living guesses by the time since each run's last trial.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}

@@ -141,9 +141,10 @@ func (u *imprecise) brief() string {
 	return fmt.Sprintf("No %s precise to %s", u.kind(), u.within())
 }
 
-// listed returns the result of [imprecise.sentence], followed by where the imprecise figures are
-// listed: by a command or in a part of the report. If there are imprecise figures but where is "",
-// it returns "", because a warning then counts them.
+// listed returns the result of [imprecise.sentence], and says where the imprecise figures are
+// listed. The parameter where names that place: a command, or a part of the report. If there are
+// imprecise figures and the parameter is "", listed returns "", because then a warning counts the
+// figures.
 func (u *imprecise) listed(where string) string {
 	switch said := u.sentence(); {
 	case len(u.open) == 0:

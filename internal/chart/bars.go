@@ -78,8 +78,9 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns a scale for all bars and lines. It is logarithmic if the bars are ratios. It reports
-// false if no bar has a value. Values and intervals that cannot be drawn are counted in c.left.
+// barScale returns a scale for all bars and lines. The scale is logarithmic if ratios is true, or
+// if the values differ as much as [Axis] says. barScale reports false if no bar has a value. Values
+// and intervals that cannot be drawn are counted in c.left.
 func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale, bool) {
 	var values extent
 	for _, b := range bars {

@@ -79,7 +79,7 @@ const (
 )
 
 // Titled is a chart with a title above it, and with lines below it. A chart that is not Titled has
-// neither, and its default width.
+// no such lines and no title, and is drawn in its default width.
 type Titled struct {
 	Chart
 	Title  string

@@ -86,7 +86,7 @@ type Cell struct {
 	Low    *float64 `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
 	High   *float64 `json:"high,omitempty"`
 
-	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver Base of the table, round by round; absent if not known
+	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver in Table.Base, round by round; absent if not known
 
 	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
 	Kinds []Kind `json:"kinds,omitempty" most:"20"`

@@ -72,8 +72,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables calls say to warn of rows with too few samples for a rank, and of tables whose rows cannot be
-// verified or whose phase is too short.
+// doubtfulTables calls the function say to warn of rows with too few samples for a rank, and of
+// tables whose rows cannot be verified or whose phase is too short.
 func doubtfulTables(a *stats.Analysis, say func(code string, count int, arguments ...any)) {
 	few, short, unverified := 0, []string{}, []string{}
 	for g, t := range a.Tables() {
@@ -155,8 +155,8 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// seemTo returns ", or seem to" if for some row it is still open whether more of its operations
-// failed than in other rows. Otherwise it returns "".
+// seemTo returns ", or seem to" if there is a row for which it is not known yet whether more of its
+// operations failed than in other rows. Otherwise it returns "".
 func seemTo(a *stats.Analysis) (words string) {
 	eachTable(a, func(_ stats.TableName, t *stats.Table) {
 		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
@@ -166,8 +166,8 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because more operations failed, or seem to have failed,
-// in them than in other rows. Each row is listed once.
+// unranked lists the rows that have no rank because more of their operations failed than in other
+// rows, or seem to have failed. Each row is listed once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {

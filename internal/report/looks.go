@@ -35,7 +35,8 @@ func LooksOf(a *stats.Analysis) looks {
 	return l
 }
 
-// harmfulAmong returns the defects that are harmful under the conditions of the cells of a table.
+// harmfulAmong returns the drivers that have a defect which can do harm under the conditions of the
+// given cells. The cells are from one table.
 func (l looks) harmfulAmong(cells []*stats.Cell) conditions.Harmful {
 	return l.harmfulIn(&stats.Table{Cells: cells})
 }

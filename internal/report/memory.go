@@ -75,8 +75,8 @@ func LeastMemory(a *stats.Analysis) string {
 }
 
 // leastOf names the first driver of a list that is sorted by memory. It also names the drivers that
-// do not clearly need more than the first: their interval is not above that of the first, or their
-// memory is shown as the same.
+// do not clearly need more than the first: their interval is not above the interval of the first,
+// or their memory is shown as the same number.
 func leastOf(list []tradeoff) string {
 	name := func(t tradeoff) string {
 		if t.harmful != nil {

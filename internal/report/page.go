@@ -174,8 +174,8 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	return append(d, l)
 }
 
-// worstWarnings lists the worst warnings of a page that are not risks, each in one line. They come after the
-// first picture, so that the picture is on the first screen of a phone.
+// worstWarnings lists the worst warnings of a page, each in one line. It leaves out risks. The list
+// comes after the first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
 	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return c.Code == conditions.CaveatRisk })
 	worst := slices.DeleteFunc(caveatItems(others, o.Study == nil), func(it document.Item) bool { return !it.Alarm })

@@ -28,9 +28,10 @@ func SlowestP99(s *result.Sample) float64 {
 
 func slowestP99(s stats.Sample) float64 { return SlowestP99(s.Sample) }
 
-// KindOfP99 names the kind of operations whose percentile [SlowestP99] returns for samples of some
-// cells: the only kind, or the slowest kind, with its name if it is the same in almost all samples.
-// It returns "" if the cells have no latencies.
+// KindOfP99 names the kind of operations whose percentile [SlowestP99] returns for the samples of
+// some cells. If there are several kinds, it returns "the slowest kind", with the name of the kind
+// if the same kind is the slowest in almost all samples. It returns "" if the cells have no
+// latencies.
 func KindOfP99(cells []*stats.Cell) string {
 	switch kind, only := slowestKind(cells); {
 	case only:

@@ -251,7 +251,9 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 	if m.Name == judgedBy {
 		out.Pair = pairOf(t, keep)
 	} else {
-		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return cmp.Compare(a.order(m.More), b.order(m.More)) })
+		slices.SortStableFunc(out.Cells, func(a, b Cell) int {
+			return cmp.Compare(a.order(m.More), b.order(m.More))
+		})
 	}
 	out.markSound(m)
 	return out

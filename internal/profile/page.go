@@ -99,7 +99,8 @@ func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok boo
 		rows = append(rows, row)
 	}
 	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "groups", Title: fmt.Sprintf("CPU time of %s of %s, by what takes it", p.Phase, p.Workload),
-		Plot: &chart.Stacks{Parts: parts, Rows: rows, Axis: chart.Axis{Label: "CPU time of one execution, less is better", Format: nanoseconds, Tick: nanoseconds}}}}, len(parts) > 0
+		Plot: &chart.Stacks{Parts: parts, Rows: rows,
+			Axis: chart.Axis{Label: "CPU time of one execution, less is better", Format: nanoseconds, Tick: nanoseconds}}}}, len(parts) > 0
 }
 
 const (
@@ -119,5 +120,6 @@ func flamePicture(name, title, note string, f *chart.Flame) document.PictureBloc
 	f.Most, f.Least = mostBoxes, leastBox
 	behind := document.ChartGrid(f)
 	behind.Rows = behind.Rows[:min(len(behind.Rows), maxFlameRows)]
-	return document.PictureBlock{Aside: true, Behind: document.Document{behind}, Picture: document.Picture{Name: name, Title: title, Note: note, Plot: f}}
+	return document.PictureBlock{Aside: true, Behind: document.Document{behind},
+		Picture: document.Picture{Name: name, Title: title, Note: note, Plot: f}}
 }

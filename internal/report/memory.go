@@ -199,8 +199,9 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		p := document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n,
-			Plot: &chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}}}
+		bytes := chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
+		p := document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+			Kind: document.KindMemory, Of: n, Plot: &chart.Bars{Rows: rows, Axis: bytes}}
 		list = append(list, document.PictureBlock{Picture: harm.explain(p), Aside: true})
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", peakMemory)

@@ -163,7 +163,8 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		y := chart.Axis{Label: "p99 of " + kind + ", less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
 		plot.Tail = &chart.Tail{Y: y, Series: tail}
 	}
-	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase}, Plot: plot}}, true
+	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(f.Workload + " " + phase + " by " + varied + " " + part),
+		Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase}, Plot: plot}}, true
 }
 
 // ofLines returns the looks of the lines in a scaling picture. In a run of one driver each line

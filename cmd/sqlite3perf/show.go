@@ -168,7 +168,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 		return cli.Usagef("picture %s: a terminal does not show it: name a file with -o, such as -o %[1]s.%s", p.Name, o.Format)
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
-		return report.WritePicture(w, format, p)
+		return report.WritePicture(w, format, p, 0)
 	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, p.Name)))
 	if err == nil && name == "" && len(others) > 0 {
 		fmt.Fprintf(env.Stderr, "%s has the picture %s; --chart NAME writes another: %s\n", cmp.Or(o.File, "standard output"), p.Name, document.FirstOf(others, 3, ", "))

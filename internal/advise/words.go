@@ -120,11 +120,11 @@ func (a Advised) pictures() (list []document.PictureBlock) {
 		add(s.HeatMap(a.Of))
 		return list
 	}
-	report.EachGroupTable(a.Of, func(n stats.TableName, t *stats.Table) {
-		if slices.Contains(a.Facts.Cells, n) && len(t.Measured()) > 1 {
-			add(s.TableBars(n, t, looks), true)
+	for g, t := range a.Of.Tables() {
+		if slices.Contains(a.Facts.Cells, g.Named(t)) && len(t.Measured()) > 1 {
+			add(s.TableBars(g.Named(t), t, looks), true)
 		}
-	})
+	}
 	return list
 }
 
@@ -155,7 +155,7 @@ func (a Advised) otherWork() (l document.List) {
 		different, all int64
 	}
 	var worst conditions.Groups[string, most]
-	report.EachGroupTable(a.Of, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Of.Tables() {
 		for _, c := range t.Cells {
 			sum := most{driver: c.Case.Driver}
 			for _, s := range c.Samples {
@@ -163,10 +163,10 @@ func (a Advised) otherWork() (l document.List) {
 				sum.all += s.Operations + s.Skipped
 			}
 			if sum.different > 0 && slices.ContainsFunc(a.Facts.Candidates, func(k recommend.Candidate) bool { return k.Name == sum.driver }) {
-				worst.Add(n.String(), sum)
+				worst.Add(g.Named(t).String(), sum)
 			}
 		}
-	})
+	}
 	for _, name := range worst.Keys {
 		w := slices.MaxFunc(worst.Of[name], func(x, y most) int {
 			return cmp.Compare(float64(x.different)/float64(x.all), float64(y.different)/float64(y.all))

@@ -326,13 +326,13 @@ func (b Bisection) measured() (runs []*result.Run) {
 // ratio.
 func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
-	var rows []chart.Ratio
+	var rows []chart.Bar
 	for _, r := range b.Releases {
 		for _, s := range b.Steps {
 			if s.Second != r {
 				continue
 			}
-			row := chart.Ratio{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
+			row := chart.Bar{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
 			switch {
 			case s.Cell != nil && s.Cell.Measured():
 				row = compare.RatioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))

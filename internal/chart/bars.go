@@ -9,25 +9,26 @@ import (
 // Bars ranks rows. Each row has a name, a value and an interval. On a linear axis, values are
 // bars that start at zero. On a logarithmic axis, which has no zero, they are dots.
 type Bars struct {
-	Title string
-	Width int // width of the picture in pixels; 0 means Page
 	Axis  Axis
 	Rows  []Bar
 	Lines []Mark // values that rows are compared with, such as the time of plain C
 }
 
-// Bar is a row of [Bars].
+// Bar is a row of [Bars] or of a [Forest], or a bar of a [Group].
 type Bar struct {
 	Name string
-	Look Look   // drawn before the name; the zero Look is not drawn
-	Rank string // such as "1"; "" if the row has no rank
-	Tied string // such as "tied with 2, 3"; "" if the row is not tied
+	Look Look   // only in Bars: drawn before the name; the zero Look is not drawn
+	Rank string // only in Bars: such as "1"; "" if the row has no rank
+	Tied string // only in Bars: such as "tied with 2, 3"; "" if the row is not tied
+	Kind int    // only in a Forest: index of the verdict in Forest.Kinds
 
 	// Value is the length of the bar, and Low and High are the ends of its interval. If Low
 	// and High are equal or NaN, there is no interval.
 	Value, Low, High float64
 
-	Text string // text right of the bar, such as the value with its ±; if it is "", the value is written
+	// Text is the text right of the bar, such as the value with its ±. If it is "", the value is
+	// written, in a Forest with the verdict.
+	Text string
 
 	// Reason says why the row has no rank or no value; "" if it has both. A row with a reason is
 	// faded. If Value is also 0 or NaN, only the reason is written.
@@ -77,8 +78,9 @@ func (b *Bar) figures(a Axis) []string {
 	return cells
 }
 
-// barScale returns a scale for all bars and lines. It is logarithmic if the bars are ratios. It reports
-// false if no bar has a value. Values and intervals that cannot be drawn are counted in c.left.
+// barScale returns a scale for all bars and lines. The scale is logarithmic if ratios is true, or
+// if the values differ as much as [Axis] says. barScale reports false if no bar has a value. Values
+// and intervals that cannot be drawn are counted in c.left.
 func (c *canvas) barScale(a Axis, bars []*Bar, lines []Mark, ratios bool) (scale, bool) {
 	var values extent
 	for _, b := range bars {
@@ -290,8 +292,8 @@ func (c *canvas) columns(rows []rowWords) columns {
 
 const lookWidth = 15
 
-// row writes the words of a row whose bar is centered at y. They are in the same order as in
-// the row's tip, because both together name the row for screen readers.
+// row writes the words of a row whose bar is centered at y. The words have the same order as in the
+// row's tip, because screen readers read the words and the tip.
 func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 	from, middle := padding+l.ranks+l.looks, y // position of the name
 	switch {
@@ -330,8 +332,8 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 	}
 }
 
-func (b *Bars) draw() *canvas {
-	c := newCanvas(widthOf(b.Width), b.Title)
+func (b *Bars) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	top := c.head()
 	if len(b.Rows) == 0 {
 		return c.nothing(top)

@@ -78,8 +78,13 @@ type canvas struct {
 	notes         []string
 }
 
-func newCanvas(width float64, title string) *canvas {
-	c := &canvas{width: width, title: clean(title)}
+// newCanvas returns a canvas that is width pixels wide, limited to widths that a chart can be drawn
+// in. If width is not above 0, it is [Page].
+func newCanvas(title string, width int) *canvas {
+	if width <= 0 {
+		width = Page
+	}
+	c := &canvas{width: float64(min(max(width, 280), 4000)), title: clean(title)}
 	c.into = &c.shapes
 	return c
 }

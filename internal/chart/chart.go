@@ -14,7 +14,6 @@
 package chart
 
 import (
-	"errors"
 	"io"
 	"math"
 	"slices"
@@ -22,8 +21,9 @@ import (
 
 // Chart is a picture of some series.
 type Chart interface {
-	// draw lays the chart out. The shapes have roles instead of colors.
-	draw() *canvas
+	// draw lays the chart out, width pixels wide; see [Titled]. The shapes have roles instead of
+	// colors.
+	draw(title string, width int) *canvas
 	// table returns the figures that the chart shows, formatted. Their text is not cleaned.
 	table() (columns []string, rows [][]string)
 }
@@ -31,45 +31,34 @@ type Chart interface {
 // WriteSVG writes a chart as an SVG file without scripts. It is light or dark, as the viewer
 // prefers. Marks show their tips when the user points at them.
 func WriteSVG(w io.Writer, c Chart) error {
-	if c == nil {
-		return errNoChart
-	}
-	return writeSVG(w, c.draw())
+	return writeSVG(w, c.draw("", 0))
 }
 
 // WriteInline writes a chart as an <svg> element of an HTML page. All ids in it begin with id,
-// which must be unique in the page. Colors are custom properties of CSS, which the page must
-// set (see [Properties]). The page may also set the property --chart-font. If that font is
-// much wider than Arial, labels may overlap. The element contains neither style nor script, so
-// that a page may forbid both.
+// which must be unique in the page. Colors are custom properties of CSS, which the page must set
+// (see [Properties]). The page may also set the property --chart-font. If that font is much wider
+// than Arial, labels may overlap. The element contains neither style nor script, so that a page may
+// forbid both.
 //
 // Each mark can be focused, and is an <a> if its datum has a Link. The Tab key reaches only the
 // first mark; the page's script must move the focus to the others. A mark has the attributes
-// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. It is "" if it
-// would only repeat aria-label, which has the lines separated by a comma and a space. The element
-// has the role img, or group if it has marks, since nothing in an image can be focused.
+// aria-label and data-tip. data-tip has the lines of the tip, separated by newlines. aria-label has
+// the same lines, separated by a comma and a space, or more; if it has no more, data-tip is "". The
+// <svg> element has the role img, or group if it has marks, since nothing in an image can be
+// focused.
 func WriteInline(w io.Writer, c Chart, id string) error {
-	if c == nil {
-		return errNoChart
-	}
-	return writeInline(w, c.draw(), id)
+	return writeInline(w, c.draw("", 0), id)
 }
 
 // WritePNG writes a chart as a PNG image in light colors. scale is the number of image pixels
 // for each pixel of the chart's width. WritePNG fails if the image would have more than 100
 // million pixels.
 func WritePNG(w io.Writer, c Chart, scale float64) error {
-	if c == nil {
-		return errNoChart
-	}
-	return writePNG(w, c.draw(), scale)
+	return writePNG(w, c.draw("", 0), scale)
 }
 
 // Table returns the figures that a chart shows, formatted as in the chart.
 func Table(c Chart) (columns []string, rows [][]string) {
-	if c == nil {
-		return nil, nil
-	}
 	columns, rows = c.table()
 	for i := range columns {
 		columns[i] = clean(columns[i])
@@ -82,29 +71,27 @@ func Table(c Chart) (columns []string, rows [][]string) {
 	return columns, rows
 }
 
-var errNoChart = errors.New("chart: no chart")
-
-// Values for the field Width of charts, in pixels.
+// Widths of charts, in pixels.
 const (
 	Phone = 360
-	Page  = 720 // the default of all charts except Flame
+	Page  = 720
 	Print = 1000
 )
 
-// Signed is a chart with lines below it that explain its marks and say where its figures come from.
-type Signed struct {
+// Titled is a chart with a title above it, and with lines below it. A chart that is not Titled has
+// no such lines and no title, and is drawn in its default width.
+type Titled struct {
 	Chart
-	Legend []string
-	Source string
+	Title  string
+	Width  int      // in pixels; 0 means 1200 for a [Flame], and Page for all other charts
+	Legend []string // explains the chart's marks
+	Source string   // says where the chart's figures come from
 }
 
 // Intervals names the shapes by which a chart shows intervals: "error bars", "bands", or both. It
 // returns "" if the chart shows no intervals.
 func Intervals(c Chart) string {
-	if c == nil {
-		return ""
-	}
-	switch drawn := c.draw(); {
+	switch drawn := c.draw("", 0); {
 	case drawn.whiskers && drawn.bands:
 		return "error bars and bands"
 	case drawn.whiskers:
@@ -115,9 +102,9 @@ func Intervals(c Chart) string {
 	return ""
 }
 
-func (s Signed) draw() *canvas {
-	c := s.Chart.draw()
-	for _, line := range append(slices.Clone(s.Legend), s.Source) {
+func (t Titled) draw(string, int) *canvas {
+	c := t.Chart.draw(t.Title, t.Width)
+	for _, line := range append(slices.Clone(t.Legend), t.Source) {
 		for _, words := range wrap(clean(line), small, false, c.width-2*padding, 2) {
 			c.height += 15
 			c.text(padding, c.height-padding+3, atStart, small, faint, words, 0)
@@ -126,18 +113,9 @@ func (s Signed) draw() *canvas {
 	return c
 }
 
-// widthOf returns the width for a value of a chart's field Width, limited to widths that a
-// chart can be drawn in.
-func widthOf(width int) float64 {
-	if width <= 0 {
-		return Page
-	}
-	return float64(min(max(width, 280), 4000))
-}
-
-// Axis says how an axis shows values. It is logarithmic if all values are positive and the largest is at
-// least 20 times the smallest, otherwise linear. For Lines.X, it is logarithmic if that spaces the values
-// more evenly.
+// Axis says how an axis shows values. The axis is logarithmic if all values are positive and the
+// largest is at least 20 times the smallest; otherwise it is linear. The axis Lines.X has another
+// rule: it is logarithmic if a logarithmic scale spaces its values more evenly.
 type Axis struct {
 	Label  string               // says what the values are and what is better: "time per row, lower is better"
 	Binary bool                 // ticks are multiples of powers of two, for bytes

@@ -36,21 +36,21 @@ func frames(group string, names ...string) (list []Frame) {
 
 // charts are the charts in golden files, by name.
 var charts = map[string]Chart{
-	"flame": &Flame{Title: "A & B", Groups: []string{"red", "blue"}, Format: number, Stacks: []Stack{
+	"flame": &Flame{Groups: []string{"red", "blue"}, Format: number, Stacks: []Stack{
 		{Frames: frames("red", "main", "work"), First: 60},
 		{Frames: append(frames("red", "main"), frames("blue", "rest")...), First: 39},
 		{Frames: frames("blue", "main", hostile), First: 20},
 		{Frames: frames("red", "main", "too small to see"), First: 0.001},
 		{Frames: frames("red", "main", "broken"), First: math.NaN()},
 	}},
-	"flame-difference": &Flame{Title: "Two", First: "a", Second: "b", Format: number, Stacks: []Stack{
+	"flame-difference": &Flame{First: "a", Second: "b", Format: number, Stacks: []Stack{
 		{Frames: frames("", "main", "work"), First: 60},
 		{Frames: frames("", "main", "work"), Second: 90},
 		{Frames: frames("", "main", "new"), Second: 10},
 	}},
-	"flame-empty": &Flame{Title: "Nothing", Format: number},
+	"flame-empty": &Flame{Format: number},
 
-	"bars": &Bars{Title: "Point reads", Axis: Axis{Label: "time per row, lower is better", Format: nanoseconds},
+	"bars": &Bars{Axis: Axis{Label: "time per row, lower is better", Format: nanoseconds},
 		Lines: []Mark{{1900, "floor: native"}},
 		Rows: []Bar{
 			{Name: "mattn", Look: Look{Color: 2}, Rank: "1", Tied: "tied with 2", Value: 2400, Low: 2350, High: 2480, Text: "2.4µs ± 3 %", Tip: "n = 8", Link: "#mattn"},
@@ -60,7 +60,7 @@ var charts = map[string]Chart{
 			{Name: "a driver with a very long name@v1.14.22:GOGC=400", Reason: "refused: journal_mode is delete, not wal"},
 			{Name: "broken", Value: math.NaN()},
 		}},
-	"bars-log": &Bars{Title: "Point reads, from the fastest library to one that starts a program for each statement, on a phone", Width: Phone,
+	"bars-log": &Bars{
 		Axis:  Axis{Label: "time per row, lower is better", Format: nanoseconds},
 		Lines: []Mark{{1900, "floor: native"}, {2000, "base"}, {math.Inf(1), "no floor"}},
 		Rows: []Bar{
@@ -70,7 +70,7 @@ var charts = map[string]Chart{
 		}},
 	"bars-empty": &Bars{},
 
-	"heat": &Heat{Title: "Times relative to mattn", Below: "faster than mattn", Above: "slower than mattn", Format: ratio,
+	"heat": &Heat{Below: "faster than mattn", Above: "slower than mattn", Format: ratio,
 		Columns: []string{"mattn", "modernc", "crawshaw", "shell", hostile, "ncruces"},
 		Rows:    []string{"point reads", "range scan of 1,000 rows", "insert in one transaction", "http"},
 		Cells: [][]Cell{
@@ -79,7 +79,7 @@ var charts = map[string]Chart{
 			{{Value: 1}, {Value: 1.9}, {Value: 0.71, Reason: "too short to judge"}, {Value: math.NaN()}, {Value: -3}, {Value: 3}},
 			{{Value: 1}},
 		}},
-	"heat-phone": &Heat{Title: "Times relative to mattn", Width: Phone, Format: ratio,
+	"heat-phone": &Heat{Format: ratio,
 		Columns: []string{"mattn", "modernc", "crawshaw", "shell", "zombiezen@v1.14.22:GOGC=400", "ncruces", "eatonphil", "sqinn", "native", "tailscale"},
 		Rows:    []string{"point reads", "range scan of 1,000 rows"},
 		Cells: [][]Cell{
@@ -95,14 +95,14 @@ func init() {
 		}
 		return append(list, Percentile{100, scale * 100_000, "of 12 samples"})
 	}
-	charts["percentiles"] = &Percentiles{Title: "Latency of point reads while another connection writes", Axis: Axis{Label: "latency, lower is better", Format: nanoseconds},
+	charts["percentiles"] = &Percentiles{Axis: Axis{Label: "latency, lower is better", Format: nanoseconds},
 		Series: []Distribution{
 			{Name: "mattn", Points: quantiles(1), Link: "#mattn"},
 			{Name: "modernc", Points: quantiles(1.6)},
 			{Name: "ncruces", Points: quantiles(1.4)},
 			{Name: hostile, Points: append(quantiles(2.5)[:7], Percentile{101, 4, ""}, Percentile{math.NaN(), 4, ""}, Percentile{99, math.NaN(), hostile})},
 		}}
-	charts["percentiles-phone"] = &Percentiles{Title: "Latency", Width: Phone, Axis: Axis{Label: "latency", Format: nanoseconds},
+	charts["percentiles-phone"] = &Percentiles{Axis: Axis{Label: "latency", Format: nanoseconds},
 		Series: []Distribution{{Name: "mattn", Points: quantiles(1)[:11]}, {Name: "modernc", Points: quantiles(1.6)[:11]}}}
 
 	clients := []float64{1, 2, 4, 8, 16, 32}
@@ -118,7 +118,7 @@ func init() {
 		best := math.Sqrt((1 - contention) / coherency)
 		return points, fit, &Point{X: best, Y: at(best), Tip: fmt.Sprintf("peak at %.1f clients", best)}
 	}
-	scaling := &Lines{Title: "Throughput against the number of clients", X: Axis{Label: "clients", Format: number},
+	scaling := &Lines{X: Axis{Label: "clients", Format: number},
 		Y: Axis{Label: "operations per second, higher is better", Format: func(v float64) string { return fmt.Sprintf("%.0f", v) }}}
 	for i, name := range []string{"mattn", "modernc"} {
 		s := Series{Name: name}
@@ -131,9 +131,9 @@ func init() {
 	}}
 	charts["lines"] = scaling
 	phoneScaling := *scaling
-	phoneScaling.Width, phoneScaling.Tail = Phone, nil
+	phoneScaling.Tail = nil
 	charts["lines-phone"] = &phoneScaling
-	trend := &Lines{Title: "Point reads on mattn, all runs", X: Axis{Label: "run", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
+	trend := &Lines{X: Axis{Label: "run", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
 	s := Series{Name: "mattn"}
 	for i := range 60 {
 		y := 2400 + 60*math.Sin(float64(i)*1.7)
@@ -145,8 +145,8 @@ func init() {
 	trend.Series = []Series{s}
 	charts["trend"] = trend
 
-	order := &Order{Title: "Samples in the order measured", X: Axis{Label: "round", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
-	many := &Order{Title: "Many samples", Width: Phone, X: Axis{Label: "sample", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
+	order := &Order{X: Axis{Label: "round", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
+	many := &Order{X: Axis{Label: "sample", Format: number}, Y: Axis{Label: "time per row", Format: nanoseconds}}
 	for i, name := range []string{"mattn", "modernc"} {
 		few, more := Samples{Name: name}, Samples{Name: name}
 		for j := range 50_000 {
@@ -164,7 +164,7 @@ func init() {
 	}
 	charts["order"], charts["order-many"] = order, many
 
-	charts["stacks"] = &Stacks{Title: "Errors by kind", Axis: Axis{Label: "errors, fewer is better", Format: number},
+	charts["stacks"] = &Stacks{Axis: Axis{Label: "errors, fewer is better", Format: number},
 		Parts: []string{"busy", "locked", "busy snapshot", hostile},
 		Rows: []Sum{
 			{Name: "mattn", Look: Look{Color: 2}, Values: []float64{12, 3, 7}, Link: "#mattn"},
@@ -173,15 +173,13 @@ func init() {
 			{Name: "shell", Reason: "failed: no such file"},
 			{Name: "broken", Values: []float64{-4, math.NaN(), 8, 1, 1}},
 		}}
-	phoneStacks := *charts["stacks"].(*Stacks)
-	phoneStacks.Width = Phone
-	charts["stacks-phone"] = &phoneStacks
+	charts["stacks-phone"] = charts["stacks"]
 
 	wide := *charts["bars-log"].(*Bars)
-	wide.Width, wide.Axis.Tick = Print, func(v float64) string { return fmt.Sprintf("%g µs", v/1000) }
+	wide.Axis.Tick = func(v float64) string { return fmt.Sprintf("%g µs", v/1000) }
 	charts["bars-log-wide"] = &wide
 
-	published := &Grouped{Title: "Published beside measured", Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio},
+	published := &Grouped{Axis: Axis{Label: "relative to mattn, lower is better", Format: ratio},
 		Groups: []Group{
 			{Name: "modernc, insert", Bars: []Bar{{Name: "published", Value: 2.3}, {Name: "measured", Value: 2.1, Low: 1.9, High: 2.4, Text: "2.10× ± 12 %"}}},
 			{Name: "modernc, concurrent readers with a long name that does not fit", Bars: []Bar{{Name: "published", Value: 4}, {Name: "measured", Value: 1.1, Low: 1, High: 1.2, Reason: "claim does not hold"}}},
@@ -189,15 +187,13 @@ func init() {
 			{Name: "empty"},
 		}}
 	charts["grouped"] = published
-	phonePublished := *published
-	phonePublished.Width = Phone
-	charts["grouped-phone"] = &phonePublished
+	charts["grouped-phone"] = published
 }
 
 func init() {
-	forest := &Forest{Title: "Cells", Axis: Axis{Label: "time of b, × that of a", Format: ratio}, Low: 1 / 1.02, High: 1.02, Band: "same: within ±2%",
+	forest := &Forest{Axis: Axis{Label: "time of b, × that of a", Format: ratio}, Low: 1 / 1.02, High: 1.02, Band: "same: within ±2%",
 		Less: "b is faster", More: "b is slower", Kinds: []string{"faster", "slower", "same", "cannot tell yet"},
-		Rows: []Ratio{
+		Rows: []Bar{
 			{Name: "simple · insert", Reason: "wrong: 3 rows are missing"},
 			{Name: "analytics · " + hostile, Reason: "failed: " + hostile},
 			{Name: "simple · select", Value: 1.31, Low: 1.28, High: 1.35, Kind: 1, Text: "1.31× [1.28, 1.35] slower", Tip: "n = 12", Link: "#order"},
@@ -207,23 +203,52 @@ func init() {
 			{Name: "real · select", Value: 1.001, Low: 0.99, High: 1.01, Kind: 2},
 			{Name: "broken", Value: math.NaN()},
 		}}
-	charts["forest"] = forest
-	phone := *forest
-	phone.Width = Phone
-	charts["forest-phone"] = &phone
+	charts["forest"], charts["forest-phone"] = forest, forest
+}
+
+// titles has the titles and widths of charts in golden files, by name.
+var titles = map[string]Titled{
+	"bars":              {Title: "Point reads"},
+	"bars-log":          {Title: "Point reads, from the fastest library to one that starts a program for each statement, on a phone", Width: Phone},
+	"bars-log-wide":     {Title: "Point reads, from the fastest library to one that starts a program for each statement, on a phone", Width: Print},
+	"flame":             {Title: "A & B"},
+	"flame-difference":  {Title: "Two"},
+	"flame-empty":       {Title: "Nothing"},
+	"forest":            {Title: "Cells"},
+	"forest-phone":      {Title: "Cells", Width: Phone},
+	"grouped":           {Title: "Published beside measured"},
+	"grouped-phone":     {Title: "Published beside measured", Width: Phone},
+	"heat":              {Title: "Times relative to mattn"},
+	"heat-phone":        {Title: "Times relative to mattn", Width: Phone},
+	"lines":             {Title: "Throughput against the number of clients"},
+	"lines-phone":       {Title: "Throughput against the number of clients", Width: Phone},
+	"order":             {Title: "Samples in the order measured"},
+	"order-many":        {Title: "Many samples", Width: Phone},
+	"percentiles":       {Title: "Latency of point reads while another connection writes"},
+	"percentiles-phone": {Title: "Latency", Width: Phone},
+	"stacks":            {Title: "Errors by kind"},
+	"stacks-phone":      {Title: "Errors by kind", Width: Phone},
+	"trend":             {Title: "Point reads on mattn, all runs"},
+}
+
+func init() {
+	for name, t := range titles {
+		t.Chart = charts[name]
+		charts[name] = t
+	}
 }
 
 // TestPhone checks that no text of a row is shortened in a picture for phones.
 func TestPhone(t *testing.T) {
 	const cell = "read-write-ad-hoc journal_mode=wal synchronous=normal rows=12000 mix"
 	for name, c := range map[string]Chart{
-		"forest": &Forest{Width: Phone, Axis: Axis{Label: "time of mattn@v1.14.52, × that of mattn@v1.14.22", Format: ratio},
+		"forest": &Forest{Axis: Axis{Label: "time of mattn@v1.14.52, × that of mattn@v1.14.22", Format: ratio},
 			Less: "mattn@v1.14.52:GOGC=400 is faster", More: "mattn@v1.14.52:GOGC=400 is slower", Kinds: []string{"slower"},
-			Rows: []Ratio{{Name: cell, Value: 1.31, Low: 1.28, High: 1.35, Text: "1.31× [1.28, 1.35] slower, too short"}, {Name: "simple insert", Value: 9}}},
-		"bars":   &Bars{Width: Phone, Rows: []Bar{{Name: cell, Rank: "1", Tied: "tied with 2", Value: 3, Text: "12.3 ms/op [-40%, +120%]"}, {Name: "b", Rank: "2", Value: 4}}},
-		"stacks": &Stacks{Width: Phone, Parts: []string{"busy"}, Rows: []Sum{{Name: cell, Values: []float64{3}, Text: "12,345,678, 99.98 % ok"}}},
+			Rows: []Bar{{Name: cell, Value: 1.31, Low: 1.28, High: 1.35, Text: "1.31× [1.28, 1.35] slower, too short"}, {Name: "simple insert", Value: 9}}},
+		"bars":   &Bars{Rows: []Bar{{Name: cell, Rank: "1", Tied: "tied with 2", Value: 3, Text: "12.3 ms/op [-40%, +120%]"}, {Name: "b", Rank: "2", Value: 4}}},
+		"stacks": &Stacks{Parts: []string{"busy"}, Rows: []Sum{{Name: cell, Values: []float64{3}, Text: "12,345,678, 99.98 % ok"}}},
 	} {
-		drawn := c.draw()
+		drawn := c.draw("", Phone)
 		said := 0
 		var look func(shapes []any)
 		look = func(shapes []any) {
@@ -307,8 +332,7 @@ func wellFormed(t *testing.T, data []byte) {
 
 func ExampleTable() {
 	bars := &Bars{
-		Title: "Point reads",
-		Axis:  Axis{Label: "µs per row", Format: func(v float64) string { return fmt.Sprintf("%g µs", v) }},
+		Axis: Axis{Label: "µs per row", Format: func(v float64) string { return fmt.Sprintf("%g µs", v) }},
 		Rows: []Bar{
 			{Name: "mattn", Rank: "1", Value: 2.4, Low: 2.3, High: 2.5},
 			{Name: "modernc", Reason: "refused: page_size is 4096, not 8192"},
@@ -326,7 +350,7 @@ func ExampleTable() {
 }
 
 func ExampleWriteSVG() {
-	f := &Flame{Title: "Where the time goes", Format: func(ms float64) string { return fmt.Sprintf("%g ms", ms) }, Stacks: []Stack{
+	f := &Flame{Format: func(ms float64) string { return fmt.Sprintf("%g ms", ms) }, Stacks: []Stack{
 		{Frames: []Frame{{Name: "main"}, {Name: "query"}}, First: 3},
 		{Frames: []Frame{{Name: "main"}, {Name: "insert"}}, First: 1},
 	}}

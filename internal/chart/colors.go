@@ -16,22 +16,19 @@ const (
 	grid
 	less // in heat maps: ratios below 1
 	more
-	line                  // first color of series
-	area = line + lineses // first color of areas that have text on them
+	line                 // first color of series
+	area = line + Colors // first color of areas that have text on them
 )
 
 // Colors is the number of different colors of series. Further series use the colors again.
 const Colors = 8
 
-const (
-	lineses = Colors
-	areas   = 11
-)
+const areas = 11
 
-// colors has the name of each role, and its color on light and on dark. The colors of lines
-// are those of Okabe and Ito, https://jfly.uni-koeln.de/color/, and of Paul Tol,
-// https://personal.sron.nl/~pault/, that have enough contrast and differ the most for people
-// with color blindness. The colors of areas are Paul Tol's light scheme and, on dark, darker
+// colors has the name of each role, and its color on light and on dark. The colors of lines are
+// from Okabe and Ito, https://jfly.uni-koeln.de/color/, and from Paul Tol,
+// https://personal.sron.nl/~pault/: the ones that have enough contrast and differ the most for
+// people with color blindness. The colors of areas are Paul Tol's light scheme and, on dark, darker
 // versions of it.
 var colors = [area + areas]struct{ name, light, dark string }{
 	background: {"background", "#ffffff", "#16191d"},
@@ -89,19 +86,19 @@ type Look struct {
 	Mark  int // number of the marker and dashes, from 1; 0: the default of the color
 }
 
-// or returns the look, with each field that is not set replaced by the default for the series at
-// index place, from 0.
+// or returns the look. Fields that are not set get the default for the series with the index in the
+// parameter place.
 func (l Look) or(place int) Look {
 	if l.Color < 1 {
 		l.Color = place + 1
 	}
 	if l.Mark < 1 {
-		l.Mark = l.Color + (l.Color-1)/lineses
+		l.Mark = l.Color + (l.Color-1)/Colors
 	}
 	return l
 }
 
-func (l Look) role() role { return line + role((l.Color-1)%lineses) }
+func (l Look) role() role { return line + role((l.Color-1)%Colors) }
 
 func (l Look) stroke() stroke {
 	dash := dashes[(l.Mark-1)%len(dashes)]

@@ -50,7 +50,7 @@ func TestContrast(t *testing.T) {
 		for _, r := range []role{less, more, grid} {
 			check(ink, r, 4.5)
 		}
-		for i := range lineses {
+		for i := range Colors {
 			check(line+role(i), background, 3)
 		}
 		for i := range areas {
@@ -62,7 +62,7 @@ func TestContrast(t *testing.T) {
 // TestLooks checks that the looks of many series differ. Two series with the same color must have
 // different markers and different dashes.
 func TestLooks(t *testing.T) {
-	for i := range 2 * lineses {
+	for i := range 2 * Colors {
 		for j := range i {
 			a, b := Look{}.or(i), Look{}.or(j)
 			if a.role() == b.role() && ((a.Mark-b.Mark)%markers == 0 || (a.Mark-b.Mark)%len(dashes) == 0) {
@@ -123,7 +123,7 @@ func TestColorBlind(t *testing.T) {
 		for theme := range 2 {
 			of := func(r role) string { return []string{colors[r].light, colors[r].dark}[theme] }
 			pairs := [][2]role{{less, more}}
-			for i := range lineses {
+			for i := range Colors {
 				for j := range i {
 					pairs = append(pairs, [2]role{line + role(i), line + role(j)})
 				}

@@ -28,12 +28,10 @@ type Frame struct {
 // the functions that it calls, which are drawn above it. See
 // https://www.brendangregg.com/flamegraphs.html.
 type Flame struct {
-	Title  string
-	Width  int // width of the picture in pixels; 0 means 1200
 	Stacks []Stack
 
-	// Least is the least width of a box in pixels. Narrower boxes are left out. A value below 0.3
-	// means 0.3.
+	// Least is the least width of a box in pixels if the chart is drawn in a given width. Narrower
+	// boxes are left out. In the default width, and if Least is below 0.3, the least width is 0.3.
 	Least float64
 
 	// Most is the greatest number of boxes. If there would be more, the narrowest are left
@@ -94,12 +92,14 @@ func (n *node) add(s Stack) {
 	}
 }
 
-func (f *Flame) draw() *canvas {
-	width := 1200
-	if f.Width > 0 {
-		width = f.Width
+func (f *Flame) draw(title string, width int) *canvas {
+	least := flameNarrow
+	if width <= 0 {
+		width = 1200
+	} else {
+		least = max(f.Least, flameNarrow)
 	}
-	c := newCanvas(widthOf(width), f.Title)
+	c := newCanvas(title, width)
 	root := &node{frame: Frame{Name: "all"}}
 	for _, s := range f.Stacks {
 		if !weighs(s.First) || !weighs(s.Second) {
@@ -112,7 +112,7 @@ func (f *Flame) draw() *canvas {
 	if root.weight() <= 0 {
 		return c.nothing(y)
 	}
-	p := &flamePainter{flame: f, canvas: c, total: root.weight(), least: max(f.Least, flameNarrow)}
+	p := &flamePainter{flame: f, canvas: c, total: root.weight(), least: least}
 	if widths := p.widths(root, nil); f.Most > 0 && len(widths) > f.Most {
 		slices.Sort(widths)
 		p.least = math.Nextafter(widths[len(widths)-1-f.Most], math.Inf(1))

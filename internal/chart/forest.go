@@ -10,9 +10,7 @@ import (
 // Forest is a forest plot, as in meta-analyses: ratios with their intervals around 1 on a
 // logarithmic axis, and a verdict on each.
 type Forest struct {
-	Title string
-	Width int  // width of the picture in pixels; 0 means Page
-	Axis  Axis // always logarithmic
+	Axis Axis // always logarithmic
 
 	// Low and High are the ends of a band, such as the range of differences that do not
 	// matter. Band is the band's name. If Low is not less than High, there is no band.
@@ -21,33 +19,19 @@ type Forest struct {
 
 	Less, More string   // meaning of ratios below and above 1, such as "b is faster"; if one of them is "", neither is shown
 	Kinds      []string // verdicts on ratios; each has its own color and marker
-	Rows       []Ratio
+	Rows       []Bar    // their values are ratios; a row with a reason has no ratio
 }
 
-// Ratio is a row of [Forest].
-type Ratio struct {
-	Name string
-
-	// Value is the ratio, and Low and High are the ends of its interval. If Low and High are
-	// equal or NaN, there is no interval.
-	Value, Low, High float64
-
-	Kind   int    // index of the verdict in Kinds
-	Text   string // text right of the plot; if it is "", the value and the verdict are written
-	Reason string // why the row has no ratio; then the row is faded
-	Tip    string // additional lines of the tip
-	Link   string // URL that a click opens; "" for none
-}
-
-func (r *Ratio) bar() *Bar {
-	b := &Bar{Name: r.Name, Value: r.Value, Low: r.Low, High: r.High, Text: r.Text, Reason: r.Reason, Tip: r.Tip, Link: r.Link}
-	if r.Reason != "" {
+// row returns a copy of a row. If the row has a reason, the copy has no value.
+func (f *Forest) row(i int) *Bar {
+	b := f.Rows[i]
+	if b.Reason != "" {
 		b.Value = 0
 	}
-	return b
+	return &b
 }
 
-func (f *Forest) kind(r *Ratio) string {
+func (f *Forest) kind(r *Bar) string {
 	if r.Reason != "" || r.Kind < 0 || r.Kind >= len(f.Kinds) {
 		return ""
 	}
@@ -71,8 +55,8 @@ func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
 
 func (f *Forest) band() bool { return interval(f.Low, f.High, true) }
 
-func (f *Forest) draw() *canvas {
-	c := newCanvas(widthOf(f.Width), f.Title)
+func (f *Forest) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	top := c.head()
 	if len(f.Rows) == 0 {
 		return c.nothing(top)
@@ -80,9 +64,9 @@ func (f *Forest) draw() *canvas {
 	var bars []*Bar
 	var rows []rowWords
 	for i := range f.Rows {
-		b := f.Rows[i].bar()
+		b := f.row(i)
 		if b.Text == "" && usable(b.Value, true) {
-			b.Text = strings.TrimSpace(f.Axis.format(b.Value) + " " + f.kind(&f.Rows[i]))
+			b.Text = strings.TrimSpace(f.Axis.format(b.Value) + " " + f.kind(b))
 		}
 		bars, rows = append(bars, b), append(rows, rowWords{name: b.Name, text: b.text(f.Axis)})
 	}
@@ -105,12 +89,12 @@ func (f *Forest) draw() *canvas {
 		c.line(stroke{paint: solid(rule), width: 1.5}, point{s.at(1), top}, point{s.at(1), bottom})
 	}
 	for i, b := range bars {
-		y, r := top+high*float64(i)+2, &f.Rows[i]
+		y := top + high*float64(i) + 2
 		c.mark(b.tip(f.Axis, b.Name), b.Link, func() {
 			c.target(y, high)
 			c.row(l, y+middle, words(b.Reason), rows[i])
 			if ok {
-				f.ratio(c, b, s, y+middle, r.Kind)
+				f.ratio(c, b, s, y+middle)
 			}
 			free := s
 			free.to = c.width - padding // the row has no value, so the reason may use its space
@@ -120,11 +104,11 @@ func (f *Forest) draw() *canvas {
 	return c.foot(foot, f.describe(), f.Axis.Label)
 }
 
-func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64, kind int) {
+func (f *Forest) ratio(c *canvas, b *Bar, s scale, y float64) {
 	if !b.valued() || !usable(b.Value, true) {
 		return
 	}
-	look := Look{}.or(max(kind, 0))
+	look := Look{}.or(max(b.Kind, 0))
 	p := solid(look.role())
 	c.whisker(b, s, y, 4, stroke{paint: p, width: 2})
 	c.marker(look, s.at(b.Value), y, 4.5, p)
@@ -134,7 +118,7 @@ func (f *Forest) legend(c *canvas, y float64) float64 {
 	var kinds []int
 	var names []string
 	for i, name := range f.Kinds {
-		if slices.ContainsFunc(f.Rows, func(r Ratio) bool { return r.Reason == "" && r.Kind == i }) {
+		if slices.ContainsFunc(f.Rows, func(r Bar) bool { return r.Reason == "" && r.Kind == i }) {
 			kinds, names = append(kinds, i), append(names, name)
 		}
 	}
@@ -193,12 +177,11 @@ func (f *Forest) describe() string {
 func (f *Forest) table() (columns []string, rows [][]string) {
 	columns = []string{"name", "kind", cmp.Or(f.Axis.Label, "ratio"), "low", "high", "note"}
 	for i := range f.Rows {
-		r := &f.Rows[i]
-		b := r.bar()
+		b := f.row(i)
 		if math.IsNaN(b.Value) {
 			b.Value = 0
 		}
-		rows = append(rows, append([]string{r.Name, f.kind(r)}, b.figures(f.Axis)...))
+		rows = append(rows, append([]string{b.Name, f.kind(b)}, b.figures(f.Axis)...))
 	}
 	return columns, rows
 }

@@ -9,8 +9,6 @@ import (
 // Grouped shows bars in groups, such as the published and the measured value of each driver.
 // Bars with the same Name have the same color. Ranks are not shown.
 type Grouped struct {
-	Title  string
-	Width  int // width of the picture in pixels; 0 means Page
 	Axis   Axis
 	Groups []Group
 }
@@ -21,8 +19,8 @@ type Group struct {
 	Bars []Bar
 }
 
-func (g *Grouped) draw() *canvas {
-	c := newCanvas(widthOf(g.Width), g.Title)
+func (g *Grouped) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	var list []*Bar
 	var sides []string

@@ -10,8 +10,6 @@ import (
 // from 1 on a logarithmic scale; ratios below and above 1 have different colors. Each cell also
 // shows its number. Columns that do not fit into the width are drawn below the first ones.
 type Heat struct {
-	Title   string
-	Width   int // width of the picture in pixels; 0 means Page
 	Rows    []string
 	Columns []string
 	Cells   [][]Cell                   // a slice for each row, with a cell for each column
@@ -76,8 +74,8 @@ func (h *Heat) paint(v, strongest float64) paint {
 	return paint{more, min(l, 1)}
 }
 
-func (h *Heat) draw() *canvas {
-	c := newCanvas(widthOf(h.Width), h.Title)
+func (h *Heat) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	if len(h.Rows) == 0 || len(h.Columns) == 0 {
 		return c.nothing(y)

@@ -12,7 +12,7 @@ import (
 )
 
 // all returns a chart of each kind with the given text and numbers in every field.
-func all(text string, numbers []float64, width int) []Chart {
+func all(text string, numbers []float64, width int) (list []Titled) {
 	at := func(i int) float64 {
 		if len(numbers) == 0 {
 			return 0
@@ -24,15 +24,15 @@ func all(text string, numbers []float64, width int) []Chart {
 		axis.Format = func(v float64) string { return text }
 	}
 	marks := []Mark{{at(0), text}, {at(1), text}}
-	bars := &Bars{Title: text, Width: width, Axis: axis, Lines: marks}
-	grouped := &Grouped{Title: text, Width: width, Axis: axis}
-	heat := &Heat{Title: text, Width: width, Below: text, Columns: []string{text, "b", text}}
-	percentiles := &Percentiles{Title: text, Width: width, Axis: axis, Series: []Distribution{{}}}
-	lines := &Lines{Title: text, Width: width, X: axis, Y: axis}
-	order := &Order{Title: text, Width: width, X: axis, Y: axis}
-	stacks := &Stacks{Title: text, Width: width, Axis: axis, Parts: []string{"a", text}}
-	forest := &Forest{Title: text, Width: width, Axis: axis, Low: at(0), High: at(1), Band: text, Less: text, More: text, Kinds: []string{text, "b"}}
-	flame := &Flame{Title: text, Width: width, Groups: []string{text}}
+	bars := &Bars{Axis: axis, Lines: marks}
+	grouped := &Grouped{Axis: axis}
+	heat := &Heat{Below: text, Columns: []string{text, "b", text}}
+	percentiles := &Percentiles{Axis: axis, Series: []Distribution{{}}}
+	lines := &Lines{X: axis, Y: axis}
+	order := &Order{X: axis, Y: axis}
+	stacks := &Stacks{Axis: axis, Parts: []string{"a", text}}
+	forest := &Forest{Axis: axis, Low: at(0), High: at(1), Band: text, Less: text, More: text, Kinds: []string{text, "b"}}
+	flame := &Flame{Groups: []string{text}}
 	difference := &Flame{First: text, Second: text + "x", Format: axis.Format}
 	for i := range numbers {
 		reason := ""
@@ -42,7 +42,7 @@ func all(text string, numbers []float64, width int) []Chart {
 		b := Bar{Name: text, Rank: text[:min(i%3, len(text))], Value: at(i), Low: at(i + 1), High: at(i + 2), Reason: reason, Tip: text, Link: text}
 		bars.Rows = append(bars.Rows, b)
 		grouped.Groups = append(grouped.Groups, Group{Name: text, Bars: []Bar{b, {Name: "other", Value: at(i + 3)}}})
-		forest.Rows = append(forest.Rows, Ratio{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
+		forest.Rows = append(forest.Rows, Bar{Name: text, Value: at(i), Low: at(i + 1), High: at(i + 2), Kind: i%4 - 1, Reason: reason, Tip: text, Link: text})
 		heat.Rows = append(heat.Rows, text)
 		heat.Cells = append(heat.Cells, []Cell{{Value: at(i), Reason: reason, Tip: text, Link: text}, {Value: at(i + 1)}})
 		percentiles.Series[0].Points = append(percentiles.Series[0].Points, Percentile{at(i), at(i + 1), text})
@@ -55,10 +55,13 @@ func all(text string, numbers []float64, width int) []Chart {
 		flame.Stacks, difference.Stacks = append(flame.Stacks, s), append(difference.Stacks, s)
 	}
 	lines.Tail = &Tail{Y: axis, Series: lines.Series}
-	return []Chart{bars, grouped, heat, percentiles, lines, order, stacks, forest, flame, difference}
+	for _, c := range []Chart{bars, grouped, heat, percentiles, lines, order, stacks, forest, flame, difference} {
+		list = append(list, Titled{Chart: c, Title: text, Width: width})
+	}
+	return list
 }
 
-func drawAll(t *testing.T, list []Chart) {
+func drawAll(t *testing.T, list []Titled) {
 	t.Helper()
 	for _, c := range list {
 		var b bytes.Buffer
@@ -67,7 +70,7 @@ func drawAll(t *testing.T, list []Chart) {
 		}
 		wellFormed(t, b.Bytes())
 		if b.Len() > 2_000_000 {
-			t.Errorf("%T: %d bytes", c, b.Len())
+			t.Errorf("%T: %d bytes", c.Chart, b.Len())
 		}
 		b.Reset()
 		if err := WriteInline(&b, c, "x"); err != nil {
@@ -75,12 +78,12 @@ func drawAll(t *testing.T, list []Chart) {
 		}
 		wellFormed(t, b.Bytes())
 		if err := WritePNG(io.Discard, c, 0.1); err != nil {
-			t.Errorf("%T: %v", c, err)
+			t.Errorf("%T: %v", c.Chart, err)
 		}
 		columns, rows := Table(c)
 		for _, r := range rows {
 			if len(r) != len(columns) {
-				t.Errorf("%T: a row of %d cells below %d columns", c, len(r), len(columns))
+				t.Errorf("%T: a row of %d cells below %d columns", c.Chart, len(r), len(columns))
 			}
 		}
 	}
@@ -96,7 +99,7 @@ func TestCommandsOfCI(t *testing.T) {
 				t.Fatal(err)
 			}
 			if found := regexp.MustCompile(`##[a-z]*\[`).FindString(b.String()); found != "" {
-				t.Errorf("%T of %q: %s", c, text, found)
+				t.Errorf("%T of %q: %s", c.Chart, text, found)
 			}
 		}
 	}
@@ -138,7 +141,7 @@ func TestLeftOut(t *testing.T) {
 		"1 value left out": {
 			&Bars{Rows: []Bar{{Value: 1}, {Value: bad}}},
 			&Bars{Rows: []Bar{{Value: 1, Low: 0.5, High: math.Inf(1)}}},
-			&Forest{Rows: []Ratio{{Value: 1}, {Value: -1}}},
+			&Forest{Rows: []Bar{{Value: 1}, {Value: -1}}},
 			&Bars{Rows: []Bar{{Value: 1}}, Lines: []Mark{{Value: bad}}},
 			&Grouped{Groups: []Group{{Bars: []Bar{{Value: 1}, {Value: bad}}}}},
 			&Heat{Rows: []string{"a"}, Columns: []string{"b", "c"}, Cells: [][]Cell{{{Value: 1}, {Value: 0}}}},
@@ -155,7 +158,7 @@ func TestLeftOut(t *testing.T) {
 		},
 	} {
 		for _, c := range list {
-			got := c.draw().desc
+			got := c.draw("", 0).desc
 			if want == "" && strings.Contains(got, "left out") || !strings.Contains(got, want) {
 				t.Errorf("%+v: %q, want %q", c, got, want)
 			}

@@ -8,8 +8,6 @@ import (
 // Lines shows series as lines over a varied quantity, such as throughput over the number of
 // clients, or over time, such as a trend.
 type Lines struct {
-	Title  string
-	Width  int // width of the picture in pixels; 0 means Page
 	X, Y   Axis
 	Series []Series
 	Tail   *Tail // optional smaller plot below with the same X, such as latency below throughput
@@ -95,8 +93,8 @@ func (p panel) scale() (scale, bool) {
 	return s, ok && values.any
 }
 
-func (l *Lines) draw() *canvas {
-	c := newCanvas(widthOf(l.Width), l.Title)
+func (l *Lines) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	panels := l.panels(c.width)
 	var xs extent
@@ -148,9 +146,7 @@ func (l *Lines) draw() *canvas {
 		area := c.newPlot(y, left, p.height, sx, sy, p.y)
 		label := ""
 		if i == len(panels)-1 {
-			if label = l.X.Label; log {
-				label = withLog(label)
-			}
+			label = withLog(l.X.Label, log)
 		}
 		y = c.across(area, l.X.across(area.x, measured), label)
 		for _, s := range p.series {

@@ -11,8 +11,6 @@ import (
 // series, so that drift and outliers can be seen. If there are many samples, only the least
 // and the greatest of each series are drawn in each column of pixels.
 type Order struct {
-	Title  string
-	Width  int // width of the picture in pixels; 0 means Page
 	X, Y   Axis
 	Series []Samples
 	Plain  bool // samples have neither tips nor links, which would take most of the file's space
@@ -36,8 +34,8 @@ type Sample struct {
 // mostSamples is the greatest number of samples for which each sample has a tip.
 const mostSamples = 600
 
-func (o *Order) draw() *canvas {
-	c := newCanvas(widthOf(o.Width), o.Title)
+func (o *Order) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	var xs, ys extent
 	var names []string
@@ -92,9 +90,9 @@ func (o *Order) draw() *canvas {
 	return c.foot(foot, count(n, "sample", "samples")+" in the order measured", o.Y.Label)
 }
 
-// log reports whether the axis Y is logarithmic. It is if the medians of the series differ as much as
-// [Axis] requires, or if the greatest value is at least 100 times the least. So smaller outliers alone do
-// not make it logarithmic.
+// log reports whether the axis Y is logarithmic. Either of two conditions is enough: the greatest
+// median of a series is at least 20 times the least, or the greatest value is at least 100 times
+// the least. A few outliers below that limit do not make the axis logarithmic.
 func (o *Order) log(all extent) bool {
 	if all.any && all.least <= 0 {
 		return false

@@ -10,8 +10,6 @@ import (
 // HdrHistogram: the x of a percentile p (0 to 1) is the logarithm of 1/(1-p), so that 99.9 %
 // is as far from 99 % as 99 % is from 90 %. See https://hdrhistogram.github.io/HdrHistogram/.
 type Percentiles struct {
-	Title  string
-	Width  int // width of the picture in pixels; 0 means Page
 	Axis   Axis
 	Series []Distribution
 }
@@ -36,8 +34,8 @@ type Percentile struct {
 // returns infinity for percentile 100.
 func (p Percentile) tail() float64 { return 100 / (100 - p.Percentile) }
 
-func (p *Percentiles) draw() *canvas {
-	c := newCanvas(widthOf(p.Width), p.Title)
+func (p *Percentiles) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	var xs, ys extent
 	largest := false

@@ -18,10 +18,7 @@ func (a Axis) besides(s scale, height float64) float64 {
 }
 
 func (c *canvas) above(y float64, label string, log bool) float64 {
-	if log {
-		label = withLog(label)
-	}
-	for _, words := range wrap(clean(label), small, false, c.width-2*padding, 2) {
+	for _, words := range wrap(clean(withLog(label, log)), small, false, c.width-2*padding, 2) {
 		c.text(padding, y+12, atStart, small, faint, words, 0)
 		y += 14
 	}

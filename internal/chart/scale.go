@@ -36,8 +36,8 @@ func (e *extent) log() bool {
 	return e.any && e.least > 0 && usable(e.least, true) && e.most/e.least >= 20
 }
 
-// logSteps reports whether the axis of a varied quantity is logarithmic. It is if this spaces the values
-// more evenly, as for 1, 2, 4, 8. The values must be sorted and distinct.
+// logSteps reports whether a logarithmic scale spaces the values more evenly than a linear one, as
+// it does for 1, 2, 4, 8. The values must be sorted and distinct.
 func logSteps(values []float64) bool {
 	if len(values) < 3 || !usable(values[0], true) {
 		return false
@@ -105,8 +105,8 @@ func (s *scale) pad(part float64) {
 	s.min, s.max = s.min-d, s.max+d
 }
 
-// roundUp extends a linear scale to the next tick at or above its maximum, if a value there can be
-// drawn. n is the approximate number of ticks.
+// roundUp extends a linear scale to the first tick at or above its maximum, if a value at that tick
+// can be drawn. n is the approximate number of ticks.
 func (s *scale) roundUp(n int, binary bool) {
 	if s.log {
 		return
@@ -253,9 +253,7 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 		c.tickLabel(t, bottom+14)
 	}
 	bottom += 18
-	if s.log {
-		label = withLog(label)
-	}
+	label = withLog(label, s.log)
 	for _, words := range wrap(clean(label), small, false, c.width-2*padding, 2) {
 		bottom += 14
 		c.text(max(padding, min(s.from, c.width-padding-measure(words, small, false))), bottom, atStart, small, faint, words, 0)
@@ -266,8 +264,12 @@ func (c *canvas) drawAcross(ticks []tick, s scale, top, bottom float64, label st
 	return bottom
 }
 
-func withLog(label string) string {
-	if label == "" {
+// withLog returns the label of an axis. If log is true, the label says that the axis is logarithmic.
+func withLog(label string, log bool) string {
+	switch {
+	case !log:
+		return label
+	case label == "":
 		return "logarithmic scale"
 	}
 	return label + " (logarithmic scale)"

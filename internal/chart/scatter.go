@@ -8,8 +8,6 @@ import (
 
 // Scatter shows each item as a named point, such as the time and the memory of a driver.
 type Scatter struct {
-	Title string
-	Width int // width of the picture in pixels; 0 means Page
 	X, Y  Axis
 	Kinds []ItemKind
 	Items []Item
@@ -31,8 +29,8 @@ type Item struct {
 
 const itemRadius = 5
 
-func (s *Scatter) draw() *canvas {
-	c := newCanvas(widthOf(s.Width), s.Title)
+func (s *Scatter) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	var xs, ys extent
 	var items []Item
@@ -60,11 +58,7 @@ func (s *Scatter) draw() *canvas {
 	height := plotHeight(c.width)
 	y = c.above(y, s.Y.Label, sy.log)
 	area := c.newPlot(y, s.Y.besides(sy, height), height, sx, sy, s.Y)
-	label := s.X.Label
-	if sx.log {
-		label = withLog(label)
-	}
-	foot := c.across(area, s.X.across(area.x, nil), label)
+	foot := c.across(area, s.X.across(area.x, nil), withLog(s.X.Label, sx.log))
 	places := placeNames(area, items)
 	for i, it := range items {
 		at := area.at(it.X, it.Y)
@@ -98,8 +92,8 @@ func (b nameBox) overlap(other nameBox) float64 {
 	return max(w, 0) * max(h, 0)
 }
 
-// placeNames returns the boxes of the items' names. Each name is beside its point, where it
-// overlaps other names, points and the plot's edge the least.
+// placeNames returns the boxes of the items' names. Each name is near its point, at the place where
+// it overlaps other names, points and the plot's edge the least.
 func placeNames(area plot, items []Item) []nameBox {
 	const high, gap = 12, itemRadius + 3
 	places := make([]nameBox, len(items))

@@ -20,7 +20,7 @@ func inline(t *testing.T, c chart.Chart) string {
 }
 
 func TestScatter(t *testing.T) {
-	s := &chart.Scatter{Title: "time and memory", X: chart.Axis{Label: "time"}, Y: chart.Axis{Label: "memory", Binary: true},
+	s := &chart.Scatter{X: chart.Axis{Label: "time"}, Y: chart.Axis{Label: "memory", Binary: true},
 		Kinds: []chart.ItemKind{{Name: "sound"}, {Name: "defect"}, {Name: "unused"}},
 		Items: []chart.Item{{Name: "first", X: 1, Y: 20}, {Name: "second", Kind: 1, X: 1.001, Y: 20.001, Tip: "why"}, {Name: "lost", X: math.NaN(), Y: 3}}}
 	out := inline(t, s)
@@ -47,15 +47,15 @@ func TestOneTabStop(t *testing.T) {
 }
 
 func TestSigned(t *testing.T) {
-	b := &chart.Bars{Title: "rows", Rows: []chart.Bar{{Name: "a", Value: 1}}}
-	plain, signed := inline(t, b), inline(t, chart.Signed{Chart: b, Source: "run 3 · 2026-11-26"})
+	b := &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}}
+	plain, signed := inline(t, b), inline(t, chart.Titled{Chart: b, Source: "run 3 · 2026-11-26"})
 	if strings.Contains(plain, "run 3") || !strings.Contains(signed, "run 3 · 2026-11-26") {
 		t.Errorf("%s\n%s", plain, signed)
 	}
 }
 
-// TestLegendOfIntervals checks that the legend of a signed chart is below it, and that Intervals names
-// only shapes that the chart shows.
+// TestLegendOfIntervals checks that a chart has its legend below it, and that Intervals names only
+// shapes that the chart shows.
 func TestLegendOfIntervals(t *testing.T) {
 	points := make([]chart.Point, 100)
 	for i := range points {
@@ -70,10 +70,10 @@ func TestLegendOfIntervals(t *testing.T) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
-	if got := chart.Intervals(&chart.Forest{Rows: []chart.Ratio{{Name: "a", Value: 2, Low: 1, High: 3}}}); got != "error bars" {
+	if got := chart.Intervals(&chart.Forest{Rows: []chart.Bar{{Name: "a", Value: 2, Low: 1, High: 3}}}); got != "error bars" {
 		t.Errorf("of ratios: %q", got)
 	}
-	signed := inline(t, chart.Signed{Chart: &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}}, Legend: []string{"! marks one", "Error bars show two"}, Source: "run 3"})
+	signed := inline(t, chart.Titled{Chart: &chart.Bars{Rows: []chart.Bar{{Name: "a", Value: 1}}}, Legend: []string{"! marks one", "Error bars show two"}, Source: "run 3"})
 	for _, words := range []string{">! marks one<", ">Error bars show two<", ">run 3<"} {
 		if !strings.Contains(signed, words) {
 			t.Errorf("without %s: %s", words, signed)

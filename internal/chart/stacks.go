@@ -3,8 +3,6 @@ package chart
 // Stacks shows sums and their parts, such as lock errors by kind, or memory by use: one bar
 // for each row, divided into parts.
 type Stacks struct {
-	Title string
-	Width int  // width of the picture in pixels; 0 means Page
 	Axis  Axis // always linear, because parts are added
 	Parts []string
 	Rows  []Sum
@@ -42,8 +40,8 @@ func (s *Stacks) text(r *Sum) string {
 	return s.Axis.format(r.total(len(s.Parts)))
 }
 
-func (s *Stacks) draw() *canvas {
-	c := newCanvas(widthOf(s.Width), s.Title)
+func (s *Stacks) draw(title string, width int) *canvas {
+	c := newCanvas(title, width)
 	y := c.head()
 	if len(s.Rows) == 0 {
 		return c.nothing(y)

@@ -19,50 +19,44 @@ func pricePicture(c *Clusters) (document.Picture, bool) {
 	if len(loads) == 0 {
 		return document.Picture{}, false
 	}
-	draw := func(width int, title string) chart.Chart {
-		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "rows per second, higher is better", Format: document.Human}}
-		for _, load := range loads {
-			group := chart.Group{Name: loadWords(load)}
-			for _, t := range c.done() {
-				b := chart.Bar{Name: t.Name(), Reason: "not measured"}
-				if i := t.index(load); i >= 0 {
-					l, rate := &t.Result.Loads[i], t.rate(i)
-					b.Reason = ""
-					b.Value, b.Low, b.High = document.OfSummary(rate)
-					b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
-				}
-				group.Bars = append(group.Bars, b)
+	g := &chart.Grouped{Axis: chart.Axis{Label: "rows per second, higher is better", Format: document.Human}}
+	for _, load := range loads {
+		group := chart.Group{Name: loadWords(load)}
+		for _, t := range c.done() {
+			b := chart.Bar{Name: t.Name(), Reason: "not measured"}
+			if i := t.index(load); i >= 0 {
+				l, rate := &t.Result.Loads[i], t.rate(i)
+				b.Reason = ""
+				b.Value, b.Low, b.High = document.OfSummary(rate)
+				b.Tip = fmt.Sprintf("acknowledged after %s, on every node after %s (medians)", document.Nanoseconds(l.Acknowledged.P50NS), document.Nanoseconds(l.Visible.P50NS))
 			}
-			g.Groups = append(g.Groups, group)
+			group.Bars = append(group.Bars, b)
 		}
-		return g
+		g.Groups = append(g.Groups, group)
 	}
-	return document.Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", Draw: draw}, true
+	return document.Picture{Name: "price", Title: "What a cluster costs: rows acknowledged per second", Plot: g}, true
 }
 
 func latencyPicture(c *Clusters) document.Picture {
 	load := c.loads()[0]
-	draw := func(width int, title string) chart.Chart {
-		g := &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: "median latency, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
-		for _, t := range c.done() {
-			i := t.index(load)
-			if i < 0 {
-				continue
-			}
-			l := &t.Result.Loads[i]
-			group := chart.Group{Name: t.Name()}
-			for _, of := range []struct {
-				name string
-				s    *latency.Summary
-			}{{"acknowledged", &l.Acknowledged}, {"visible on all nodes", &l.Visible}} {
-				v := float64(of.s.P50NS)
-				group.Bars = append(group.Bars, chart.Bar{Name: of.name, Value: v, Low: v, High: v, Tip: "p99 " + document.Nanoseconds(of.s.P99NS)})
-			}
-			g.Groups = append(g.Groups, group)
+	g := &chart.Grouped{Axis: chart.Axis{Label: "median latency, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
+	for _, t := range c.done() {
+		i := t.index(load)
+		if i < 0 {
+			continue
 		}
-		return g
+		l := &t.Result.Loads[i]
+		group := chart.Group{Name: t.Name()}
+		for _, of := range []struct {
+			name string
+			s    *latency.Summary
+		}{{"acknowledged", &l.Acknowledged}, {"visible on all nodes", &l.Visible}} {
+			v := float64(of.s.P50NS)
+			group.Bars = append(group.Bars, chart.Bar{Name: of.name, Value: v, Low: v, High: v, Tip: "p99 " + document.Nanoseconds(of.s.P99NS)})
+		}
+		g.Groups = append(g.Groups, group)
 	}
-	return document.Picture{Name: "latency", Title: "Until a write is acknowledged, and visible on all nodes: " + loadWords(load), Draw: draw}
+	return document.Picture{Name: "latency", Title: "Until a write is acknowledged, and visible on all nodes: " + loadWords(load), Plot: g}
 }
 
 func writeClusterSVG(w io.Writer, c *Clusters, _ document.Options) error {

@@ -18,12 +18,12 @@ import (
 // cells, the differences between the sides, and samples.
 func ComparisonPage(c Compared, o document.Options) document.Document {
 	d := document.Document{headline(c), beware(c.Comparison)}
-	var rows []chart.Ratio
+	var rows []chart.Bar
 	var told []*stats.Compared
 	for _, x := range c.Cells {
 		switch x.Verdict {
 		case stats.Bad, stats.Differing, stats.FailsMore, stats.FailsLess:
-			rows = append(rows, chart.Ratio{Name: CellName(x), Reason: whyNot(x, c.Comparison)})
+			rows = append(rows, chart.Bar{Name: CellName(x), Reason: whyNot(x, c.Comparison)})
 			continue
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
@@ -86,9 +86,9 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 
 // RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, kind the
 // index of its verdict among the picture's kinds, and judged the verdict in words.
-func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
+func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Bar {
 	m := medians(x)
-	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(shown(x).Median) + " " + document.Interval(shown(x).Interval) + " " + conditions.Marked(judged, x)}
+	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(shown(x).Median) + " " + document.Interval(shown(x).Interval) + " " + conditions.Marked(judged, x)}
 	r.Value, r.Low, r.High = document.OfSummary(shown(x))
 	settle := ""
 	if x.Rounds > 0 {
@@ -103,18 +103,14 @@ const maxForestRows = 120
 
 // Forest returns a picture of ratios with one row for each ratio, but not more than maxForestRows. f
 // has the axis, the band and the kinds of the picture, and confidence is that of the intervals.
-func Forest(rows []chart.Ratio, f chart.Forest, confidence float64) document.PictureBlock {
+func Forest(rows []chart.Bar, f chart.Forest, confidence float64) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
 	note := fmt.Sprintf("A mark is a ratio, and the line through it the interval of at least %s.", document.Share(confidence))
 	if more := len(rows) - len(f.Rows); more > 0 {
 		note += fmt.Sprintf(" %s more are only in the table.", document.Counted(int64(more), "cell"))
 	}
-	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "ratios", Note: note, Draw: func(width int, title string) chart.Chart {
-		c := f
-		c.Title, c.Width = title, width
-		return &c
-	}}}
+	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "ratios", Note: note, Plot: &f}}
 }
 
 // maxOrders is the greatest number of cells of a page that have a picture of their samples.
@@ -122,7 +118,7 @@ const maxOrders = 6
 
 // OrderPictures returns the section with pictures of the samples of the given cells, at most maxOrders
 // of them. In rows, it links the row of each of these cells to the cell's picture.
-func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Ratio) document.Document {
+func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Bar) document.Document {
 	if len(cells) == 0 {
 		return nil
 	}
@@ -159,10 +155,8 @@ func samplesPicture(x *stats.Compared, name, firstSide, secondSide string) docum
 		series = append(series, s)
 	}
 	return document.PictureBlock{Aside: true, Picture: document.Picture{Name: name, Title: CellName(x),
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Order{Title: title, Width: width, Series: series, Plain: len(first)+len(second) > MostTips/maxOrders,
-				X: chart.Axis{Label: "round"}, Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}
-		}}}
+		Plot: &chart.Order{Series: series, Plain: len(first)+len(second) > MostTips/maxOrders, X: chart.Axis{Label: "round"},
+			Y: chart.Axis{Label: string(x.Metric) + ", less is better", Format: format, Tick: document.Ticks(format)}}}}
 }
 
 // GateKinds are the states that a picture of a gate's ratios distinguishes.

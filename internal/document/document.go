@@ -78,7 +78,7 @@ type List []Item
 
 type Item struct {
 	Label, Text string
-	Mark        string // mark that the item explains, such as "*"; it comes before the label if a grid of the document has it
+	Mark        string // mark that the item explains, such as "*"; it is printed before the label if a cell of a grid contains it
 	Alarm       bool
 	Most        int  // most lines printed on a terminal; 0: all; below 0: all, even if the list is shortened
 	Brief       bool // a page cuts the text to one line, because the full text is shown elsewhere
@@ -124,7 +124,7 @@ type PictureBlock struct {
 	Behind Document // blocks in closed details below the picture, such as its figures; nil: a table of the chart's figures
 	Fold   string   // title of the closed details that hold Behind; "" means "Figures"
 	Headed bool     // the heading above the picture serves as its title
-	Aside  bool     // the picture has no narrow version for phones; there the reader scrolls it
+	Aside  bool     // the picture has no narrow version; readers scroll it on a phone
 }
 
 // Glossary explains columns of the tables before it. Columns that are not shown are not explained.
@@ -327,22 +327,24 @@ type Picture struct {
 	// Confidence is the level of the intervals in the picture, such as 0.95; 0 if it is not known.
 	Confidence float64
 
-	Draw func(width int, title string) chart.Chart
+	Plot chart.Chart // the picture without its title
 }
 
-// Chart draws the picture with its title, width pixels wide; 0 means [chart.Page].
-func (p Picture) Chart(width int) chart.Chart { return p.Draw(width, p.Title) }
+// Chart returns the picture with its title, width pixels wide; 0 means the plot's default width.
+func (p Picture) Chart(width int) chart.Chart {
+	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width}
+}
 
-// File draws the picture as [Picture.Chart] does, with its legend and its source below it, for a file.
+// File returns what [Picture.Chart] returns, with the legend and the source below, for a file.
 func (p Picture) File(width int) chart.Chart {
-	return chart.Signed{Chart: p.Chart(width), Legend: p.Legend(), Source: p.Source}
+	return chart.Titled{Chart: p.Plot, Title: p.Title, Width: width, Legend: p.Legend(), Source: p.Source}
 }
 
 // Legend has a sentence for each mark in the names, and one for the intervals if the picture shows
 // any.
 func (p Picture) Legend() []string {
 	list := slices.Clone(p.Marks)
-	words := chart.Intervals(p.Chart(0))
+	words := chart.Intervals(p.Plot)
 	switch {
 	case words == "":
 		return list
@@ -372,14 +374,7 @@ const (
 )
 
 func (d Document) Pictures() (list []Picture) {
-	for _, b := range d {
-		switch b := b.(type) {
-		case PictureBlock:
-			list = append(append(list, b.Picture), b.Behind.Pictures()...)
-		case Details:
-			list = append(list, b.Body.Pictures()...)
-		}
-	}
+	d.eachPicture(func(p *Picture) { list = append(list, *p) })
 	return list
 }
 

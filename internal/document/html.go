@@ -279,13 +279,13 @@ func (r *htmlRenderer) view(b Block) (v view, ok bool) {
 func (r *htmlRenderer) picture(p *PictureBlock) *pictureView {
 	v := &pictureView{ID: PictureID(p.Name), Name: p.Name, Title: clip(p.Title, maxCell), Note: clip(p.Note, maxParagraph), Source: clip(p.Source, maxCell), Headed: p.Headed, Fold: cmp.Or(clip(p.Fold, maxLabel), "Figures")}
 	v.Legend = clip(strings.Join(p.Legend(), "\n"), maxParagraph)
-	v.Wide = r.inline(p.Draw(chart.Page, ""), v.ID+"-wide")
+	v.Wide = r.inline(chart.Titled{Chart: p.Plot, Width: chart.Page}, v.ID+"-wide")
 	if !p.Aside {
-		v.Narrow = r.inline(p.Draw(chart.Phone, ""), v.ID+"-narrow")
+		v.Narrow = r.inline(chart.Titled{Chart: p.Plot, Width: chart.Phone}, v.ID+"-narrow")
 	}
 	behind := p.Behind
 	if behind == nil {
-		behind = Document{ChartGrid(p.Chart(0))}.cleaned()
+		behind = Document{ChartGrid(p.Plot)}.cleaned()
 	}
 	about, level := r.about, r.level
 	r.about = v.Title

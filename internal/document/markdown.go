@@ -50,9 +50,5 @@ func (l List) markdown() string {
 }
 
 func (g *Grid) markdown() string {
-	all := make([]int, len(g.Columns))
-	for i := range all {
-		all[i] = i
-	}
-	return g.table(all, func(s string) string { return escaper.Replace(strings.Join(strings.Fields(s), " ")) }).RenderMarkdown()
+	return g.table(g.all(), func(s string) string { return escaper.Replace(strings.Join(strings.Fields(s), " ")) }).RenderMarkdown()
 }

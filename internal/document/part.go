@@ -71,9 +71,9 @@ func rendered(d Document, opts Options) (string, int) {
 }
 
 // fitted returns the document with its sections shortened until it has at most room lines. missing
-// names what is no longer shown. The section with the highest rank is shortened first. Of sections
-// with the same rank, those whose next form is not empty are shortened first, beginning with the
-// last of them.
+// names what is no longer shown. The section with the highest rank is shortened first. If several
+// sections have this rank, a section whose next form is not empty comes before a section that would
+// disappear. If that does not decide, the last section comes first.
 func (d Document) fitted(room int, opts Options) (out Document, missing string) {
 	_, total := rendered(d, opts)
 	form := make([]int, len(d))

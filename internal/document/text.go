@@ -286,11 +286,16 @@ func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 
 // fits reports whether columns fit into the width, with their text in several lines if necessary.
 func (r *textRenderer) fits(g Grid, columns []int) bool {
-	total := -gap
+	return total(columns, func(k int) int { return g.least(k, r.width) }) <= r.width
+}
+
+// total returns the width of several columns. width returns the width of one.
+func total(columns []int, width func(column int) int) int {
+	sum := -gap
 	for _, k := range columns {
-		total += g.least(k, r.width) + gap
+		sum += width(k) + gap
 	}
-	return total <= r.width
+	return sum
 }
 
 // least returns the least width of a column if its text is broken between words. Figures and
@@ -316,16 +321,15 @@ func (g *Grid) longestWord(column int) (w int) {
 }
 
 func (r *textRenderer) narrowed(g Grid, columns []int) Grid {
-	widths, least := map[int]int{}, map[int]int{}
-	total := -gap
-	for _, k := range columns {
-		widths[k], least[k] = g.width(k), g.least(k, r.width)
-		total += widths[k] + gap
-	}
-	if total <= r.width {
+	excess := total(columns, g.width) - r.width
+	if excess <= 0 {
 		return g
 	}
-	for ; total > r.width; total-- {
+	widths, least := map[int]int{}, map[int]int{}
+	for _, k := range columns {
+		widths[k], least[k] = g.width(k), g.least(k, r.width)
+	}
+	for ; excess > 0; excess-- {
 		widest := -1
 		for _, k := range columns {
 			if widths[k] > least[k] && (widest < 0 || widths[k] > widths[widest]) {
@@ -393,10 +397,7 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 	if g.Columns[last].Right || g.Columns[last].Whole {
 		return g
 	}
-	room := r.width
-	for _, k := range keep[:len(keep)-1] {
-		room -= g.width(k) + gap
-	}
+	room := r.width - gap - total(keep[:len(keep)-1], g.width)
 	if room < leastLast || g.width(last) <= room || g.longestWord(last) > room {
 		return g
 	}
@@ -404,12 +405,14 @@ func (r *textRenderer) wrapLast(g Grid, keep []int) Grid {
 }
 
 // Width returns the width of a grid if no text is broken.
-func (g *Grid) Width() int {
-	total := -gap
-	for k := range g.Columns {
-		total += g.width(k) + gap
+func (g *Grid) Width() int { return total(g.all(), g.width) }
+
+// all returns the indexes of all columns.
+func (g *Grid) all() (list []int) {
+	for i := range g.Columns {
+		list = append(list, i)
 	}
-	return total
+	return list
 }
 
 func (g *Grid) width(column int) int {
@@ -421,22 +424,14 @@ func (g *Grid) width(column int) int {
 }
 
 func (r *textRenderer) fit(g Grid) []int {
-	var keep []int
-	widths := make([]int, len(g.Columns))
-	total := -gap
-	for i := range g.Columns {
-		widths[i] = g.width(i)
-		total += widths[i] + gap
-		keep = append(keep, i)
-	}
-	for total > r.width {
+	keep := g.all()
+	for total(keep, g.width) > r.width {
 		least := slices.MaxFunc(keep, func(a, b int) int { return cmp.Compare(g.Columns[a].Drop, g.Columns[b].Drop) })
 		c := g.Columns[least]
 		if c.Drop == 0 {
 			break
 		}
 		r.dropped = distinct.Append(r.dropped, c.Title)
-		total -= widths[least] + gap
 		keep = slices.DeleteFunc(keep, func(i int) bool { return i == least })
 	}
 	return keep

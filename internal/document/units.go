@@ -200,7 +200,7 @@ func SlowerThan(s stats.Summary, what string) string {
 // SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
 func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
 
-// MoreWithin is [SlowerWithin] for the words of [MoreBy].
+// MoreWithin returns the interval in the form that fits the words of [MoreBy].
 func MoreWithin(s stats.Summary) string { return within(s, ofAmount) }
 
 func within(s stats.Summary, w paceWords) string {
@@ -243,7 +243,7 @@ func rangeOf(i *stats.Interval, w paceWords) string {
 	return newPace(middle, w).ends(*i, true)
 }
 
-// Than adds to words of [SlowerBy] or [MoreBy] the name of the thing compared with: "33% slower
+// Than adds the name of the thing compared with to a text from [SlowerBy] or [MoreBy]: "33% slower
 // than mattn", "2.1 times as slow as mattn".
 func Than(words, what string) string {
 	switch {
@@ -263,7 +263,8 @@ var (
 	ofAmount = paceWords{"more", "less", "times as much", ""}
 )
 
-// pace says how a ratio and the ends of its interval are written, so that these can be compared.
+// pace says how to write a ratio and the ends of its interval. All three are written in the same
+// way, so that readers can compare them.
 type pace struct {
 	paceWords
 	times  bool // whether figures are numbers of times, not percentages
@@ -465,8 +466,8 @@ func SecondsOf(word string) func(float64) string {
 	}
 }
 
-// Ticks returns a function that formats the ticks of an axis as the function format does, but
-// without trailing zeros.
+// Ticks returns a function that formats the ticks of an axis. It calls the function in the
+// parameter format, and removes trailing zeros.
 func Ticks(format func(float64) string) func(float64) string {
 	return func(v float64) string {
 		if v == 0 {

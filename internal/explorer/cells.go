@@ -2,6 +2,7 @@ package explorer
 
 import (
 	"cmp"
+	"math"
 	"net/http"
 	"slices"
 
@@ -85,7 +86,7 @@ type Cell struct {
 	Low    *float64 `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
 	High   *float64 `json:"high,omitempty"`
 
-	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver Base of the table, round by round; absent if not known
+	Ratio *stats.Summary `json:"ratio,omitempty"` // figure divided by the figure of the driver in Table.Base, round by round; absent if not known
 
 	// Kinds are set only if the metric is p99 and the phase has several kinds of operations.
 	Kinds []Kind `json:"kinds,omitempty" most:"20"`
@@ -250,7 +251,9 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 	if m.Name == judgedBy {
 		out.Pair = pairOf(t, keep)
 	} else {
-		slices.SortStableFunc(out.Cells, func(a, b Cell) int { return byMedian(a, b, m.More) })
+		slices.SortStableFunc(out.Cells, func(a, b Cell) int {
+			return cmp.Compare(a.order(m.More), b.order(m.More))
+		})
 	}
 	out.markSound(m)
 	return out
@@ -283,21 +286,15 @@ func (t *Table) markSound(m metric) {
 	}
 }
 
-func byMedian(a, b Cell, more bool) int {
+// order returns the number by which cells are sorted. A cell without a figure comes last.
+func (c *Cell) order(more bool) float64 {
 	switch {
-	case a.Median == nil || b.Median == nil:
-		return cmp.Compare(b2i(a.Median == nil), b2i(b.Median == nil))
+	case c.Median == nil:
+		return math.Inf(1)
 	case more:
-		return cmp.Compare(*b.Median, *a.Median)
+		return -*c.Median
 	}
-	return cmp.Compare(*a.Median, *b.Median)
-}
-
-func b2i(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return *c.Median
 }
 
 // summary returns the median of a metric over a cell's samples. If no sample has a figure in that

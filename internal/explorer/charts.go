@@ -78,8 +78,6 @@ const (
 
 	leastChartWidth = 280 // least width of a picture, in pixels
 	mostChartWidth  = 1600
-
-	imageScale = 2 // pixels of a PNG for each pixel of the picture
 )
 
 func chartOf(p document.Picture) Chart {
@@ -88,10 +86,8 @@ func chartOf(p document.Picture) Chart {
 
 func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	groups := map[int]*stats.Group{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			groups[o.Case.ID] = g
-		}
+	for g, o := range a.Outcomes() {
+		groups[o.Case.ID] = g
 	}
 	return func(c *result.Case, phase string) bool {
 		g := groups[c.ID]
@@ -173,13 +169,10 @@ func (s *Server) listCharts(r *http.Request, q *query) (*Charts, error) {
 func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 	file := path.Ext(r.PathValue("name"))
 	name := strings.TrimSuffix(r.PathValue("name"), file)
-	write, ok := map[string]func(*Chart, document.Picture, int) (any, error){".svg": chartSVG, ".png": chartPNG, "": drawn}[file]
 	q := parse(r)
 	keep, width := q.cells(), q.number("width", chart.Page, leastChartWidth, mostChartWidth)
 	a, err := s.judgedRun(r, q)
-	switch {
-	case err != nil:
-	case !ok:
+	if err == nil && file != "" && !slices.Contains(report.PictureFormats(), file[1:]) {
 		err = failf(http.StatusNotFound, "charts: %q: want the name of a chart, alone or with .svg or .png", clip(r.PathValue("name")))
 	}
 	if err != nil {
@@ -192,41 +185,24 @@ func (s *Server) getChart(w http.ResponseWriter, r *http.Request) {
 		writeError(w, failf(http.StatusNotFound, "run %d has no chart %q of what is chosen: /api/v1/runs/%[1]d/charts lists them", a.Run.ID, clip(name)))
 		return
 	}
-	about := chartOf(list[i])
-	v, err := write(&about, list[i], int(width))
-	data, isFile := v.([]byte)
+	var b bytes.Buffer
+	if file == "" {
+		err = chart.WriteInline(&b, list[i].Chart(int(width)), "chart-"+name)
+	} else {
+		err = report.WritePicture(&b, file[1:], list[i], int(width))
+	}
 	switch {
 	case err != nil:
 		writeError(w, err)
-	case !isFile:
-		writeJSON(w, http.StatusOK, v)
+	case file == "":
+		columns, rows := chart.Table(list[i].Plot)
+		more := max(0, len(rows)-maxChartRows)
+		writeJSON(w, http.StatusOK, Drawn{chartOf(list[i]), b.String(), columns, rows[:len(rows)-more], more})
 	default:
 		w.Header().Set("Content-Type", types[file])
 		w.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name + file}))
-		_, _ = w.Write(data) // fails only if the client has disconnected
+		_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
 	}
-}
-
-func chartSVG(_ *Chart, p document.Picture, width int) (any, error) {
-	var b bytes.Buffer
-	err := chart.WriteSVG(&b, p.File(width))
-	return b.Bytes(), err
-}
-
-func chartPNG(_ *Chart, p document.Picture, width int) (any, error) {
-	var b bytes.Buffer
-	err := chart.WritePNG(&b, p.File(width), imageScale)
-	return b.Bytes(), err
-}
-
-func drawn(about *Chart, p document.Picture, width int) (any, error) {
-	var b bytes.Buffer
-	c := p.Chart(width)
-	err := chart.WriteInline(&b, c, "chart-"+about.Name)
-	d := &Drawn{Chart: *about, SVG: b.String()}
-	columns, rows := chart.Table(c)
-	d.Columns, d.Rows, d.More = columns, rows[:min(len(rows), maxChartRows)], max(0, len(rows)-maxChartRows)
-	return d, err
 }
 
 var chartColors = fmt.Sprintf(":root { %s }\n@media (prefers-color-scheme: dark) { :root { %s } }\n", chart.Properties(false), chart.Properties(true))

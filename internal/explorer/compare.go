@@ -1,8 +1,6 @@
 package explorer
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -60,17 +58,11 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 		}
 		c = stats.CompareRuns([2]string{fmt.Sprintf("run %d", a.Run.ID), fmt.Sprintf("run %d", b.Run.ID)}, a, b, margin)
 	}
-	var data bytes.Buffer
-	if err := compare.Formats.Write(&data, "json", compare.Compared{Comparison: c, First: a, Second: b}, document.Options{}); err != nil {
-		return nil, err
-	}
-	out := &Comparison{SameBuilds: sameBuilds(c.Cells), Differences: compare.SideDifferences(c.Cells),
+	compared := compare.Compared{Comparison: c, First: a, Second: b}
+	out := &Comparison{JSONSides: compare.JSONOf(compared), SameBuilds: sameBuilds(c.Cells), Differences: compare.SideDifferences(c.Cells),
 		FirstCaveats: report.AnswersOf(a, s.options.Describe(a)).Caveats, SecondCaveats: report.AnswersOf(b, s.options.Describe(b)).Caveats}
 	out.FirstBeware, out.SecondBeware = bewareOf(out.FirstCaveats), bewareOf(out.SecondCaveats)
 	out.FirstDrivers, out.SecondDrivers = conditions.SideLibraries(c.Cells)
-	if err := json.Unmarshal(data.Bytes(), &out.JSONSides); err != nil {
-		return nil, err
-	}
 	out.Words = document.Map(c.Cells, wordsOf)
 	out.Started = []time.Time{a.Run.Started, b.Run.Started}
 	switch {
@@ -80,7 +72,7 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	default:
 		out.Beware = "The sides were measured at different times, so ratios include whatever changed on the machine."
 	}
-	if l := compare.MachineChanged(compare.Compared{Comparison: c, First: a, Second: b}); l != nil {
+	if l := compare.MachineChanged(compared); l != nil {
 		out.Beware = document.Upper(l[0].Text) + ". " + out.Beware
 	}
 	return out, nil

@@ -126,12 +126,15 @@ func choiceNames(list []Choice) []string {
 	return document.Map(list, func(c Choice) string { return c.Name })
 }
 
-func isVersion(s string) bool {
-	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.+-") == "" && s[0] != '-'
-}
+func isVersion(s string) bool { return isWord(s, ".+-") }
 
-func isName(s string) bool {
-	return s != "" && len(s) <= maxVersion && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" && s[0] != '-'
+func isName(s string) bool { return isWord(s, "_-") }
+
+// isWord reports whether s consists of letters, digits and the characters in others, and does not
+// begin with a hyphen.
+func isWord(s, others string) bool {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+	return s != "" && len(s) <= maxVersion && strings.Trim(s, letters+others) == "" && s[0] != '-'
 }
 
 // The states of a run that the page started.

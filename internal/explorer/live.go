@@ -115,18 +115,19 @@ func (j *job) adopt(entries []store.Entry) {
 }
 
 // A store says when a run's last trial ended, but not whether another trial has begun. So a run
-// counts as killed if no trial ended for five times the duration of its longest trial, but at least
-// leastSilence and at most mostSilence. A run without trials counts as killed after mostSilence.
+// counts as killed if no trial has ended for a long time: five times the duration of its longest
+// trial, but at least leastSilence and at most mostSilence. A run without trials counts as killed
+// after mostSilence.
 const (
 	leastSilence = 2 * time.Minute
 	mostSilence  = time.Hour
 )
 
-// living returns the IDs of the unfinished runs that are being measured now. If here is not 0, it
-// is the ID of the run that this server has started, which is always one of them. In each
-// directory, living chooses as many runs as there are processes that measure there, beginning with
-// the run whose last trial ended last. If the number of processes is not known, as for other
-// machines, living guesses by the time since each run's last trial.
+// living returns the IDs of the unfinished runs that are being measured now. The parameter here is
+// the ID of the run that this server is measuring, or 0 if there is none. The result always
+// includes that run. In each directory, living chooses as many runs as there are processes that
+// measure there, beginning with the run whose last trial ended last. If the number of processes is
+// not known, as on other machines, living guesses by the time since each run's last trial.
 func (s *Server) living(runs []*result.Run, here int64, now time.Time) map[int64]bool {
 	living := map[int64]bool{}
 	if here != 0 {
@@ -225,11 +226,9 @@ func progress(a *stats.Analysis, here bool) *Progress {
 		}
 		p.Figures = append(p.Figures, x)
 	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
-				p.Bad = append(p.Bad, caseOf(a, g, o))
-			}
+	for g, o := range a.Outcomes() {
+		if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
+			p.Bad = append(p.Bad, caseOf(a, g, o))
 		}
 	}
 	return p

@@ -52,13 +52,7 @@ func costs() (list []metric) {
 var times = []metric{
 	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), unitOf(s.Metric) }},
 	{"rate", "rate", true, more, report.Rate},
-	{tailLatency, "99th percentile of the latency", false, less, func(s *result.Sample) (float64, string) {
-		var worst int64
-		for _, l := range s.Latency {
-			worst = max(worst, l.P99NS)
-		}
-		return float64(worst) / 1e9, "s"
-	}},
+	{tailLatency, "99th percentile of the latency", false, less, func(s *result.Sample) (float64, string) { return report.SlowestP99(s), "s" }},
 	{"cpu", "CPU share", false, "", func(s *result.Sample) (float64, string) {
 		return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)), "cores"
 	}},

@@ -12,6 +12,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -336,7 +337,7 @@ func TestSavedPicture(t *testing.T) {
 		}
 		return picture.Bounds().Dy()
 	}
-	if with, without := height("simple-insert.png"), height("simple-insert.png?driver=native&driver=mattn&driver=modernc"); with-without <= 24*imageScale { // a row, and the sentence on the mark
+	if with, without := height("simple-insert.png"), height("simple-insert.png?driver=native&driver=mattn&driver=modernc"); with-without <= 24*report.PNGScale { // a row, and the sentence on the mark
 		t.Errorf("the PNG with a mark has %d pixels, without %d", with, without)
 	}
 }

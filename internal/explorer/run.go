@@ -129,11 +129,9 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	for _, w := range of.Workloads {
 		out.Workloads = append(out.Workloads, Workload{w.Name, w.SHA256})
 	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			out.Cases = append(out.Cases, caseOf(a, g, o))
-			out.noteDefects(a, o)
-		}
+	for g, o := range a.Outcomes() {
+		out.Cases = append(out.Cases, caseOf(a, g, o))
+		out.noteDefects(a, o)
 	}
 	slices.SortStableFunc(out.Cases, func(a, b Case) int { return cmp.Compare(a.ID, b.ID) })
 	return out, nil
@@ -290,19 +288,17 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 		return nil, err
 	}
 	out := &Samples{Run: a.Run.ID, Phase: phase, Metric: m}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if wanted[o.Case.ID] {
-				delete(wanted, o.Case.ID)
-				one := series(a, g, o, phase, m)
-				if !has(one.Phases, []string{phase}) {
-					return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
-				}
-				if out.Unit == "" && len(one.Samples) > 0 {
-					out.Unit = unitIn(o, phase, m)
-				}
-				out.Cases = append(out.Cases, one)
+	for g, o := range a.Outcomes() {
+		if wanted[o.Case.ID] {
+			delete(wanted, o.Case.ID)
+			one := series(a, g, o, phase, m)
+			if !has(one.Phases, []string{phase}) {
+				return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
 			}
+			if out.Unit == "" && len(one.Samples) > 0 {
+				out.Unit = unitIn(o, phase, m)
+			}
+			out.Cases = append(out.Cases, one)
 		}
 	}
 	for id := range wanted {

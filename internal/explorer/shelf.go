@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -22,8 +23,8 @@ type shelf struct {
 	file    os.FileInfo  // file of st
 	changes int64        // result of [store.Store.Changes] when entries was read
 	entries []store.Entry
-	judged  []judged // analyses, the last used first
-	live    map[int64]*preview
+	judged  []judged              // analyses with comparisons, the last used first
+	live    map[int64]judged      // analyses of runs that have not ended, without comparisons
 	points  map[figureKey][]Trend // points of runs that have ended, because they no longer change
 	kept    int                   // total number of trends in points
 }
@@ -32,21 +33,14 @@ type shelf struct {
 // analysis that was used last is always kept.
 const maxKept = 200_000
 
+// judged is the analysis of a run. extent says how much of the run the analysis covers.
 type judged struct {
-	*stats.Analysis
-	extent  store.Extent
-	samples int
-}
-
-// preview is the analysis of a run that has not ended, without comparisons. It covers the trials
-// that were read so far. extent says how much was read.
-type preview struct {
 	*stats.Analysis
 	extent store.Extent
 }
 
 func newShelf(path, floor string) *shelf {
-	return &shelf{path: path, floor: floor, live: map[int64]*preview{}, points: map[figureKey][]Trend{}}
+	return &shelf{path: path, floor: floor, live: map[int64]judged{}, points: map[figureKey][]Trend{}}
 }
 
 func (s *shelf) close() error {
@@ -128,11 +122,11 @@ func (s *shelf) analysis(ctx context.Context, id int64) (*stats.Analysis, error)
 	if err != nil {
 		return nil, err
 	}
-	j := judged{stats.Analyze(run, s.floor), extent, samples(run)}
+	j := judged{stats.Analyze(run, s.floor), extent}
 	s.judged = slices.Insert(s.judged, 0, j)
 	kept := 0
 	for i, j := range s.judged {
-		if kept += j.samples; kept > maxKept && i > 0 {
+		if kept += report.SamplesOf(j.Run); kept > maxKept && i > 0 {
 			s.judged = slices.Delete(s.judged, i, len(s.judged))
 			break
 		}
@@ -175,16 +169,16 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 		delete(s.live, id)
 		return nil, nil
 	}
-	p := s.live[id]
-	if p != nil && p.extent == extent {
+	p, known := s.live[id]
+	if known && p.extent == extent {
 		return p.Analysis, nil
 	}
 	if len(s.live) > maxLatest { // drop previews, because some are of runs that have ended since
 		clear(s.live)
-		p = nil
+		known = false
 	}
 	var run *result.Run
-	if p != nil {
+	if known {
 		run = p.Run
 		err = st.Continue(ctx, run)
 	} else {
@@ -194,15 +188,7 @@ func (s *shelf) underWay(ctx context.Context, id int64) (*stats.Analysis, error)
 		delete(s.live, id)
 		return nil, err
 	}
-	p = &preview{stats.Preview(run, s.floor), extent}
+	p = judged{stats.Preview(run, s.floor), extent}
 	s.live[id] = p
 	return p.Analysis, nil
-}
-
-func samples(r *result.Run) int {
-	n := 0
-	for i := range r.Trials {
-		n += len(r.Trials[i].Samples)
-	}
-	return n
 }

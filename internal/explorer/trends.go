@@ -307,14 +307,12 @@ func (s *shelf) figures(ctx context.Context, id int64, driverName, workload stri
 	}
 	var list []Trend
 	a := stats.Preview(run, s.floor)
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			harmful := conditions.HarmfulIn(a, t)
-			for _, c := range t.Cells {
-				if f := figureOf(run, t, c, m, a.Confidence); f != nil {
-					f.Points[0].Harmful = harmful.IDs(c.Case.Driver)
-					list = append(list, *f)
-				}
+	for _, t := range a.Tables() {
+		harmful := conditions.HarmfulIn(a, t)
+		for _, c := range t.Cells {
+			if f := figureOf(run, t, c, m, a.Confidence); f != nil {
+				f.Points[0].Harmful = harmful.IDs(c.Case.Driver)
+				list = append(list, *f)
 			}
 		}
 	}

@@ -63,7 +63,8 @@ func serveRuns(t testing.TB, runs ...*result.Run) *httptest.Server {
 	return servingRuns(t, func(*Options) {}, runs...)
 }
 
-// servingRuns is serveRuns, except that it first calls change, which can change the options.
+// servingRuns does what serveRuns does. Before that, it calls the function change, which can change
+// the options.
 func servingRuns(t testing.TB, change func(*Options), runs ...*result.Run) *httptest.Server {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "results.db")
@@ -193,8 +194,9 @@ func TestYesterday(t *testing.T) {
 	}
 }
 
-// harmedRun returns a run of native, mattn, modernc and zombiezen. zombiezen is the fastest of the three
-// drivers, but links a SQLite that can lose data. The phase mix has reads and writes.
+// harmedRun returns a run of native, mattn, modernc and zombiezen. native is plain C. Of the
+// drivers, zombiezen is the fastest, but it links a SQLite that can lose data. The phase mix has
+// reads and writes.
 func harmedRun(number int) *result.Run {
 	r := aRun(number, 1.5)
 	r.Machine.OS, r.Machine.Arch = "linux", "amd64"
@@ -470,8 +472,8 @@ func TestRun(t *testing.T) {
 }
 
 // TestOwnCost checks that an answer says if sqlite3perf's own overhead could explain the difference
-// between two drivers. A row that is not the fastest must say so too, if that holds for its lead
-// over a slower row.
+// between two drivers. A row that is not the fastest must say the same of its lead over the next
+// slower row.
 func TestOwnCost(t *testing.T) {
 	r := aRun(1, 1.5)
 	for i, d := range []string{"mattn", "modernc", "ncruces"} {
@@ -515,8 +517,8 @@ func TestFirstOrTied(t *testing.T) {
 	}
 }
 
-// TestKindsOfP99 checks that an answer about 99th percentiles names the kind of operations that
-// each one is about.
+// TestKindsOfP99 checks that an answer about 99th percentiles names the kind of operations of each
+// percentile.
 func TestKindsOfP99(t *testing.T) {
 	r := aRun(1, 2)
 	for i := range r.Trials {

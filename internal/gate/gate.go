@@ -360,12 +360,12 @@ func gateGrid(g *stats.Gate) document.Grid {
 func gatePage(g Gated, o document.Options) document.Document {
 	h := o.Hints
 	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
-	var rows []chart.Ratio
+	var rows []chart.Bar
 	var shut []*stats.Compared
 	kinds := document.Map(compare.GateKinds, stateWords)
 	for _, c := range g.Cells {
 		if !c.Measured() {
-			rows = append(rows, chart.Ratio{Name: compare.CellName(c.Compared), Reason: fmt.Sprintf("%s: %s", stateWords(c.State), cause(c))})
+			rows = append(rows, chart.Bar{Name: compare.CellName(c.Compared), Reason: fmt.Sprintf("%s: %s", stateWords(c.State), cause(c))})
 			continue
 		}
 		if c.State == stats.GateRegression {

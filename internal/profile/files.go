@@ -152,14 +152,14 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 			}
 		}
 		title := fmt.Sprintf("CPU time per trial of %s in %s of %s, %d samples", side.Name, answer.Phase, answer.Workload, stacks.Samples(side.Stacks))
-		err := put(base+flameFile, func(w io.Writer) error { return chart.WriteSVG(w, FlameOf(title, side)) })
+		err := put(base+flameFile, func(w io.Writer) error { return writeFlame(w, title, FlameOf(side)) })
 		if err != nil {
 			return err
 		}
 	}
 	if sides := answer.Flames; len(sides) == 2 && len(done) == 2 {
 		title := fmt.Sprintf("CPU time per trial in %s of %s: %s and %s", answer.Phase, answer.Workload, sides[0].Name, sides[1].Name)
-		err := put(differenceFile, func(w io.Writer) error { return chart.WriteSVG(w, differenceOf(title, sides[0], sides[1])) })
+		err := put(differenceFile, func(w io.Writer) error { return writeFlame(w, title, differenceOf(sides[0], sides[1])) })
 		if err != nil {
 			return err
 		}
@@ -203,4 +203,8 @@ func End(done []*lab.Profiled, interrupted bool) string {
 		return result.StoppedSettled
 	}
 	return result.StoppedTime
+}
+
+func writeFlame(w io.Writer, title string, graph *chart.Flame) error {
+	return chart.WriteSVG(w, chart.Titled{Chart: graph, Title: document.Line(title)})
 }

@@ -31,7 +31,7 @@ func ProfilePage(p *Profiled) document.Document {
 		d = append(d, document.Heading{Level: 2, Text: fmt.Sprintf("%s and %s", a.Name, b.Name)}, differenceGrid(a, b))
 		if len(p.Flames) == 2 {
 			d = append(d, flamePicture("difference", fmt.Sprintf("CPU time per trial: %s and %s", a.Name, b.Name),
-				"The tip of a box has the times of both."+p.narrow(), differenceOf("", p.Flames[0], p.Flames[1])))
+				"The tip of a box has the times of both."+p.narrow(), differenceOf(p.Flames[0], p.Flames[1])))
 		}
 	}
 	for i := range p.Drivers {
@@ -42,7 +42,7 @@ func ProfilePage(p *Profiled) document.Document {
 		parts := driverProfile(x)
 		j := slices.IndexFunc(p.Flames, func(f FlameSide) bool { return f.Case == x.Case })
 		if j >= 0 && len(p.Flames[j].Stacks) > 0 {
-			graph := FlameOf("", p.Flames[j])
+			graph := FlameOf(p.Flames[j])
 			graph.Groups = colored(groups)
 			flame := flamePicture("flame-"+document.Slug(x.Name), fmt.Sprintf("CPU time per trial of %s in %s of %s, %s", x.Name, p.Phase, p.Workload, document.Counted(x.Samples, "sample")),
 				"A box is a function, as wide as its time with that of what it calls, which is above it."+p.narrow(), graph)
@@ -99,10 +99,8 @@ func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok boo
 		rows = append(rows, row)
 	}
 	return document.PictureBlock{Headed: true, Picture: document.Picture{Name: "groups", Title: fmt.Sprintf("CPU time of %s of %s, by what takes it", p.Phase, p.Workload),
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Stacks{Title: title, Width: width, Parts: parts, Rows: rows,
-				Axis: chart.Axis{Label: "CPU time of one execution, less is better", Format: nanoseconds, Tick: nanoseconds}}
-		}}}, len(parts) > 0
+		Plot: &chart.Stacks{Parts: parts, Rows: rows,
+			Axis: chart.Axis{Label: "CPU time of one execution, less is better", Format: nanoseconds, Tick: nanoseconds}}}}, len(parts) > 0
 }
 
 const (
@@ -119,16 +117,9 @@ const (
 )
 
 func flamePicture(name, title, note string, f *chart.Flame) document.PictureBlock {
-	f.Most = mostBoxes
+	f.Most, f.Least = mostBoxes, leastBox
 	behind := document.ChartGrid(f)
 	behind.Rows = behind.Rows[:min(len(behind.Rows), maxFlameRows)]
-	return document.PictureBlock{Aside: true, Behind: document.Document{behind}, Picture: document.Picture{Name: name, Title: title,
-		Note: note,
-		Draw: func(width int, title string) chart.Chart {
-			c := *f
-			if c.Title, c.Width = title, width; width > 0 {
-				c.Least = leastBox
-			}
-			return &c
-		}}}
+	return document.PictureBlock{Aside: true, Behind: document.Document{behind},
+		Picture: document.Picture{Name: name, Title: title, Note: note, Plot: f}}
 }

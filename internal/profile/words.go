@@ -312,8 +312,8 @@ func (f FlameSide) perTrial(s stacks.Stack) float64 {
 }
 
 // FlameOf returns the flame graph of one driver, in CPU time per trial.
-func FlameOf(title string, side FlameSide) *chart.Flame {
-	f := newFlame(title)
+func FlameOf(side FlameSide) *chart.Flame {
+	f := newFlame()
 	for _, s := range side.Stacks {
 		c := chart.Stack{First: side.perTrial(s)}
 		for i := len(s.Frames) - 1; i >= 0; i-- {
@@ -325,8 +325,8 @@ func FlameOf(title string, side FlameSide) *chart.Flame {
 }
 
 // differenceOf returns the difference between the flame graphs of two drivers, in CPU time per trial.
-func differenceOf(title string, first, second FlameSide) *chart.Flame {
-	f := newFlame(title)
+func differenceOf(first, second FlameSide) *chart.Flame {
+	f := newFlame()
 	f.First, f.Second = document.Line(first.Name), document.Line(second.Name)
 	for i, side := range []FlameSide{first, second} {
 		for _, s := range stacks.Layers(side.Stacks, side.Grouper) {
@@ -353,8 +353,8 @@ func flameFrame(function, group string) chart.Frame {
 	return f
 }
 
-func newFlame(title string) *chart.Flame {
-	f := &chart.Flame{Title: document.Line(title), Format: nanoseconds}
+func newFlame() *chart.Flame {
+	f := &chart.Flame{Format: nanoseconds}
 	for _, g := range stacks.Groups {
 		f.Groups = append(f.Groups, string(g))
 	}

@@ -9,9 +9,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// TestAddedNoteRatio checks a note that our own overhead may explain a difference. It must compare
-// the overhead with the smallest difference that the interval of the ratio allows, even if the
-// medians differ by less.
+// TestAddedNoteRatio checks the note which says that our own overhead may explain a difference.
+// There must be a note only if the overhead is at least the smallest difference that the interval
+// of the ratio allows. The difference between the medians, which is smaller here, must not matter.
 func TestAddedNoteRatio(t *testing.T) {
 	run := newRun(9)
 	add(run, "simple", nil, rollback, []string{"mattn", "zombiezen"}, bulk("insert", 1, 1000, 1000))

@@ -79,8 +79,8 @@ func TestAdvicePage(t *testing.T) {
 	}
 }
 
-// TestAdviceTooFew expects advice without a decision to say how many more rounds would lead to a
-// decision.
+// TestAdviceTooFew checks advice that makes no decision. It must say how many more rounds would
+// lead to one.
 func TestAdviceTooFew(t *testing.T) {
 	for _, c := range []struct {
 		advice recommend.Advice

@@ -21,11 +21,9 @@ import (
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	comments := []string{fmt.Sprintf("sqlite3perf %s, run %d, seed %d, %s", run.Version, run.ID, run.Seed, conditions.Stopped(a))}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				comments = append(comments, fmt.Sprintf("%s: %s: %s: %s", o.Status, strings.TrimSpace(g.Workload+" "+g.Variant()), conditions.Name(o), conditions.Reason(o)))
-			}
+	for g, o := range a.Outcomes() {
+		if o.Status != result.OK {
+			comments = append(comments, fmt.Sprintf("%s: %s: %s: %s", o.Status, strings.TrimSpace(g.Workload+" "+g.Variant()), conditions.Name(o), conditions.Reason(o)))
 		}
 	}
 	for _, line := range append(comments, libraries(a)...) {
@@ -46,13 +44,11 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 			return err
 		}
 	}
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, c := range t.Measured() {
-				for _, s := range c.Samples {
-					if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
-						return err
-					}
+	for g, t := range a.Tables() {
+		for _, c := range t.Measured() {
+			for _, s := range c.Samples {
+				if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
+					return err
 				}
 			}
 		}
@@ -69,15 +65,13 @@ func benchCosts() []result.Metric {
 // libraries returns comment lines that describe each driver's library. If they were configuration
 // lines, benchstat would put drivers and versions into different tables.
 func libraries(a *stats.Analysis) (lines []string) {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			words := []string{document.Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
-			if p := o.Proof(); p != nil {
-				words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
-			}
-			if line := document.Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
-				lines = append(lines, line)
-			}
+	for _, o := range a.Outcomes() {
+		words := []string{document.Line(o.Case.Driver) + ":", "kind=" + string(o.Case.Info.Kind), "interface=" + string(o.Case.Info.Interface)}
+		if p := o.Proof(); p != nil {
+			words = append(words, "module="+p.Module, "module-version="+p.ModuleVersion, "sqlite="+p.SQLiteVersion, "runtime="+p.Runtime)
+		}
+		if line := document.Line(strings.Join(words, " ")); !slices.Contains(lines, line) {
+			lines = append(lines, line)
 		}
 	}
 	return lines

@@ -43,8 +43,8 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	return append(d, conditions.DriverNotes(a)...)
 }
 
-// orderNote names the drivers that a table lists after the base although their ratio to it is below
-// 1. The table is ordered by medians.
+// orderNote names the drivers that a table lists after the base although their ratio to the base is
+// below 1. The table is ordered by medians.
 func orderNote(t *stats.Table, measured []*stats.Cell) string {
 	var words []string
 	for _, c := range measured[t.Base+1:] {
@@ -79,8 +79,8 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
-// header says when and how a run was measured. The items in first come before the items about the
-// machine.
+// header says when and how a run was measured. The items in the parameter first come before the
+// items about the machine.
 func header(a *stats.Analysis, o Options, first document.List) document.Document {
 	run := a.Run
 	took := "not ended"
@@ -183,8 +183,8 @@ func group(a *stats.Analysis, g *stats.Group, h document.Hints) document.Documen
 	return append(d, conditions.ReadLater(g.Outcomes)...)
 }
 
-// unverifiedIn returns the messages of the warnings with the code WarningUnverified about a phase
-// of some cells, without duplicates.
+// unverifiedIn returns the messages of some cells' warnings about a phase: the warnings with the
+// code WarningUnverified. It leaves out duplicates.
 func unverifiedIn(cells []*stats.Cell, phase string) []string {
 	var list []string
 	for _, c := range cells {

@@ -39,7 +39,7 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	}
 	say(conditions.CaveatUnranked, len(unranked(a)), seemTo(a), document.SomeOf(unranked(a), 3))
 	say(conditions.CaveatErrors, len(saidErrors(a)), document.SomeOf(saidErrors(a), 2))
-	list = append(list, doubtfulTables(a)...)
+	doubtfulTables(a, say)
 	var led []string
 	for _, r := range tables {
 		if r.Added {
@@ -72,11 +72,12 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	return list
 }
 
-// doubtfulTables warns of rows with too few samples for a rank, and of tables whose rows cannot be
-// verified or whose phase is too short.
-func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
+// doubtfulTables calls the function say to warn of rows with too few samples for a rank, and of
+// tables whose rows cannot be verified or whose phase is too short.
+func doubtfulTables(a *stats.Analysis, say func(code string, count int, arguments ...any)) {
 	few, short, unverified := 0, []string{}, []string{}
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		measured := t.Measured()
 		for _, c := range measured {
 			if len(c.Samples) < stats.MinSamples {
@@ -89,16 +90,10 @@ func doubtfulTables(a *stats.Analysis) (list []conditions.Caveat) {
 		if len(unverifiedIn(measured, t.Phase)) > 0 {
 			unverified = append(unverified, n.String())
 		}
-	})
-	say := func(code string, count int, arguments ...any) {
-		if count > 0 {
-			list = append(list, conditions.Caveat{Code: code, Count: count, Text: conditions.Sentence(code, arguments...)})
-		}
 	}
 	say(conditions.CaveatFewRounds, few, verb(few, "row has", "rows have"), stats.MinSamples)
 	say(result.WarningUnverified, len(unverified), document.SomeOf(unverified, 3))
 	say(conditions.CaveatTooShort, len(short), conditions.ShortLimit(), document.SomeOf(short, 3))
-	return list
 }
 
 func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
@@ -108,15 +103,13 @@ func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
 	}
 	type place struct{ driver, workload string }
 	var whose conditions.Groups[trouble, place]
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				code := string(o.Status)
-				if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
-					code = conditions.CaveatUnsupported
-				}
-				whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
+	for g, o := range a.Outcomes() {
+		if o.Status != result.OK {
+			code := string(o.Status)
+			if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
+				code = conditions.CaveatUnsupported
 			}
+			whose.Add(trouble{code, message(o)}, place{conditions.Label(o.Case), g.Workload})
 		}
 	}
 	for _, t := range whose.Keys {
@@ -162,8 +155,8 @@ func message(o *stats.Outcome) string {
 	return o.Reason.Message
 }
 
-// seemTo returns ", or seem to" if for some row it is still open whether more of its operations
-// failed than in other rows. Otherwise it returns "".
+// seemTo returns ", or seem to" if there is a row for which it is not known yet whether more of its
+// operations failed than in other rows. Otherwise it returns "".
 func seemTo(a *stats.Analysis) (words string) {
 	eachTable(a, func(_ stats.TableName, t *stats.Table) {
 		if slices.ContainsFunc(t.Cells, func(c *stats.Cell) bool { return c.FailsOpen }) {
@@ -173,8 +166,8 @@ func seemTo(a *stats.Analysis) (words string) {
 	return words
 }
 
-// unranked lists the rows that have no rank because more operations failed, or seem to have failed,
-// in them than in other rows. Each row is listed once.
+// unranked lists the rows that have no rank because more of their operations failed than in other
+// rows, or seem to have failed. Each row is listed once.
 func unranked(a *stats.Analysis) (list []string) {
 	eachRow(a, func(n stats.TableName, c *stats.Cell) {
 		if failed, operations := c.Failures(); c.UnlikeFailures() {
@@ -204,7 +197,8 @@ func eachRow(a *stats.Analysis, f func(stats.TableName, *stats.Cell)) {
 // saidErrors lists the rows of replays in which operations failed with errors other than locks.
 // Each row has the driver's message for one of these errors.
 func saidErrors(a *stats.Analysis) (list []string) {
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		for _, c := range t.Measured() {
 			for _, e := range conditions.Totals(c, func(s stats.Sample) []protocol.ErrorCount { return s.Errors }) {
 				if e.Message != "" {
@@ -213,7 +207,7 @@ func saidErrors(a *stats.Analysis) (list []string) {
 				}
 			}
 		}
-	})
+	}
 	return list
 }
 
@@ -224,14 +218,12 @@ func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code
 	type about struct{ code, what string }
 	seen := map[about]bool{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			for _, w := range o.Warnings {
-				what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
-				if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
-					seen[about{w.Code, what}] = true
-					of.Add(w.Code, what)
-				}
+	for g, o := range a.Outcomes() {
+		for _, w := range o.Warnings {
+			what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
+			if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {
+				seen[about{w.Code, what}] = true
+				of.Add(w.Code, what)
 			}
 		}
 	}

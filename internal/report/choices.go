@@ -12,7 +12,7 @@ import (
 type Choice struct {
 	DatabaseSQL bool     `json:"database_sql"` // the driver is used through database/sql
 	WithoutCgo  bool     `json:"without_cgo"`  // the driver needs no C compiler
-	Place                // the chosen driver; its ratio is to the recommended one, absent if the two are tied
+	Place                // the chosen driver; its ratio is relative to the recommended driver, and absent if the two are tied
 	Tied        []string `json:"tied,omitempty"` // drivers that also meet the need, if the facts do not decide between them
 }
 

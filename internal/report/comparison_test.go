@@ -130,9 +130,9 @@ func TestComparisonScreen(t *testing.T) {
 	}
 }
 
-// TestTimeToSettle checks how long further rounds take. The times of cells with different cases are
-// added up. Of cells with the same cases only the longest time counts, because the same trials
-// measure them.
+// TestTimeToSettle checks how long further rounds take. The times of cells are added up. If cells
+// have the same cases, only the longest of their times counts, because the same trials measure all
+// these cells.
 func TestTimeToSettle(t *testing.T) {
 	cell := func(first, second int, took time.Duration) *stats.Compared {
 		side := func(id int) *stats.Cell { return &stats.Cell{Outcome: &stats.Outcome{Case: &result.Case{ID: id}}} }
@@ -438,8 +438,9 @@ func TestOtherWork(t *testing.T) {
 	}
 }
 
-// TestRoundsShown checks that in a narrow table the number of rounds is shown before p and the medians if
-// cells have different numbers of rounds, because it explains their verdicts.
+// TestRoundsShown checks which columns a narrow table keeps. If cells have different numbers of
+// rounds, the number of rounds is kept rather than p and the medians, because it explains the
+// verdicts.
 func TestRoundsShown(t *testing.T) {
 	for _, differ := range []bool{false, true} {
 		run := comparedRun()

@@ -89,8 +89,9 @@ func costColumns() (list []csvColumn) {
 func integer(n int64) string { return strconv.FormatInt(n, 10) }
 
 // fields returns columns for one part of a line, such as its case or trial. names are the JSON
-// names of the part's fields. A column has the field's name, or the name after "=". The column is
-// empty in lines that do not have the part.
+// names of the part's fields. In a name such as "id=run", the part after "=" is the name of the
+// column; otherwise the column has the field's name. The column is empty in lines that do not have
+// the part.
 func fields[T any](part func(csvRow) *T, names ...string) (list []csvColumn) {
 	for _, n := range names {
 		name, column, _ := strings.Cut(n, "=")
@@ -221,15 +222,13 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		}
 		return out.Write(document.CSVFields(fields))
 	}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			for _, t := range o.Trials {
-				if t.Repeated {
-					continue
-				}
-				if err := trialLines(csvRow{run: a.Run, variant: g.Variant(), outcome: o, trial: t}, line); err != nil {
-					return err
-				}
+	for g, o := range a.Outcomes() {
+		for _, t := range o.Trials {
+			if t.Repeated {
+				continue
+			}
+			if err := trialLines(csvRow{run: a.Run, variant: g.Variant(), outcome: o, trial: t}, line); err != nil {
+				return err
 			}
 		}
 	}

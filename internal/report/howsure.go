@@ -135,7 +135,7 @@ func (r *Ranking) rowOf(driver string) int {
 type cells struct {
 	n      int // cells in which the two were compared
 	faster int // cells in which the driver is faster, at least probably
-	slower int // cells in which it is slower, at least probably
+	slower int // cells in which the driver is slower, at least probably
 }
 
 // words says in how many cells the driver is faster and slower: "12 of 15 cells, slower in none".
@@ -211,7 +211,7 @@ func (r *Ranking) another(all int) string {
 	return strings.Join(words, "; ")
 }
 
-// agreed says in how many rounds the first set of a test was less than the second. The parameter
+// agreed says in how many rounds the first row of a test was faster than the second. The parameter
 // "all" is the number of rounds of the run.
 func (r *Ranking) agreed(t stats.Test, all int) string {
 	n := int((1-t.Delta)/2*float64(t.N) + 0.5)

@@ -463,7 +463,7 @@ func TestScalingPicture(t *testing.T) {
 			if !strings.Contains(p.Note, "no clear peak up to 16") {
 				named++
 			}
-			if p.Chart(0).(*chart.Lines).Series[0].Peak != nil {
+			if p.Plot.(*chart.Lines).Series[0].Peak != nil {
 				marked++
 			}
 		}

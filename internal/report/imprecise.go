@@ -141,9 +141,10 @@ func (u *imprecise) brief() string {
 	return fmt.Sprintf("No %s precise to %s", u.kind(), u.within())
 }
 
-// listed returns the result of [imprecise.sentence], followed by where the imprecise figures are
-// listed: by a command or in a part of the report. If there are imprecise figures but where is "",
-// it returns "", because a warning then counts them.
+// listed returns the result of [imprecise.sentence], and says where the imprecise figures are
+// listed. The parameter where names that place: a command, or a part of the report. If there are
+// imprecise figures and the parameter is "", listed returns "", because then a warning counts the
+// figures.
 func (u *imprecise) listed(where string) string {
 	switch said := u.sentence(); {
 	case len(u.open) == 0:
@@ -209,7 +210,7 @@ func impreciseFigures(a *stats.Analysis, h document.Hints) document.Document {
 		times = " Times are not listed: each table has their ±."
 	}
 	text := fmt.Sprintf("%s. The intervals (%s) of these figures reach more than %s from the %s. The widest come first.", u.sentence(), document.Percent(stats.Confidence), u.within(), u.kind())
-	grid, unclear := u.grid(a)
+	grid, unclear := u.grid()
 	if unclear {
 		text += " Not clear: there is no clear difference from the driver or settings that the ratio divides by."
 	}
@@ -240,7 +241,7 @@ const (
 
 // grid returns the imprecise figures as a table. unclear is true if the table calls a difference
 // not clear.
-func (u *imprecise) grid(a *stats.Analysis) (g document.Grid, unclear bool) {
+func (u *imprecise) grid() (g document.Grid, unclear bool) {
 	bases := map[string]bool{}
 	for _, f := range u.open {
 		if f.Base != nil {

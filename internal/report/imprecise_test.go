@@ -52,7 +52,7 @@ func listOf(text, heading string) string {
 	return list
 }
 
-// imprecise is the heading of the list of imprecise ratios, which says what it covers.
+// imprecise is the heading of the list of imprecise figures, in a report whose figures are ratios.
 const imprecise = report.ImpreciseHeading + ": ratios"
 
 // TestImpreciseFigures checks that a run has one list of imprecise figures, the widest first. The

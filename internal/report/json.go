@@ -187,19 +187,17 @@ func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	said := AnswersOf(a, opts)
 	out := JSON{Version: JSONVersion, Answer: said.Text, Answers: said, Run: a.Run, Floor: a.Floor,
 		Cells: []JSONCell{}, Comparisons: []JSONComparison{}, Summary: []JSONSummary{}}
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for i, c := range t.Cells {
-				out.Cells = append(out.Cells, jsonCell(g, t, i, c))
-			}
-			for _, p := range t.Pairs {
-				x, y := t.Cells[p.First], t.Cells[p.Second]
-				out.Comparisons = append(out.Comparisons, JSONComparison{
-					Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
-					First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
-					Test: p.Test, Significant: p.Significant(), Ratio: t.Ratio(p),
-				})
-			}
+	for g, t := range a.Tables() {
+		for i, c := range t.Cells {
+			out.Cells = append(out.Cells, jsonCell(g, t, i, c))
+		}
+		for _, p := range t.Pairs {
+			x, y := t.Cells[p.First], t.Cells[p.Second]
+			out.Comparisons = append(out.Comparisons, JSONComparison{
+				Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase,
+				First: x.Case.ID, Second: y.Case.ID, FirstDriver: x.Case.Driver, OtherDriver: y.Case.Driver,
+				Test: p.Test, Significant: p.Significant(), Ratio: t.Ratio(p),
+			})
 		}
 	}
 	for _, f := range a.Factorials {

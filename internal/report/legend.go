@@ -18,7 +18,9 @@ func legend(a *stats.Analysis) document.Document {
 		effects = " The p of a change by itself is corrected for all such changes of its workload instead (Benjamini-Hochberg), so it can differ from that of the same two rows in a table."
 	}
 	marks, tables := "", 0
-	EachGroupTable(a, func(stats.TableName, *stats.Table) { tables++ })
+	for range a.Tables() {
+		tables++
+	}
 	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // a list of several tables has the same sentence
 		marks = " " + harmMeans
 	}
@@ -34,7 +36,9 @@ func legend(a *stats.Analysis) document.Document {
 // judgedBy names the statistical tests by which a run calls two drivers tied.
 func judgedBy(a *stats.Analysis) string {
 	pairs := slices.Clone(a.Overall.Pairs)
-	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) { pairs = append(pairs, t.Pairs...) })
+	for _, t := range a.Tables() {
+		pairs = append(pairs, t.Pairs...)
+	}
 	for _, f := range a.Factorials {
 		for _, t := range f.Tables {
 			pairs = append(pairs, t.Pairs...)

@@ -26,18 +26,17 @@ func LooksOf(a *stats.Analysis) looks {
 		l.drivers[o.Case.Driver] = i + 1
 	}
 	count := map[string]int{} // number of variants by workload
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if v := variant(o.Case); l.variants[v] == 0 {
-				count[g.Workload]++
-				l.variants[v] = count[g.Workload]
-			}
+	for g, o := range a.Outcomes() {
+		if v := variant(o.Case); l.variants[v] == 0 {
+			count[g.Workload]++
+			l.variants[v] = count[g.Workload]
 		}
 	}
 	return l
 }
 
-// harmfulAmong returns the defects that are harmful under the conditions of the cells of a table.
+// harmfulAmong returns the drivers that have a defect which can do harm under the conditions of the
+// given cells. The cells are from one table.
 func (l looks) harmfulAmong(cells []*stats.Cell) conditions.Harmful {
 	return l.harmfulIn(&stats.Table{Cells: cells})
 }

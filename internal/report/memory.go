@@ -31,16 +31,17 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 	harmful := conditions.HarmfulDefects(a)
 	for _, d := range a.Overall.Drivers {
 		t := tradeoff{OverallDriver: d, name: conditions.Label(d.Case), isFloor: a.Overall.IsFloor && d.Case.Driver == a.Overall.Base, harmful: harmful.IDs(d.Case.Driver)}
-		EachGroupTable(a, func(n stats.TableName, table *stats.Table) {
+		for g, table := range a.Tables() {
+			n := g.Named(table)
 			if !slices.Contains(a.Overall.Tables, n) {
-				return
+				continue
 			}
 			for _, c := range table.Measured() {
 				if m := stats.Summarize(sampleFigures(c, peakMemory)); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
 					t.memory, t.in = m, n.String()
 				}
 			}
-		})
+		}
 		if t.memory.Median > 0 && d.Ratio.N > 0 {
 			list = append(list, t)
 		}
@@ -74,8 +75,8 @@ func LeastMemory(a *stats.Analysis) string {
 }
 
 // leastOf names the first driver of a list that is sorted by memory. It also names the drivers that
-// do not clearly need more than the first: their interval is not above that of the first, or their
-// memory is shown as the same.
+// do not clearly need more than the first: their interval is not above the interval of the first,
+// or their memory is shown as the same number.
 func leastOf(list []tradeoff) string {
 	name := func(t tradeoff) string {
 		if t.harmful != nil {
@@ -175,9 +176,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	y := chart.Axis{Label: "peak memory, less is better", Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
 	return document.PictureBlock{Headed: true, Behind: memoryTable(a), Picture: document.Picture{Name: "memory", Title: fmt.Sprintf("Time over %s and peak memory", document.Counted(int64(len(a.Overall.Tables)), "cell")),
 		Kind: document.KindTradeoff, Note: "Best is at the lower left. " + memoryMeans,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Scatter{Title: title, Width: width, X: x, Y: y, Kinds: kinds, Items: items}
-		}}}, true
+		Plot: &chart.Scatter{X: x, Y: y, Kinds: kinds, Items: items}}}, true
 }
 
 func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
@@ -200,10 +199,10 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		if !any {
 			return
 		}
-		p := barsPicture(harm.explain(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindMemory, Of: n}),
-			chart.Bars{Rows: rows, Axis: chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}})
-		p.Headed, p.Aside = false, true
-		list = append(list, p)
+		bytes := chart.Axis{Label: axis, Binary: true, Format: document.BytesOf, Tick: document.Ticks(document.BytesOf)}
+		p := document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title,
+			Kind: document.KindMemory, Of: n, Plot: &chart.Bars{Rows: rows, Axis: bytes}}
+		list = append(list, document.PictureBlock{Picture: harm.explain(p), Aside: true})
 	}
 	add("memory", "peak resident memory of the process tree", "bytes, less is better", peakMemory)
 	add("allocations", "memory allocated by Go for each operation", "bytes per operation, less is better", perOperation(func(s stats.Sample) int64 { return s.AllocBytes }))

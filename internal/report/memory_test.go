@@ -53,9 +53,9 @@ func TestMemoryOverview(t *testing.T) {
 	}
 }
 
-// TestLeastMemory checks the sentence about the least memory. It names the driver with the least,
-// the drivers whose intervals are not apart from that driver's, and the best driver without a known
-// defect.
+// TestLeastMemory checks the sentence about the least memory. The sentence names the driver with
+// the least memory, the drivers whose intervals overlap its interval, and the best driver without a
+// known defect.
 func TestLeastMemory(t *testing.T) {
 	for _, tc := range []struct {
 		name string

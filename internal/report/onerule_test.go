@@ -72,8 +72,9 @@ func TestOneRule(t *testing.T) {
 	}
 }
 
-// TestSameCount checks that the answer of a run and the comparison of the same two drivers agree in
-// how many cells the recommended driver is faster, and that the JSON form says it too.
+// TestSameCount checks that the answer of a run and the comparison of the same two drivers have the
+// same number of cells in which the recommended driver is faster, and that the JSON report also has
+// that number.
 func TestSameCount(t *testing.T) {
 	run := cellByCell()
 	a := stats.Analyze(run, "native")
@@ -194,9 +195,9 @@ func TestRuledOutBySQL(t *testing.T) {
 	}
 }
 
-// TestMeasuredWorkload checks what show prints before the text of a workload: the answer of each cell
-// with how sure it is, the warnings of the workload, and the settings in force in at most three lines, by
-// driver where they differ.
+// TestMeasuredWorkload checks what show prints before the text of a workload: the answer of each
+// cell, how sure the answer is, the warnings of the workload, and the settings in force. The
+// settings have at most three lines; those that differ are listed by driver.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}

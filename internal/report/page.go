@@ -86,8 +86,10 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 		heat.Behind = append(document.Document{document.ChartGrid(heat.Chart(0))}, below(cells)...)
 		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: heat.Title + "."}, heat)
 	}
-	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: samplesOf(a.Run) > compare.MostTips && !o.alone}
-	EachGroupTable(a, func(stats.TableName, *stats.Table) { p.cells++ })
+	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
+	for range a.Tables() {
+		p.cells++
+	}
 	d = append(d, p.tables()...)
 	if cells != nil && !ok {
 		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)
@@ -122,7 +124,8 @@ const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
 
-func samplesOf(run *result.Run) (n int) {
+// SamplesOf counts the samples of a run.
+func SamplesOf(run *result.Run) (n int) {
 	for i := range run.Trials {
 		n += len(run.Trials[i].Samples)
 	}
@@ -171,8 +174,8 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	return append(d, l)
 }
 
-// worstWarnings lists the worst warnings of a page that are not risks, each in one line. They come after the
-// first picture, so that the picture is on the first screen of a phone.
+// worstWarnings lists the worst warnings of a page, each in one line. It leaves out risks. The list
+// comes after the first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
 	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return c.Code == conditions.CaveatRisk })
 	worst := slices.DeleteFunc(caveatItems(others, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
@@ -230,7 +233,7 @@ func (p *runPage) tables() (d document.Document) {
 func (p *runPage) group(g *stats.Group, level int) document.Document {
 	d := groupHead(g, level)
 	for _, t := range g.Tables {
-		d = append(d, p.phase(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, level+1)...)
+		d = append(d, p.phase(g.Named(t), t, level+1)...)
 	}
 	d = append(d, conditions.Troubles(g, result.WarningUnverified)...)
 	p.addCases(g, g.Tables, groupTitle(g))
@@ -330,11 +333,9 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 const mostOpen = 8
 
 func phasesOf(a *stats.Analysis, workload string) (list []string) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			if g.Workload == workload {
-				list = distinct.Append(list, t.Phase)
-			}
+	for g, t := range a.Tables() {
+		if g.Workload == workload {
+			list = distinct.Append(list, t.Phase)
 		}
 	}
 	return list

@@ -2,13 +2,14 @@ package report
 
 import (
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
 // slowest returns the operation of a sample that has the greatest 99th percentile. It returns nil if
 // the sample has no latencies.
-func slowest(s *stats.Sample) (worst *latency.Summary) {
+func slowest(s *result.Sample) (worst *latency.Summary) {
 	for i := range s.Latency {
 		if l := &s.Latency[i]; worst == nil || l.P99NS > worst.P99NS {
 			worst = l
@@ -17,17 +18,20 @@ func slowest(s *stats.Sample) (worst *latency.Summary) {
 	return worst
 }
 
-// slowestP99 returns the greatest 99th percentile, in seconds, among a sample's operations.
-func slowestP99(s stats.Sample) float64 {
-	if l := slowest(&s); l != nil {
+// SlowestP99 returns the greatest 99th percentile, in seconds, among a sample's operations.
+func SlowestP99(s *result.Sample) float64 {
+	if l := slowest(s); l != nil {
 		return float64(l.P99NS) / 1e9
 	}
 	return 0
 }
 
-// KindOfP99 names the kind of operations whose percentile [slowestP99] returns for samples of some
-// cells: the only kind, or the slowest kind, with its name if it is the same in almost all samples.
-// It returns "" if the cells have no latencies.
+func slowestP99(s stats.Sample) float64 { return SlowestP99(s.Sample) }
+
+// KindOfP99 names the kind of operations whose percentile [SlowestP99] returns for the samples of
+// some cells. If there are several kinds, it returns "the slowest kind", with the name of the kind
+// if the same kind is the slowest in almost all samples. It returns "" if the cells have no
+// latencies.
 func KindOfP99(cells []*stats.Cell) string {
 	switch kind, only := slowestKind(cells); {
 	case only:
@@ -54,7 +58,7 @@ func slowestKind(cells []*stats.Cell) (kind string, only bool) {
 	var kinds []string
 	for _, c := range cells {
 		for i := range c.Samples {
-			l := slowest(&c.Samples[i])
+			l := slowest(c.Samples[i].Sample)
 			if l == nil {
 				continue
 			}

@@ -52,7 +52,7 @@ func ScopeOf(o Options) scope {
 	return s
 }
 
-// of returns the elements of cells that pictures show.
+// of returns a part of the list cells: the cells that pictures show.
 func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 	for _, c := range cells {
 		if s.only(c.Case, t.Phase) {
@@ -66,7 +66,7 @@ func (s scope) of(t *stats.Table, cells []*stats.Cell) (list []*stats.Cell) {
 // of a driver.
 func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	shown, hidden := map[string]bool{}, map[string]bool{}
-	EachGroupTable(a, func(_ stats.TableName, t *stats.Table) {
+	for _, t := range a.Tables() {
 		for _, c := range t.Cells {
 			if s.only(c.Case, t.Phase) {
 				shown[c.Case.Driver] = true
@@ -74,7 +74,7 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 				hidden[c.Case.Driver] = true
 			}
 		}
-	})
+	}
 	for d := range shown {
 		if hidden[d] {
 			return shown, false
@@ -83,12 +83,14 @@ func (s scope) drivers(a *stats.Analysis) (shown map[string]bool, whole bool) {
 	return shown, true
 }
 
-const pngScale = 2
+// PNGScale is the number of pixels of a PNG for each pixel of a picture's width.
+const PNGScale = 2
 
-var pictureFormats = document.FormatsOf[document.Picture, document.Options]{What: "picture", List: []document.Format[document.Picture, document.Options]{
-	{Name: "svg", To: func(w io.Writer, p document.Picture, _ document.Options) error { return chart.WriteSVG(w, p.File(0)) }},
-	{Name: "png", To: func(w io.Writer, p document.Picture, _ document.Options) error {
-		return chart.WritePNG(w, p.File(0), pngScale)
+// pictureFormats has the formats in which a picture of a given width can be written.
+var pictureFormats = document.FormatsOf[document.Picture, int]{What: "picture", List: []document.Format[document.Picture, int]{
+	{Name: "svg", To: func(w io.Writer, p document.Picture, width int) error { return chart.WriteSVG(w, p.File(width)) }},
+	{Name: "png", To: func(w io.Writer, p document.Picture, width int) error {
+		return chart.WritePNG(w, p.File(width), PNGScale)
 	}},
 }}
 
@@ -111,9 +113,10 @@ func PictureNamed(a *stats.Analysis, name string, o Options) (p document.Picture
 	return all[at], slices.Delete(names, at, at+1), nil
 }
 
-// WritePicture writes a picture in one of [PictureFormats].
-func WritePicture(w io.Writer, format string, p document.Picture) error {
-	return pictureFormats.Write(w, format, p, document.Options{})
+// WritePicture writes a picture in one of [PictureFormats], width pixels wide; 0 means the picture's
+// default width.
+func WritePicture(w io.Writer, format string, p document.Picture, width int) error {
+	return pictureFormats.Write(w, format, p, width)
 }
 
 // tablePicture returns the name of a table's picture. The name needs no quotes in a shell.
@@ -166,7 +169,9 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	notes = append(notes, marks...)
-	return barsPicture(harm.explain(document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Marks: marks, Kind: document.KindRanking, Of: n}), chart.Bars{Axis: axis, Rows: rows, Lines: lines})
+	p := document.Picture{Name: tablePicture(n), Title: title, Note: strings.Join(notes, " "), Marks: marks, Kind: document.KindRanking, Of: n,
+		Plot: &chart.Bars{Axis: axis, Rows: rows, Lines: lines}}
+	return document.PictureBlock{Picture: harm.explain(p), Headed: true}
 }
 
 // OverallBars draws a bar for each driver over all tables, in order of rank. ok is false if the
@@ -209,7 +214,8 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 		note += " " + floorMeans(to)
 	}
 	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
-	return barsPicture(harm.explain(document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary}), chart.Bars{Axis: axis, Rows: rows, Lines: lines}), true
+	summary := document.Picture{Name: "summary", Title: title, Note: note, Kind: document.KindSummary, Plot: &chart.Bars{Axis: axis, Rows: rows, Lines: lines}}
+	return document.PictureBlock{Picture: harm.explain(summary), Headed: true}, true
 }
 
 const maxHeatRows = 80
@@ -217,7 +223,7 @@ const maxHeatRows = 80
 // HeatMap draws a map with the ratio of each driver in each table. ok is false if the map would
 // have fewer than two rows or columns.
 func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
-	h := chart.Heat{Format: document.Times}
+	h := &chart.Heat{Format: document.Times}
 	columns := map[string]int{}
 	shown, _ := s.drivers(a)
 	harm := marker{harmful: conditions.HarmfulDefects(a)}
@@ -230,13 +236,14 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	}
 	floor := true
 	more := 0
-	EachGroupTable(a, func(n stats.TableName, t *stats.Table) {
+	for g, t := range a.Tables() {
+		n := g.Named(t)
 		if len(s.of(t, t.Measured())) == 0 || t.Base < 0 {
-			return
+			continue
 		}
 		if len(h.Rows) == maxHeatRows {
 			more++
-			return
+			continue
 		}
 		floor = floor && t.IsFloor
 		row := unmeasured(len(h.Columns))
@@ -248,7 +255,7 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 			row[columns[c.Case.Driver]] = x
 		}
 		h.Rows, h.Cells = append(h.Rows, n.String()), append(h.Cells, row)
-	})
+	}
 	if len(h.Rows) < 2 || len(h.Columns) < 2 {
 		return document.PictureBlock{}, false
 	}
@@ -261,7 +268,8 @@ func (s scope) HeatMap(a *stats.Analysis) (p document.PictureBlock, ok bool) {
 	if more > 0 {
 		note += fmt.Sprintf(" %s more are below only.", document.Counted(int64(more), "cell"))
 	}
-	return heatPicture(harm.explain(document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note}), h), true
+	ratios := document.Picture{Name: "phases", Kind: document.KindRatios, Title: "Time of each driver in each cell, × " + base, Note: note, Plot: h}
+	return document.PictureBlock{Picture: harm.explain(ratios)}, true
 }
 
 func unmeasured(cells int) []chart.Cell {
@@ -281,34 +289,6 @@ func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 		x.Tip = document.Tips(name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
 	}
 	return x
-}
-
-func heatPicture(p document.Picture, h chart.Heat) document.PictureBlock {
-	p.Draw = func(width int, title string) chart.Chart {
-		c := h
-		c.Title, c.Width = title, width
-		return &c
-	}
-	return document.PictureBlock{Picture: p}
-}
-
-// barsPicture returns a picture of bars. The heading above it serves as its title.
-func barsPicture(p document.Picture, b chart.Bars) document.PictureBlock {
-	p.Draw = func(width int, title string) chart.Chart {
-		c := b
-		c.Title, c.Width = title, width
-		return &c
-	}
-	return document.PictureBlock{Picture: p, Headed: true}
-}
-
-// EachGroupTable calls f with each table of each group.
-func EachGroupTable(a *stats.Analysis, f func(stats.TableName, *stats.Table)) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			f(stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t)
-		}
-	}
 }
 
 func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) (list []document.PictureBlock) {
@@ -351,9 +331,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		}
 		list = append(list, document.PictureBlock{Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " latency " + op), Title: title, Kind: document.KindLatency, Of: n,
 			Note: "Percentiles are medians over the trials; at the right end is the greatest of all trials. A latency is of " + latencyFrom(cells) + ".",
-			Draw: func(width int, title string) chart.Chart {
-				return &chart.Percentiles{Title: title, Width: width, Axis: axis, Series: series}
-			}})})
+			Plot: &chart.Percentiles{Axis: axis, Series: series}})})
 	}
 	return list
 }
@@ -412,10 +390,8 @@ func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bo
 	behind := document.Document{document.Paragraph{Text: "Each driver's samples, round by round, are near the end of the page: \"" + samplesHeading + "\".", Quiet: true}}
 	return document.PictureBlock{Aside: true, Behind: behind, Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " order"), Title: n.String() + ": samples in the order measured", Kind: document.KindSamples, Of: n,
 		Note: "A machine that gets slower or faster, and neighbors that come and go, are seen here in all drivers at once.",
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Order{Title: title, Width: width, Series: series, Plain: plain,
-				X: chart.Axis{Label: "trial of the run"}, Y: chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}}
-		}})}
+		Plot: &chart.Order{Series: series, Plain: plain, X: chart.Axis{Label: "trial of the run"},
+			Y: chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}}})}
 }
 
 func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list []document.PictureBlock) {
@@ -451,9 +427,7 @@ func (s scope) errorPictures(n stats.TableName, t *stats.Table, l looks) (list [
 			sums = append(sums, x)
 		}
 		list = append(list, document.PictureBlock{Picture: harm.explain(document.Picture{Name: document.Slug(n.String() + " " + kind), Title: n.String() + ": " + title, Kind: document.KindErrors, Of: n,
-			Draw: func(width int, title string) chart.Chart {
-				return &chart.Stacks{Title: title, Width: width, Axis: axis, Parts: parts, Rows: sums}
-			}})})
+			Plot: &chart.Stacks{Axis: axis, Parts: parts, Rows: sums}})})
 	}
 	add("errors", "operations that failed, all trials together", chart.Axis{Label: "operations, fewer are better", Format: document.Human},
 		func(e protocol.ErrorCount) float64 { return float64(e.Count) },

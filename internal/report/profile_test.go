@@ -102,7 +102,7 @@ func TestFlameGraphPerTrial(t *testing.T) {
 	side := profile.FlameSide{Name: "mattn", Trials: 14, Stacks: []stacks.Stack{
 		{Frames: []stacks.Frame{{Function: "sqlite3VdbeExec"}, {Function: "main.main"}}, Samples: 490, Value: 490e6}}}
 	var b bytes.Buffer
-	if err := chart.WriteSVG(&b, profile.FlameOf("CPU time per trial", side)); err != nil {
+	if err := chart.WriteSVG(&b, chart.Titled{Chart: profile.FlameOf(side), Title: "CPU time per trial"}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "35 ms") || strings.Contains(b.String(), "490 ms") {

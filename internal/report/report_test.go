@@ -49,8 +49,8 @@ func write[O runOptions](t testing.TB, format string, run *result.Run, floor str
 	return b.String()
 }
 
-// inAllFormats lists the reports of which [golden] compares every format. Of other reports, it
-// skips pages (HTML) and Markdown.
+// inAllFormats names the reports that [golden] compares in every format. It does not compare the
+// pages (HTML) and the Markdown of other reports.
 var inAllFormats = []string{"full", "single", "gate", "advice-full", "comparison-compared", "checkup-busy", "cluster", "locks", "profile"}
 
 // golden compares a report with a file of testdata, or writes that file if the flag -update is set.

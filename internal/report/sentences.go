@@ -122,11 +122,9 @@ func searchAnswer(a *stats.Analysis, s *Answers) string {
 		said = "These are too few rounds to rank anything."
 	}
 	out, all := 0, 0
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if all++; o.LeftAfter > 0 {
-				out++
-			}
+	for _, o := range a.Outcomes() {
+		if all++; o.LeftAfter > 0 {
+			out++
 		}
 	}
 	return fmt.Sprintf("This is a race in a search for settings by tune: %s. It only chose what to measure next: of %s, %d were measured in all %d rounds, and the slower ones in fewer. %s", race, document.Counted(int64(all), "case"), all-out, n, said)

@@ -207,11 +207,9 @@ func claimsJudgedBy(r *Study) string {
 }
 
 func unbegun(a *stats.Analysis) (n int) {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Reason != nil && o.Reason.Code == protocol.CodeNoTrial {
-				n++
-			}
+	for _, o := range a.Outcomes() {
+		if o.Reason != nil && o.Reason.Code == protocol.CodeNoTrial {
+			n++
 		}
 	}
 	return n

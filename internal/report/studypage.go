@@ -152,7 +152,5 @@ func (s scope) studyPicture(t *StudyTable, columns []int, rows []StudyRow) (p do
 		title += ", " + t.Columns[columns[len(columns)-1]].Title
 	}
 	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(title), Title: title, Kind: document.KindStudy,
-		Draw: func(width int, title string) chart.Chart {
-			return &chart.Grouped{Title: title, Width: width, Axis: chart.Axis{Label: unit, Format: document.Human}, Groups: list}
-		}}}, true
+		Plot: &chart.Grouped{Axis: chart.Axis{Label: unit, Format: document.Human}, Groups: list}}}, true
 }

@@ -23,14 +23,8 @@ type variedCell struct {
 }
 
 func variedCells(a *stats.Analysis, workload, phase string) (list []variedCell) {
-	for _, g := range a.Groups {
-		if g.Workload != workload {
-			continue
-		}
-		for _, t := range g.Tables {
-			if t.Phase != phase {
-				continue
-			}
+	for g, t := range a.Tables() {
+		if g.Workload == workload && t.Phase == phase {
 			for _, c := range t.Measured() {
 				list = append(list, variedCell{c, g.Varied})
 			}
@@ -163,16 +157,14 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 	if notes != nil {
 		note += " Dashed is the universal scalability law (Gunther 2007), which says when more at once is slower: " + strings.Join(notes, "; ") + "."
 	}
-	p = document.PictureBlock{Picture: document.Picture{Name: document.Slug(f.Workload + " " + phase + " by " + varied + " " + part), Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase},
-		Draw: func(width int, title string) chart.Chart {
-			c := &chart.Lines{Title: title, Width: width, Series: top,
-				X: chart.Axis{Label: varied, Format: document.Human}, Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: document.Ticks(perSecond)}}
-			if tails {
-				c.Tail = &chart.Tail{Y: chart.Axis{Label: "p99 of " + kind + ", less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}, Series: tail}
-			}
-			return c
-		}}}
-	return p, true
+	plot := &chart.Lines{Series: top, X: chart.Axis{Label: varied, Format: document.Human},
+		Y: chart.Axis{Label: unit + ", more is better", Format: perSecond, Tick: document.Ticks(perSecond)}}
+	if tails {
+		y := chart.Axis{Label: "p99 of " + kind + ", less is better", Format: document.SecondsOf(""), Tick: document.Ticks(document.SecondsOf(""))}
+		plot.Tail = &chart.Tail{Y: y, Series: tail}
+	}
+	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(f.Workload + " " + phase + " by " + varied + " " + part),
+		Title: title, Note: note, Kind: document.KindScaling, Of: stats.TableName{Workload: f.Workload, Phase: phase}, Plot: plot}}, true
 }
 
 // ofLines returns the looks of the lines in a scaling picture. In a run of one driver each line
@@ -270,15 +262,13 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 	if column < 0 {
 		return document.PictureBlock{}, false
 	}
-	h := chart.Heat{Format: document.Times, Below: "faster", Above: "slower than the fastest"}
+	h := &chart.Heat{Format: document.Times, Below: "faster", Above: "slower than the fastest"}
 	for _, v := range f.Factors[column].Values {
 		h.Columns = append(h.Columns, v.String())
 	}
 	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			varied[o.Case.ID] = g.Varied
-		}
+	for g, o := range a.Outcomes() {
+		varied[o.Case.ID] = g.Varied
 	}
 	for _, c := range s.of(t, t.Cells) {
 		values := varied[c.Case.ID]
@@ -297,5 +287,6 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		return document.PictureBlock{}, false
 	}
 	n := stats.TableName{Workload: f.Workload, Phase: t.Phase}
-	return heatPicture(document.Picture{Name: document.Slug(n.String() + " settings"), Title: n.String() + ": time, × the fastest", Kind: document.KindSettings, Of: n}, h), true
+	return document.PictureBlock{Picture: document.Picture{Name: document.Slug(n.String() + " settings"),
+		Title: n.String() + ": time, × the fastest", Kind: document.KindSettings, Of: n, Plot: h}}, true
 }

@@ -68,7 +68,7 @@ func measuredIn(a *stats.Analysis, g *stats.Group, rankings *[]Ranking) (answers
 	figures := a.Figures()
 	for _, t := range g.Tables {
 		if len(t.Measured()) > 0 {
-			r := tableRanking(a, stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t, figures)
+			r := tableRanking(a, g.Named(t), t, figures)
 			*rankings = append(*rankings, r)
 			sure := ""
 			if len(r.Choices()) > 1 {

@@ -90,7 +90,8 @@ export function caveats(list, most = 4) {
   return [items(list.slice(0, most)), h("details", {}, h("summary", { class: "warn" }, `${list.length - most} more warnings`), items(list.slice(most)))];
 }
 
-// choices makes a group of check boxes, one for each value. An empty list chosen means all values.
+// choices makes a group of check boxes, one for each value. If the list in chosen is empty, all
+// values are chosen.
 export function choices(name, legend, values, chosen) {
   if (values.length < 2) return null;
   return h("fieldset", {}, h("legend", {}, legend), rove(h("div", { class: "choices" },

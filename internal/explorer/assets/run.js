@@ -133,7 +133,7 @@ function placed(list, chosen, all, tables, draw) {
     const is = (t) => t.workload === c.workload && t.phase === c.phase && (t.variant || "") === (c.variant || "");
     const own = tables.findLast(is);
     const first = tables.find((t) => t.workload === c.workload);
-    if (!own && all.some(is)) return; // of a table that is left out
+    if (!own && all.some(is)) return; // the picture is of a table that is left out
     if (own && c.kind !== "scaling") add(below, own, draw(c, n));
     else if (first) add(ahead, first, draw(c, n));
     else before.push(draw(c, n));

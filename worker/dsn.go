@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +38,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	res = &protocol.JobResult{}
 	for i, o := range req.Job.DSN.Openings {
 		r, err := openAlone(ctx, opener, filepath.Join(req.Path, strconv.Itoa(i)), o)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 		res.DSN = append(res.DSN, *r)
@@ -87,16 +85,7 @@ func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.O
 
 // enter creates dir as an empty directory and makes it the working directory.
 func enter(dir string) error {
-	parent := filepath.Dir(dir)
-	for _, step := range []func() error{
-		func() error { return os.Chdir(parent) }, func() error { return os.RemoveAll(dir) },
-		func() error { return os.Mkdir(dir, 0o700) }, func() error { return os.Chdir(dir) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.Chdir(filepath.Dir(dir)), os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.Chdir(dir))
 }
 
 // createFile creates a database in rollback mode with one table.
@@ -132,13 +121,13 @@ const secondLimit = 2 * time.Second
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	size := 2
+	limits := []time.Duration{openLimit, secondLimit} // one for each connection
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
 		// Some libraries open both connections at once, and the first connection may have locked the
 		// file. So open tries again with a pool of one connection.
 		both := err
-		size = 1
+		limits = limits[:1]
 		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {
 			return err
 		}
@@ -151,11 +140,7 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 			c.Close()
 		}
 	}()
-	for i := range size {
-		limit := openLimit
-		if i == 1 {
-			limit = secondLimit
-		}
+	for i, limit := range limits {
 		c, got, err := connect(ctx, db, o, limit)
 		if err != nil && i == 0 {
 			return err
@@ -339,20 +324,16 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 	code, gaveUp, err := tryHeld(ctx, second, "BEGIN IMMEDIATE", release)
 	switch {
 	case err != nil:
-		return
 	case code == 0:
 		r.Seen["txlock"] = "deferred"
 		_ = second.Script(ctx, "ROLLBACK")
-		return
-	}
-	if r.Connections[0].Settings["journal_mode"] != "wal" && gaveUp {
-		return // the lock is released, so immediate and exclusive look the same
-	}
-	r.Seen["txlock"] = "immediate"
-	if r.Connections[0].Settings["journal_mode"] == "wal" {
-		return // in WAL mode exclusive is the same as immediate
-	}
-	if code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release); err == nil && code != 0 {
-		r.Seen["txlock"] = "exclusive"
+	case r.Connections[0].Settings["journal_mode"] == "wal": // in WAL mode exclusive is the same as immediate
+		r.Seen["txlock"] = "immediate"
+	case !gaveUp: // otherwise the lock is released, so immediate and exclusive look the same
+		r.Seen["txlock"] = "immediate"
+		code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release)
+		if err == nil && code != 0 {
+			r.Seen["txlock"] = "exclusive"
+		}
 	}
 }

@@ -74,12 +74,12 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		info := d.Info()
 		proof := linked(info.Module, nil)
 		return out.send(protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &info, Proof: &proof})
-	case protocol.TypeTrial:
+	case protocol.TypeTrial, protocol.TypeServe:
 		if req.Plan == nil || req.Path == "" {
 			return out.refuse("a trial needs a path and a plan")
 		}
 		t := &trial{req: &req, plan: req.Plan, drv: d, out: out}
-		if req.Alternate || req.Settings.Processes() > 1 {
+		if req.Type == protocol.TypeServe || req.Alternate || req.Settings.Processes() > 1 {
 			return t.obey(ctx, in, abandon)
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -101,8 +101,6 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			stop()
 		}()
 		return serveJob(ctx, d, &req, out)
-	case protocol.TypeServe:
-		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
 		return out.refuse("unknown request %q: %s", req.Type, driver.Suggest(req.Type, []string{protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob}))
 	}

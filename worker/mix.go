@@ -42,7 +42,7 @@ type mixClient struct {
 	writing bool        // hold the mutex around each operation that may write
 	retries int64
 
-	atMutex, backedOff waits
+	atMutex, backedOff protocol.Wait
 
 	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
 	turns *mixTurns    // divides the mix into slices; nil if the mix is measured in one piece
@@ -266,15 +266,15 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 // collect adds up the measurements of all clients in s.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
-	var atMutex, backedOff waits
+	atMutex, backedOff := protocol.Wait{For: protocol.WaitMutex}, protocol.Wait{For: protocol.WaitRetry}
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		s.Retries += c.retries
-		atMutex.merge(c.atMutex)
-		backedOff.merge(c.backedOff)
+		atMutex.Add(c.atMutex.Count, c.atMutex.WaitNS)
+		backedOff.Add(c.backedOff.Count, c.backedOff.WaitNS)
 		failed.Merge(c.errors)
 		results.Merge(c.results)
 		if c.mix.DurationMS > 0 {
@@ -283,10 +283,10 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 	}
 	s.Errors, s.Results = failed.List(), results.List()
 	if clients[0].locks() {
-		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitMutex, Count: atMutex.count, WaitNS: atMutex.ns})
+		s.Waits = append(s.Waits, atMutex)
 	}
 	if clients[0].mix.Retry != nil {
-		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitRetry, Count: backedOff.count, WaitNS: backedOff.ns})
+		s.Waits = append(s.Waits, backedOff)
 	}
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {

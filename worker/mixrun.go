@@ -108,7 +108,9 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
 	if c.leads {
 		c.turns.wall = c.elapsed
-		c.turns.count()
+		if c.turns.count() {
+			c.turns.asked.Store(true)
+		}
 	}
 	if !c.turns.asked.Load() {
 		return 0, nil
@@ -206,7 +208,7 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 		} else {
 			in = sleep(ctx, backoff)
 		}
-		c.backedOff.add(now() - began)
+		c.backedOff.Add(1, now()-began)
 		if !in {
 			return false, err
 		}

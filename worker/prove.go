@@ -120,12 +120,11 @@ func (t *trial) takePools(ctx context.Context) ([]driver.Conn, error) {
 	return append(conns, more...), nil
 }
 
-func giveBack(conns []driver.Conn) error {
-	var errs []error
+func giveBack(conns []driver.Conn) (err error) {
 	for _, c := range conns {
-		errs = append(errs, c.Close())
+		err = errors.Join(err, c.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // readBack reads every setting that a PRAGMA reports from every connection of a pool. From the

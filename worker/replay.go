@@ -242,9 +242,8 @@ func (c *replayClient) ask(i int) (err error) {
 // succeeded in the recording, and either err is a lock error or the event is the first of the
 // transaction. The event is number k, from 0, in the transaction.
 func (c *replayClient) ends(i, k int, err error) bool {
-	lock, _ := lockCode(err)
 	_, then := c.failed[i]
-	return !then && (lock != 0 || k == 0)
+	return !then && (locked(err) || k == 0)
 }
 
 // event runs event i.

@@ -24,17 +24,8 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// serveRequest runs a trial with http phases, on which the lab puts load. The reader in has the
-// lab's orders, one per line. When there is nothing more to read, the trial is given up.
-func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
-	if req.Plan == nil || req.Path == "" {
-		return out.refuse("a server needs a path and a plan")
-	}
-	t := &trial{req: req, plan: req.Plan, drv: d, out: out}
-	return t.obey(ctx, in, abandon)
-}
-
 // obey runs a trial that waits for orders of the lab. The reader in has the orders, one per line.
+// When there is nothing more to read, the trial is given up.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

@@ -144,10 +144,9 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 	if !within {
 		return nil
 	}
+	err = nil
 	if back {
 		err = save.run(ctx, tx, save.back)
-	} else {
-		err = nil
 	}
 	if err == nil {
 		err = save.run(ctx, tx, save.end)

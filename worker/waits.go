@@ -1,25 +1,12 @@
 package worker
 
 import (
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
-
-// waits counts how often a client has waited for one thing, such as a mutex, and for how long in
-// total.
-type waits struct{ count, ns int64 }
-
-func (w *waits) add(ns int64) {
-	w.count++
-	w.ns += ns
-}
-
-func (w *waits) merge(other waits) {
-	w.count += other.count
-	w.ns += other.ns
-}
 
 // countWaits begins to count the waits for a connection of the pools. It returns a function that
 // returns the waits since then, or nil if the driver does not count waits.
@@ -54,17 +41,7 @@ func (t *trial) waited() (callers int64, total time.Duration, known bool) {
 
 // locks reports whether the client needs the mutex for any operation or statement.
 func (c *mixClient) locks() bool {
-	for i := range c.ops {
-		if c.ops[i].mutex {
-			return true
-		}
-		for j := range c.ops[i].calls {
-			if c.ops[i].calls[j].exclusive {
-				return true
-			}
-		}
-	}
-	return false
+	return c.mix.Mutexes() || slices.ContainsFunc(c.ops, func(op mixOp) bool { return op.mutex })
 }
 
 // lock locks the mutex. It reads the clock only if another client holds the mutex.
@@ -74,5 +51,5 @@ func (c *mixClient) lock() {
 	}
 	began := now()
 	c.mutex.Lock()
-	c.atMutex.add(now() - began)
+	c.atMutex.Add(1, now()-began)
 }

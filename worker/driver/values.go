@@ -189,3 +189,12 @@ type Cell struct {
 
 // Row is one decoded row of a result.
 type Row []Cell
+
+// Pointers returns a pointer to each value, as the arguments of a method such as [sql.Rows.Scan].
+func Pointers[T any](values []T) []any {
+	pointers := make([]any, len(values))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	return pointers
+}

@@ -236,6 +236,12 @@ type Wait struct {
 	WaitNS int64  `json:"wait_ns"` // total time of these waits
 }
 
+// Add counts further waits and their total time.
+func (w *Wait) Add(count, waitNS int64) {
+	w.Count += count
+	w.WaitNS += waitNS
+}
+
 // The things that clients wait for. No library reports how long SQLite itself waits within a
 // call, such as for the lock of another connection.
 const (

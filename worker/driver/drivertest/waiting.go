@@ -62,16 +62,14 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 	})
 }
 
-type ending struct{ err error }
-
 // endsWaiting checks that the waiting operation ends soon after its context has ended, although
 // the lock is still held.
-func endsWaiting(got <-chan ending, release func() error) error {
+func endsWaiting(got <-chan error, release func() error) error {
 	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second
 	select {
-	case e := <-got:
-		return errors.Join(try(func() { wantCancelled("the cancelled operation", e.err) }), release())
+	case err := <-got:
+		return errors.Join(try(func() { wantCancelled("the cancelled operation", err) }), release())
 	case <-time.After(soon):
 	}
 	err := release()
@@ -81,7 +79,7 @@ func endsWaiting(got <-chan ending, release func() error) error {
 
 // endsAnyhow waits for the end of the operation. Any end is accepted, even one after the release
 // of the lock.
-func endsAnyhow(got <-chan ending, release func() error) error {
+func endsAnyhow(got <-chan error, release func() error) error {
 	select {
 	case <-got:
 		return release()
@@ -94,9 +92,9 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 
 // cancelWaiting runs each operation on a pool of one connection and on the connection, while a
 // second DB holds the lock, and ends the operation's context. The function check receives the
-// operation's ending and a function that releases the lock. After that, the next borrower of the
+// operation's error, or nil, and a function that releases the lock. After that, the next borrower of the
 // connection must be able to use it as usual.
-func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
+func cancelWaiting(list []waiter, check func(got <-chan error, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
@@ -104,10 +102,8 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
-				got := make(chan ending, 1)
-				go func() {
-					got <- ending{try(func() { w.run(runner{r.Runner, short, r.adHoc}) })}
-				}()
+				got := make(chan error, 1)
+				go func() { got <- try(func() { w.run(runner{r.Runner, short, r.adHoc}) }) }()
 				later(cancel)
 				must(check(got, func() error { return holder.Script(t.ctx, "ROLLBACK") }))
 			}

@@ -43,9 +43,6 @@ func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	defer func() { err = cmp.Or(err, i.close(ctx)) }()
 	for _, name := range in.Sets {
 		ds := t.plan.DataSet(name)
-		if ds == nil {
-			return failf(protocol.CodePlan, "no data set %q", name)
-		}
 		set := &insertSet{DataSet: ds, stmts: map[int]driver.Stmt{}}
 		i.sets[name] = set
 		if parent := i.sets[ds.Parent]; parent != nil {

@@ -201,7 +201,7 @@ func (t *trial) mixClients(ctx context.Context, p *plan.Phase) (clients []*mixCl
 	m := p.Mix
 	first, end := m.Share(t.req.Process, t.req.Settings.Processes())
 	for range m.Operations {
-		latencies = append(latencies, latency.NewShared(end-first, max(1, maxHistograms/len(m.Operations))))
+		latencies = append(latencies, latency.NewShared(end-first, maxHistograms/len(m.Operations)))
 	}
 	var mutex sync.Mutex
 	var shared []mixOp
@@ -317,7 +317,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 		o := &c.mix.Operations[i]
 		c.ops = append(c.ops, mixOp{Operation: o, runner: c.runner, mutex: c.mix.Mutex || o.Mutex || c.writing && !o.Reads})
 		op := &c.ops[i]
-		if o.Reads && c.reader != nil {
+		if o.Reads {
 			op.runner = c.reader
 		}
 		for j := range o.Calls {

@@ -127,11 +127,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	q, n := p.Query, 1
 	if q.ForEach != "" {
-		ds := t.plan.DataSet(q.ForEach)
-		if ds == nil {
-			return nil, 0, failf(protocol.CodePlan, "no data set %q", q.ForEach)
-		}
-		n = int(ds.Total)
+		n = int(t.plan.DataSet(q.ForEach).Total)
 	}
 	b, err := t.parameters(p, q.Parameters, q.ForEach, n)
 	return b, n, err

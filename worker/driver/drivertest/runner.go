@@ -169,9 +169,6 @@ func (r runner) prepare(st driver.Statement, f func(s stmt)) {
 	finally(func() { f(stmt{s, r.ctx, st.Columns}) }, s.Close)
 }
 
-// prepared returns a copy of r whose statements are not ad hoc.
-func (r runner) prepared() runner { return runner{r.Runner, r.ctx, false} }
-
 func (r runner) exec(sql string, b *driver.Batch) {
 	st := driver.Statement{SQL: sql}
 	n := 0
@@ -193,7 +190,8 @@ func (r runner) query(st driver.Statement, b *driver.Batch, row int) (list [][]a
 
 // rows returns the result of a query without parameters. The query is not ad hoc.
 func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
-	return r.prepared().query(driver.Statement{SQL: sql, Columns: types}, nil, 0)
+	r.adHoc = false
+	return r.query(driver.Statement{SQL: sql, Columns: types}, nil, 0)
 }
 
 // wantRows fails unless the query returns the rows in list.

@@ -58,8 +58,8 @@ func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return i.bySet(ctx)
 }
 
-func (i *inserter) close(ctx context.Context) error {
-	var err error // the first error
+// close returns the first error.
+func (i *inserter) close(ctx context.Context) (err error) {
 	if i.tx != nil {
 		err = i.tx.Rollback(ctx)
 	}

@@ -342,8 +342,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 	return nil
 }
 
-func (c *mixClient) close() error {
-	var err error
+func (c *mixClient) close() (err error) {
 	if !c.borrows {
 		for _, op := range c.ops {
 			for _, call := range op.calls {

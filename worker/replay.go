@@ -328,9 +328,8 @@ func (c *replayClient) rollback(ctx context.Context) {
 
 // close rolls back a transaction that is still open, and closes the statements and the
 // connection.
-func (c *replayClient) close() error {
+func (c *replayClient) close() (err error) {
 	c.rollback(context.Background())
-	var err error
 	for _, s := range c.stmts {
 		if s != nil {
 			err = errors.Join(err, s.Close())

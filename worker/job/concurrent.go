@@ -163,10 +163,7 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 // oversee reports the activity of each second until the time is up, a client fails, or the job
 // is stopped.
 func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(protocol.Progress)) error {
-	end := time.NewTimer(time.Duration(cl.DurationMS) * time.Millisecond)
-	defer end.Stop()
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
+	end, second := time.After(time.Duration(cl.DurationMS)*time.Millisecond), time.Tick(time.Second)
 	last := begin
 	report := func() {
 		now := time.Now()
@@ -176,9 +173,9 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	}
 	for {
 		select {
-		case <-second.C:
+		case <-second:
 			report()
-		case <-end.C:
+		case <-end:
 			if time.Since(last) > time.Second/2 {
 				report() // the last part of the time, for which the ticker has not fired
 			}

@@ -312,11 +312,10 @@ func watch(everyMS int64, f func()) (end func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		t := time.NewTicker(time.Duration(everyMS) * time.Millisecond)
-		defer t.Stop()
+		tick := time.Tick(time.Duration(everyMS) * time.Millisecond)
 		for {
 			select {
-			case <-t.C:
+			case <-tick:
 				f()
 			case <-done:
 				return

@@ -42,8 +42,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that the worker creates no table if the driver is a
-// [driver.Leaver] and its settings differ from the requested settings.
+// TestRefusedMakesNothing checks that a [driver.Leaver] creates no table if a setting did not take
+// effect.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)

@@ -242,9 +242,9 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits returns an error if the driver declares that it cannot apply a setting that no
-// PRAGMA reports. Unlike a trial, a job cannot observe such settings, because other processes may
-// be using the database.
+// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has one that,
+// according to the declared limits, the driver cannot apply. Unlike a trial, a job cannot observe
+// such settings, because other processes may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]

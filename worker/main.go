@@ -33,8 +33,8 @@ func Main(d driver.Driver) {
 	// If the lab has gone, writing an answer causes SIGPIPE. Unless the signal is caught, it
 	// ends the process before the process has removed the database.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// If the lab dies while this process is stopped, the system resumes it with SIGHUP. Then it
-	// must still remove the database.
+	// If the lab dies while this process is stopped, the system sends SIGHUP to this process and
+	// resumes it. The process must then still remove the database.
 	signal.Ignore(syscall.SIGHUP)
 	// A phase may run for a long time on a context that cannot be canceled. So when the lab has
 	// gone, the whole process exits.

@@ -96,7 +96,7 @@ type mixCall struct {
 	*plan.MixCall
 }
 
-// mixClient returns a client without a connection, statements and operations.
+// mixClient returns a client that has no connection, no statements and no operations yet.
 func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
 	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: protocol.ErrorCounts{}, results: protocol.ErrorCounts{}, primaryOnly: primaryOnly,
@@ -263,7 +263,7 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 	return conn, err
 }
 
-// collect adds up the measurements of all clients in s.
+// collect adds up the measurements of all clients. It writes the sums to s.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
 	atMutex, backedOff := protocol.Wait{For: protocol.WaitMutex}, protocol.Wait{For: protocol.WaitRetry}

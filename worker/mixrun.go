@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations. begin is the time at which it begins. The client's own time
-// does not include waiting for turns and generating parameters. So after each of these, run moves
-// begin, and the times that depend on it, forward.
+// run does the client's operations. begin is the time at which the client begins. The client's own
+// time does not include waiting for turns and generating parameters. So after each such wait, run
+// moves begin, and the times that depend on it, forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {

@@ -127,8 +127,8 @@ func giveBack(conns []driver.Conn) (err error) {
 	return err
 }
 
-// readBack reads every setting that a PRAGMA reports from every connection of a pool. From the
-// first connection it also reads the version of SQLite. It adds all of this to the proof.
+// readBack reads, on every connection of a pool, every setting that a PRAGMA reports. On the first
+// connection it also reads the version of SQLite. It adds all of this to the proof.
 func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*protocol.Proof, error) {
 	for _, c := range conns {
 		got, err := readSettings(ctx, c)
@@ -235,8 +235,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 }
 
 // observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock
-// and cache it opens the same file again and observes whether locks stop the second handle. It
-// leaves out settings that it cannot observe.
+// and cache it opens the same file a second time, and observes whether locks of the first pool stop
+// a connection of the second. It leaves out settings that it cannot observe.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
@@ -306,8 +306,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 }
 
 // observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
-// one connection holds the write lock, the other connection (the parameter other) asks for it. Only
-// in a shared cache is the error SQLITE_LOCKED.
+// one connection holds the write lock, the other connection (the parameter other) asks for it. The
+// error is SQLITE_LOCKED only in a shared cache.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {

@@ -187,8 +187,7 @@ func execution(r, n int, err error) error {
 	return err
 }
 
-// inRow adds the number of the row to an error that says that the library could not convert a
-// value.
+// inRow adds the number of the row to err if err is a [driver.TypeError] that does not have it yet.
 func inRow(err error, row int64) error {
 	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
 		e.Row = row
@@ -196,9 +195,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes asks SQLite for the class of every value that the first n executions of a call return.
-// It does not rely on the library: if a value is not of its column's type, some libraries convert
-// the value and others refuse it.
+// checkTypes asks SQLite for the class (the type in SQLite) of every value that the first n
+// executions of a call return. It does not rely on the library: if a value is not of its column's
+// type, some libraries convert the value and others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {

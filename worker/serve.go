@@ -95,8 +95,8 @@ func (t *trial) meet(ctx context.Context, phase, at, order string) error {
 	return t.order(ctx, order)
 }
 
-// typedRequests is how many requests of an http phase are executed before the load begins, to check
-// the types of their answers.
+// typedRequests is the maximum number of requests of an http phase that are executed before the
+// load begins, to check the types of their answers.
 const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests of an http phase.

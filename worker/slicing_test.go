@@ -42,7 +42,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestPause checks that what is allocated during pauses does not count.
+// TestPause checks that memory allocated during pauses does not count.
 func TestPause(t *testing.T) {
 	var w Stopwatch
 	w.Start()

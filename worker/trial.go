@@ -164,8 +164,8 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// The lab also makes this check, but until it refuses the trial, the worker may already
-		// have written data to a server that outlives it.
+		// The lab makes this check too. But before the lab refuses the trial, the worker may
+		// already have written data to a server that continues to run after the worker's end.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}

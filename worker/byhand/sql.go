@@ -11,9 +11,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// SQL returns the function Open of a [Program] whose library works with database/sql. The parameter
-// open opens a database. The parameter prepared is the context with which statements are prepared,
-// for libraries that read a value from it.
+// SQL returns the function Open of a [Program] whose library works with database/sql. The function
+// open opens a database. Statements are prepared with the context prepared, because some libraries
+// read a value from that context.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)

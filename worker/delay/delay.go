@@ -103,8 +103,8 @@ func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 // the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts only the connections of one process, in the same way as Cut: the connections that
-// the process with this name has dialed or will dial.
+// CutFrom cuts connections in the same way as Cut, but only those that one process has dialed or
+// will dial. The name of the process is the one that Config.From returns.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.
@@ -165,7 +165,7 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits until the dialer's connection is not cut. It returns an error if gone is closed first.
+// open waits while the dialer's connection is cut. It returns an error if gone is closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()

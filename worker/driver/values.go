@@ -47,8 +47,8 @@ func (t *Type) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ColumnType is the declared type of a result's column. "text?" is a text that
-// may be NULL.
+// ColumnType is the declared type of a result's column. As text, it ends in "?" if the column may
+// be NULL, such as "text?".
 type ColumnType struct {
 	Type     Type
 	Nullable bool

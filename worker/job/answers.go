@@ -17,8 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mayWrite returns an error if the database is not new, unless it is a copy of a user's
-// database.
+// mayWrite returns an error unless the database is new, or is a copy of a user's database.
 func (a answers) mayWrite(ctx context.Context, r driver.Runner) error {
 	if a.Loaded {
 		return nil
@@ -186,7 +185,8 @@ func (s *columnSum) add(v any, content string) {
 	writeSized(s.hash, content)
 }
 
-// writeSized hashes a text after its length, so that two texts differ from their concatenation.
+// writeSized hashes the length of a text and then the text. So the hash of two texts differs from
+// the hash of their concatenation.
 func writeSized(h hash.Hash, s string) {
 	h.Write(binary.AppendUvarint(nil, uint64(len(s))))
 	h.Write([]byte(s))

@@ -216,8 +216,8 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	}
 }
 
-// errMayBeNull ends a pass that does not allow NULL, because some libraries then decode NULL as
-// an empty text.
+// errMayBeNull ends a pass that does not allow NULL. In such a pass some libraries decode NULL as
+// an empty text, so an empty text may be a NULL.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
 // scan reads one range of the table and verifies its rows. at is the index of the range.

@@ -21,8 +21,9 @@ type group struct {
 	total  tally
 }
 
-// shard counts the operations of some members of a group. There are few enough shards to be
-// collected each second, and enough that members rarely wait for each other.
+// shard counts the operations of some members of a group. A group has only a few shards, so that
+// all can be collected each second. It has more than one, so that members rarely wait for each
+// other.
 type shard struct {
 	mu sync.Mutex
 	tally

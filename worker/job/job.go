@@ -103,7 +103,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// mustBeNew returns an error with the reason if the database has tables.
+// mustBeNew returns an error if the database has tables. The message of the error includes the text
+// in reason.
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// given has the values of a list, as read from the plan. It does not have texts and blobs. They are
-// in the column's field "fixed".
+// The type given has the values of a list, as read from the plan. Texts and blobs are not in it,
+// but in the field "fixed" of the column.
 type given struct {
 	n     int64
 	nulls []bool // whether each value is NULL; nil if no value is NULL

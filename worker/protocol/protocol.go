@@ -268,8 +268,8 @@ type ErrorCount struct {
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // total time of these operations
 
-	// Message is, for errors of a replay other than locks, the library's message for the first
-	// such error. It may contain a recorded value.
+	// Message is set only for a replay, and not for lock errors. It is the library's message for
+	// the first error with this code. It may contain a recorded value.
 	Message string `json:"message,omitempty"`
 }
 
@@ -334,8 +334,8 @@ type Reason struct {
 	Operation string `json:"operation,omitempty"` // the operation of a mix that failed
 	Column    int    `json:"column,omitempty"`    // with [CodeType]: the column of the result, from 1
 
-	// Feature is, with [CodeFeature], the key of the feature that the driver's SQLite lacks
-	// (see driver.Features), or the name of the missing module or function.
+	// Feature is set with [CodeFeature]. It is the key of the feature that the driver's SQLite
+	// lacks (see driver.Features), or the name of the missing module or function.
 	Feature string `json:"feature,omitempty"`
 
 	// Fields are the fields of a job that the message is about, as in [FieldError].

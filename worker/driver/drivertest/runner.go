@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is the panic that ends a check. try turns it into an error.
+// failure is the panic that ends a check. The function try turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -21,7 +21,7 @@ func must(err error) {
 
 func fatalf(format string, args ...any) { must(fmt.Errorf(format, args...)) }
 
-// try calls f and returns the failure that ended it, or nil.
+// try calls f. It returns the failure that ended f, or nil if f returned.
 func try(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -36,7 +36,7 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f, and then the function last, even if f fails.
+// finally calls f and then last, even if f fails. It fails with the errors of both.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
 // within calls f. If f fails, the error message begins with the text in where.
@@ -61,7 +61,7 @@ func alone(f func(t test)) testFunc {
 	}
 }
 
-// on returns a test that opens one database and runs the script on it before f.
+// The function on returns a test that opens one database, runs the script on it, and calls f.
 func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
@@ -77,8 +77,8 @@ func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc 
 	})
 }
 
-// noWait has the settings of checks that are not about settings. They do not wait for locks,
-// so that nothing hangs.
+// noWait has the settings of checks that do not test settings. With these settings, statements do
+// not wait for locks, so that no check hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
 // closeAfterFailure is the key of a check that closes a database after a failed BEGIN or

@@ -243,7 +243,7 @@ func visitError(r runner) {
 				fatalf("%d rows", n)
 			}
 		})
-		// A statement that still runs would keep its lock and prevent this.
+		// If the statement still ran, its lock would prevent dropping the table.
 		r.script(newTable)
 	})
 }

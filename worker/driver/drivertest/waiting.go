@@ -62,14 +62,17 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 	})
 }
 
+// ending is how an operation ended: with the error err, or with nil.
+type ending struct{ err error }
+
 // endsWaiting checks that the waiting operation ends soon after its context has ended, although
 // the lock is still held.
-func endsWaiting(got <-chan error, release func() error) error {
+func endsWaiting(got <-chan ending, release func() error) error {
 	// Libraries that obey the context need a thousandth of this time.
 	const soon = 2 * time.Second
 	select {
-	case err := <-got:
-		return errors.Join(try(func() { wantCancelled("the cancelled operation", err) }), release())
+	case e := <-got:
+		return errors.Join(try(func() { wantCancelled("the cancelled operation", e.err) }), release())
 	case <-time.After(soon):
 	}
 	err := release()
@@ -79,7 +82,7 @@ func endsWaiting(got <-chan error, release func() error) error {
 
 // endsAnyhow waits for the end of the operation. Any end is accepted, even one after the release
 // of the lock.
-func endsAnyhow(got <-chan error, release func() error) error {
+func endsAnyhow(got <-chan ending, release func() error) error {
 	select {
 	case <-got:
 		return release()
@@ -90,11 +93,12 @@ func endsAnyhow(got <-chan error, release func() error) error {
 	return err
 }
 
-// cancelWaiting runs each operation on a pool of one connection and on the connection, while a
-// second DB holds the lock, and ends the operation's context. The function check receives the
-// operation's error, or nil, and a function that releases the lock. After that, the next borrower of the
+// cancelWaiting runs each operation of the list, first on a pool of one connection and then on that
+// connection. A second DB holds the lock for which the operation waits. While the operation waits,
+// cancelWaiting cancels its context and calls check. The channel got delivers the error of the
+// operation, or nil. The function release releases the lock. After that, the next borrower of the
 // connection must be able to use it as usual.
-func cancelWaiting(list []waiter, check func(got <-chan error, release func() error) error) testFunc {
+func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
 		t.open(unsynced, intTable, func(holder *db) {
 			cancel := func(r runner, w waiter) {
@@ -102,8 +106,8 @@ func cancelWaiting(list []waiter, check func(got <-chan error, release func() er
 				holder.script(w.hold)
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
-				got := make(chan error, 1)
-				go func() { got <- try(func() { w.run(runner{r.Runner, short, r.adHoc}) }) }()
+				got := make(chan ending, 1)
+				go func() { got <- ending{try(func() { w.run(runner{r.Runner, short, r.adHoc}) })} }()
 				later(cancel)
 				must(check(got, func() error { return holder.Script(t.ctx, "ROLLBACK") }))
 			}
@@ -143,9 +147,8 @@ func clean(x *db) {
 	})
 }
 
-// cancelAsItEnds runs statements and transactions whose contexts end at about the time when the
-// statements and transactions end by themselves. The next statement on the connection must not be
-// interrupted.
+// cancelAsItEnds cancels statements and transactions at about the time when they end by themselves.
+// The next statement on the connection must not be interrupted.
 func cancelAsItEnds(x *db) {
 	cancelEach(x.runner)
 	x.conn(cancelEach)

@@ -183,15 +183,15 @@ func (r runner) exec(sql string, b *driver.Batch) {
 	r.prepare(st, func(s stmt) { s.exec(b, 0, n) })
 }
 
-func (r runner) query(st driver.Statement, b *driver.Batch, row int) (list [][]any) {
-	r.prepare(st, func(s stmt) { list = s.query(b, row) })
+func (r runner) query(st driver.Statement, b *driver.Batch) (list [][]any) {
+	r.prepare(st, func(s stmt) { list = s.query(b, 0) })
 	return list
 }
 
 // rows returns the result of a query without parameters. The query is not ad hoc.
 func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
 	r.adHoc = false
-	return r.query(driver.Statement{SQL: sql, Columns: types}, nil, 0)
+	return r.query(driver.Statement{SQL: sql, Columns: types}, nil)
 }
 
 // wantRows fails unless the query returns the rows in list.

@@ -37,7 +37,7 @@ const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 var waitLocked = []waiter{
 	{"a statement", holdAll, nil, func(r runner) { r.exec("INSERT INTO t (n) VALUES (2)", nil) }},
 	{"a query", holdAll, nil, func(r runner) {
-		r.query(driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int)}, nil, 0)
+		r.query(driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int)}, nil)
 	}},
 	{"a script", holdAll, nil, func(r runner) { r.script("INSERT INTO t (n) VALUES (3)") }},
 	{"a transaction that begins", holdAll, driver.Settings{"txlock": "immediate"}, func(r runner) { must(r.begin().Rollback(r.ctx)) }},

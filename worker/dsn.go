@@ -208,8 +208,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	limited, cancel := context.WithTimeout(ctx, secondLimit)
 	defer cancel()
 	if _, err := driver.Number(limited, conns[1], "SELECT count(*) FROM sqlite3perf_probe"); err != nil {
-		e, ok := errors.AsType[*driver.Error](err)
-		r.Own = ok && e.Primary() == driver.CodeError // no such table: the second connection has another database
+		r.Own = driver.PrimaryCode(err) == driver.CodeError // no such table: the second connection has another database
 		return
 	}
 	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {
@@ -223,7 +222,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
-		if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeReadonly && queryOnly != "1" {
+		if driver.PrimaryCode(err) == driver.CodeReadonly && queryOnly != "1" {
 			return "ro"
 		}
 		return ""
@@ -240,9 +239,9 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks begins a write transaction on one connection, the parameter first. It observes the
-// error when another connection, the parameter second, begins one too. From that it derives the
-// setting cache, r.NoLocks and r.Waits.
+// observeLocks begins a write transaction on the connection first, and tries to begin another one
+// on the connection second. From the error of the second it derives the setting cache, r.NoLocks
+// and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -302,9 +301,8 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on one connection, the parameter first. On another connection,
-// the parameter second, it observes which lock the transaction holds. It adds the result to r.Seen
-// as the setting txlock.
+// observeBegin begins a transaction on the connection first. With the connection second it observes
+// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error

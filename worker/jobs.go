@@ -160,8 +160,7 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
-		var e *driver.Error
-		if err == nil || !errors.As(err, &e) || e.Primary() != driver.CodeBusy || now()-begin >= ms*1e6 {
+		if driver.PrimaryCode(err) != driver.CodeBusy || now()-begin >= ms*1e6 {
 			return db, err
 		}
 		select {

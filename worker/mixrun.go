@@ -184,8 +184,7 @@ func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, 
 
 // canceled reports whether an error says that a statement was interrupted.
 func canceled(err error) bool {
-	e, ok := errors.AsType[*driver.Error](err)
-	return ok && e.Primary() == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return driver.PrimaryCode(err) == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // locked reports whether the code of an error is SQLITE_BUSY or SQLITE_LOCKED.

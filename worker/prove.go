@@ -348,8 +348,8 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 // lockCode returns the primary code of err if that is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
 // it returns 0 and err.
 func lockCode(err error) (int, error) {
-	if e, ok := errors.AsType[*driver.Error](err); ok && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
-		return e.Primary(), nil
+	if code := driver.PrimaryCode(err); code == driver.CodeBusy || code == driver.CodeLocked {
+		return code, nil
 	}
 	return 0, err
 }

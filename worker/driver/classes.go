@@ -193,10 +193,7 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 
 // unasked reports whether err means that the query cannot be inside another query, for example
 // because it writes.
-func unasked(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Primary() == CodeError
-}
+func unasked(err error) bool { return PrimaryCode(err) == CodeError }
 
 func selects(sql string) bool {
 	for token := range sqltext.Tokens(TrimScript(sql)) {

@@ -9,6 +9,7 @@ package driver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -338,6 +339,14 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
+
+// PrimaryCode returns the primary result code of an error, or 0 if the error is not an [*Error].
+func PrimaryCode(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Primary()
+	}
+	return 0
+}
 
 // UnsupportedError is the error for a request that a driver's library cannot fulfill at all.
 type UnsupportedError struct{ Reason string }

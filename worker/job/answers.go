@@ -393,8 +393,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	}
 	// If load fails, later queries find too few rows. Only the answer that is reported here says
 	// why.
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		at.SQL, _ = ds.InsertSQL(1)
 		at.Error = &protocol.AnswerError{Code: e.Code, Message: err.Error()}
 		p.out.Answers++

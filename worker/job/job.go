@@ -143,6 +143,5 @@ func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.P
 
 // Interrupted reports whether err was caused by the end of ctx.
 func Interrupted(ctx context.Context, err error) bool {
-	var e *driver.Error
-	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, &e) && e.Primary() == driver.CodeInterrupt)
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || driver.PrimaryCode(err) == driver.CodeInterrupt)
 }

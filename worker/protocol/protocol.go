@@ -190,12 +190,12 @@ type Sample struct {
 	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
 
-	// The next three fields are for a replay. Skipped counts the events that were not run,
-	// because their transaction had failed. Different counts the events whose outcome was not the
-	// recorded one: the number of rows read or affected, the last insert ID or the error was
-	// different, or only one of the two outcomes was an error. Unlocked counts, by recorded code,
-	// the events that failed because of a lock in the recording and succeeded in the replay.
-	// Different does not include them, because they say nothing about the database.
+	// The next three fields are for a replay. Skipped counts the events that were not run, because
+	// their transaction had failed. Different counts the events with another outcome than the
+	// recorded one: another number of rows read or affected, another last insert ID, another error,
+	// or an error in only one of the two. Unlocked counts, by recorded code, the events that failed
+	// because of a lock in the recording and succeeded in the replay. They say nothing about the
+	// database, so Different does not include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`

@@ -278,7 +278,7 @@ func ignore(driver.Row) error { return nil }
 // wantPrimary fails unless f fails with an error whose primary result code is the parameter code.
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
-	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Primary() != code {
+	if driver.PrimaryCode(err) != code {
 		fatalf("%s: got %v, want an error with primary code %d", what, err, code)
 	}
 }

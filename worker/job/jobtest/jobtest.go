@@ -269,9 +269,8 @@ func full(t *testing.T, b *base) {
 		t.Fatal(err)
 	}
 	_, err := b.on(t.Context(), db, nil, rows(100_000, 10), nil)
-	var e *driver.Error
-	var partial *job.Error
-	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != protocol.CodePartial {
+	partial, ok := errors.AsType[*job.Error](err)
+	if !ok || partial.Code != protocol.CodePartial || driver.PrimaryCode(err) != driver.CodeFull {
 		t.Fatalf("got error %v, want SQLITE_FULL", err)
 	}
 	n := b.texts("SELECT CAST(count(*) AS TEXT) FROM bench")

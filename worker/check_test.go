@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sound returns a valid request. TestSoundPlan sends it unchanged. Other tests make one of its
-// fields invalid.
+// sound returns a valid request. TestSoundPlan sends it unchanged. Other tests first make one of
+// its fields invalid.
 func sound(t *testing.T) *protocol.Request {
 	mix := mixOf(plan.Mix{Clients: 2, Count: 10, OwnConn: true})
 	req := trialOf(t, blog(3,
@@ -42,8 +42,8 @@ type leaver struct{ *fake }
 
 func (leaver) Leave() error { return nil }
 
-// TestRefusedMakesNothing checks that the worker creates no table if the driver is a
-// [driver.Leaver] and its settings differ from the requested settings.
+// TestRefusedMakesNothing checks that a [driver.Leaver] creates no table if a setting did not take
+// effect.
 func TestRefusedMakesNothing(t *testing.T) {
 	f := newFake()
 	req := sound(t)

@@ -16,9 +16,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// lockedAtFirst makes the first attempts at each INSERT into the table b fail because of a lock.
-// The parameter attempts says how many. The INSERTs that only verify, before the clock starts,
-// succeed.
+// lockedAtFirst makes INSERTs into the table b fail because of a lock. For each row, the first
+// attempts fail, as many as the parameter attempts says. The INSERTs of the verification, which run
+// before the clock starts, succeed.
 func lockedAtFirst(f *fake, attempts int) {
 	var mu sync.Mutex
 	begun, seen := false, map[int64]int{}

@@ -2,7 +2,7 @@
 
 package worker
 
-// event stands for an event that the processor or the kernel counts. On this system none can be
+// event is an event that the processor or the kernel counts. On this system, no event can be
 // counted.
 type event struct{}
 

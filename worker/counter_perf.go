@@ -27,9 +27,9 @@ const (
 	perfExcludeHV     = 1 << 6
 )
 
-// open begins to count the event e in a thread, but not while the thread executes code of the
-// kernel. With inherit, it also counts e in threads and processes that the thread starts from now
-// on.
+// open begins to count the event e in a thread. It does not count while the thread executes kernel
+// code. If inherit is set, it also counts in the threads and processes that the thread starts from
+// now on.
 func (e event) open(thread int, inherit bool) (fd int, err error) {
 	attr := struct { // perf_event_attr, PERF_ATTR_SIZE_VER0
 		kind, size                                         uint32

@@ -152,8 +152,8 @@ func TestMixCountsItsOperations(t *testing.T) {
 	}
 }
 
-// BenchmarkStopwatch measures what counting adds to a start and stop of the stopwatch, in total
-// and while the clock runs.
+// BenchmarkStopwatch measures how much time counting adds to a start and stop of the stopwatch: the
+// total time, and the part of it while the clock runs.
 func BenchmarkStopwatch(b *testing.B) {
 	mayCount(b)
 	for _, c := range []struct {
@@ -175,7 +175,7 @@ func BenchmarkStopwatch(b *testing.B) {
 	}
 }
 
-// BenchmarkSwitch measures what counting adds to each switch between threads.
+// BenchmarkSwitch measures how much time counting adds to each switch between threads.
 func BenchmarkSwitch(b *testing.B) {
 	mayCount(b)
 	for _, c := range []struct {

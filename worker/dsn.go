@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,10 +38,7 @@ func openDSNs(ctx context.Context, d driver.Driver, req *protocol.Request, out *
 	res = &protocol.JobResult{}
 	for i, o := range req.Job.DSN.Openings {
 		r, err := openAlone(ctx, opener, filepath.Join(req.Path, strconv.Itoa(i)), o)
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
+		if err = cmp.Or(err, ctx.Err()); err != nil {
 			return nil, err
 		}
 		res.DSN = append(res.DSN, *r)
@@ -87,16 +85,7 @@ func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.O
 
 // enter creates dir as an empty directory and makes it the working directory.
 func enter(dir string) error {
-	parent := filepath.Dir(dir)
-	for _, step := range []func() error{
-		func() error { return os.Chdir(parent) }, func() error { return os.RemoveAll(dir) },
-		func() error { return os.Mkdir(dir, 0o700) }, func() error { return os.Chdir(dir) },
-	} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return errors.Join(os.Chdir(filepath.Dir(dir)), os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.Chdir(dir))
 }
 
 // createFile creates a database in rollback mode with one table.
@@ -132,13 +121,13 @@ const secondLimit = 2 * time.Second
 func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protocol.Opened) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	size := 2
+	limits := []time.Duration{openLimit, secondLimit} // one for each connection
 	db, err := d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "2"})
 	if err != nil {
 		// Some libraries open both connections at once, and the first connection may have locked the
 		// file. So open tries again with a pool of one connection.
 		both := err
-		size = 1
+		limits = limits[:1]
 		if db, err = d.OpenDSN(ctx, o.DSN, driver.Settings{"pool_size": "1"}); err != nil {
 			return err
 		}
@@ -151,11 +140,7 @@ func open(ctx context.Context, d driver.DSNOpener, o protocol.Opening, r *protoc
 			c.Close()
 		}
 	}()
-	for i := range size {
-		limit := openLimit
-		if i == 1 {
-			limit = secondLimit
-		}
+	for i, limit := range limits {
 		c, got, err := connect(ctx, db, o, limit)
 		if err != nil && i == 0 {
 			return err
@@ -223,8 +208,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 	limited, cancel := context.WithTimeout(ctx, secondLimit)
 	defer cancel()
 	if _, err := driver.Number(limited, conns[1], "SELECT count(*) FROM sqlite3perf_probe"); err != nil {
-		e, ok := errors.AsType[*driver.Error](err)
-		r.Own = ok && e.Primary() == driver.CodeError // no such table: the second connection has another database
+		r.Own = driver.PrimaryCode(err) == driver.CodeError // no such table: the second connection has another database
 		return
 	}
 	if err := observeLocks(ctx, conns[0], conns[1], r); err == nil && !r.NoLocks {
@@ -238,7 +222,7 @@ func observe(ctx context.Context, conns []driver.Conn, o protocol.Opening, r *pr
 func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string {
 	queryOnly, _ := readPragma(ctx, c, "query_only")
 	if err := c.Script(ctx, "CREATE TABLE sqlite3perf_probe(x)"); err != nil {
-		if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeReadonly && queryOnly != "1" {
+		if driver.PrimaryCode(err) == driver.CodeReadonly && queryOnly != "1" {
 			return "ro"
 		}
 		return ""
@@ -255,9 +239,9 @@ func observeMode(ctx context.Context, c driver.Conn, r *protocol.Opened) string 
 	return "rwc"
 }
 
-// observeLocks begins a write transaction on one connection, the parameter first. It observes the
-// error when another connection, the parameter second, begins one too. From that it derives the
-// setting cache, r.NoLocks and r.Waits.
+// observeLocks begins a write transaction on the connection first, and tries to begin another one
+// on the connection second. From the error of the second it derives the setting cache, r.NoLocks
+// and r.Waits.
 func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Opened) (err error) {
 	if err := first.Script(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -297,9 +281,9 @@ func observeLocks(ctx context.Context, first, second driver.Conn, r *protocol.Op
 	return nil
 }
 
-// tryHeld calls [tryLock] while another connection holds the lock. The function release ends that
-// lock. Some libraries wait for the other connection of a shared cache even after the context has
-// ended. In that case tryHeld calls release and returns gaveUp = true.
+// tryHeld calls [tryLock] while another connection holds the lock. The function release makes that
+// connection release the lock. Some libraries wait for the other connection of a shared cache even
+// after the context has ended. In that case tryHeld calls release and returns gaveUp = true.
 func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() error) (code int, gaveUp bool, err error) {
 	tried := make(chan struct{})
 	go func() {
@@ -317,9 +301,8 @@ func tryHeld(ctx context.Context, c driver.Conn, sql string, release func() erro
 	return driver.CodeLocked, true, rerr
 }
 
-// observeBegin begins a transaction on one connection, the parameter first. On another connection,
-// the parameter second, it observes which lock the transaction holds. It adds the result to r.Seen
-// as the setting txlock.
+// observeBegin begins a transaction on the connection first. With the connection second it observes
+// which lock the transaction holds. It adds the result to r.Seen as the setting txlock.
 func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Opening, r *protocol.Opened) {
 	rollback := func() error { return first.Script(ctx, "ROLLBACK") }
 	var err error
@@ -339,20 +322,16 @@ func observeBegin(ctx context.Context, first, second driver.Conn, o protocol.Ope
 	code, gaveUp, err := tryHeld(ctx, second, "BEGIN IMMEDIATE", release)
 	switch {
 	case err != nil:
-		return
 	case code == 0:
 		r.Seen["txlock"] = "deferred"
 		_ = second.Script(ctx, "ROLLBACK")
-		return
-	}
-	if r.Connections[0].Settings["journal_mode"] != "wal" && gaveUp {
-		return // the lock is released, so immediate and exclusive look the same
-	}
-	r.Seen["txlock"] = "immediate"
-	if r.Connections[0].Settings["journal_mode"] == "wal" {
-		return // in WAL mode exclusive is the same as immediate
-	}
-	if code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release); err == nil && code != 0 {
-		r.Seen["txlock"] = "exclusive"
+	case r.Connections[0].Settings["journal_mode"] == "wal": // in WAL mode exclusive is the same as immediate
+		r.Seen["txlock"] = "immediate"
+	case !gaveUp: // otherwise the lock is released, so immediate and exclusive look the same
+		r.Seen["txlock"] = "immediate"
+		code, _, err := tryHeld(ctx, second, "SELECT count(*) FROM sqlite_master", release)
+		if err == nil && code != 0 {
+			r.Seen["txlock"] = "exclusive"
+		}
 	}
 }

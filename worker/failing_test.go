@@ -108,8 +108,8 @@ func TestMixFailureHasAllAttempts(t *testing.T) {
 	})
 }
 
-// TestMixFailuresAtARate checks that at a fixed rate the percentiles include the slowest tenth
-// of operations, all of which fail.
+// TestMixFailuresAtARate checks a mix at a fixed rate, in which the slowest tenth of the operations
+// fails. The percentiles must include these operations.
 func TestMixFailuresAtARate(t *testing.T) {
 	const slow = 20 * time.Millisecond
 	f := newFake()
@@ -129,8 +129,8 @@ func TestMixFailuresAtARate(t *testing.T) {
 	}
 }
 
-// unique makes every second write fail at its second statement, the INSERT into the table b, with
-// an error of a UNIQUE constraint.
+// The function unique makes every second write fail with an error of a UNIQUE constraint. The
+// second statement of the write fails, which is the INSERT into the table b.
 func unique(f *fake) {
 	f.answer = one
 	f.execFail = func(sql string, row []any) error {

@@ -33,9 +33,9 @@ func proveIdle(ctx context.Context, db driver.DB, s driver.Settings, conns []dri
 	return nil
 }
 
-// marker is a PRAGMA that belongs to one connection and that nothing else sets. It is turned on in
-// every connection of the pool. Connections that the pool has kept still have it on, and new
-// connections do not.
+// marker is a PRAGMA that belongs to one connection and that nothing else sets. The worker turns it
+// on in every connection of the pool and returns the connections. When the worker takes connections
+// again, those that the pool has kept still have it on, and new ones do not.
 const marker = "cell_size_check"
 
 func mark(ctx context.Context, conns []driver.Conn, on bool) error {

@@ -43,9 +43,6 @@ func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	defer func() { err = cmp.Or(err, i.close(ctx)) }()
 	for _, name := range in.Sets {
 		ds := t.plan.DataSet(name)
-		if ds == nil {
-			return failf(protocol.CodePlan, "no data set %q", name)
-		}
 		set := &insertSet{DataSet: ds, stmts: map[int]driver.Stmt{}}
 		i.sets[name] = set
 		if parent := i.sets[ds.Parent]; parent != nil {
@@ -61,8 +58,9 @@ func (t *trial) insert(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 	return i.bySet(ctx)
 }
 
-func (i *inserter) close(ctx context.Context) error {
-	var err error // the first error
+// close rolls back a transaction that is still open, and closes the statements and the connection.
+// It returns the first error.
+func (i *inserter) close(ctx context.Context) (err error) {
 	if i.tx != nil {
 		err = i.tx.Rollback(ctx)
 	}
@@ -307,8 +305,8 @@ func (i *inserter) execGroups(ctx context.Context, set *insertSet, groups, lo, h
 	return nil
 }
 
-// stmt returns the INSERT of a number of rows, within the current transaction if there is one.
-// It prepares the INSERT when it is first needed.
+// stmt returns the prepared INSERT for a number of rows, which is the parameter groups. It prepares
+// the INSERT when it is first needed. If a transaction is open, the result is bound to it.
 func (i *inserter) stmt(ctx context.Context, set *insertSet, groups int) (driver.Stmt, error) {
 	st := set.stmts[groups]
 	if st == nil {

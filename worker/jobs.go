@@ -160,8 +160,7 @@ func openPatiently(ctx context.Context, d driver.Driver, path string, s driver.S
 	ms, _ := strconv.ParseInt(s["busy_timeout"], 10, 64) // 0 if busy_timeout is not set
 	for begin := now(); ; {
 		db, err := d.Open(ctx, path, ownJournal(path, s))
-		var e *driver.Error
-		if err == nil || !errors.As(err, &e) || e.Primary() != driver.CodeBusy || now()-begin >= ms*1e6 {
+		if driver.PrimaryCode(err) != driver.CodeBusy || now()-begin >= ms*1e6 {
 			return db, err
 		}
 		select {
@@ -242,9 +241,9 @@ func header(path string) ([]byte, error) {
 	return h, nil
 }
 
-// withinLimits returns an error if the driver declares that it cannot apply a setting that no
-// PRAGMA reports. Unlike a trial, a job cannot observe such settings, because other processes may
-// be using the database.
+// withinLimits checks the settings that no PRAGMA reports. It returns an error if s has one that,
+// according to the declared limits, the driver cannot apply. Unlike a trial, a job cannot observe
+// such settings, because other processes may be using the database.
 func withinLimits(info driver.Info, s driver.Settings) error {
 	for _, name := range []string{"cache", "mode", "txlock"} {
 		value, set := s[name]

@@ -137,8 +137,8 @@ func TestWriteMutex(t *testing.T) {
 	}
 }
 
-// counting is a driver whose pools report a wait of one millisecond for each query that the
-// fake has answered.
+// counting is a driver whose pools count waits. They report a wait of one millisecond for each
+// query that the fake has answered.
 type counting struct {
 	*fake
 	answered atomic.Int64

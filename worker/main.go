@@ -33,8 +33,8 @@ func Main(d driver.Driver) {
 	// If the lab has gone, writing an answer causes SIGPIPE. Unless the signal is caught, it
 	// ends the process before the process has removed the database.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	// If the lab dies while this process is stopped, the system resumes it with SIGHUP. Then it
-	// must still remove the database.
+	// If the lab dies while this process is stopped, the system sends SIGHUP to this process and
+	// resumes it. The process must then still remove the database.
 	signal.Ignore(syscall.SIGHUP)
 	// A phase may run for a long time on a context that cannot be canceled. So when the lab has
 	// gone, the whole process exits.
@@ -74,12 +74,12 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 		info := d.Info()
 		proof := linked(info.Module, nil)
 		return out.send(protocol.Response{Type: protocol.TypeInfo, Protocol: protocol.Version, Info: &info, Proof: &proof})
-	case protocol.TypeTrial:
+	case protocol.TypeTrial, protocol.TypeServe:
 		if req.Plan == nil || req.Path == "" {
 			return out.refuse("a trial needs a path and a plan")
 		}
 		t := &trial{req: &req, plan: req.Plan, drv: d, out: out}
-		if req.Alternate || req.Settings.Processes() > 1 {
+		if req.Type == protocol.TypeServe || req.Alternate || req.Settings.Processes() > 1 {
 			return t.obey(ctx, in, abandon)
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -101,8 +101,6 @@ func serve(ctx context.Context, d driver.Driver, r io.Reader, w io.Writer, aband
 			stop()
 		}()
 		return serveJob(ctx, d, &req, out)
-	case protocol.TypeServe:
-		return serveRequest(ctx, d, &req, in, out, abandon)
 	default:
 		return out.refuse("unknown request %q: %s", req.Type, driver.Suggest(req.Type, []string{protocol.TypeDescribe, protocol.TypeTrial, protocol.TypeServe, protocol.TypeJob}))
 	}

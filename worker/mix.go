@@ -42,7 +42,7 @@ type mixClient struct {
 	writing bool        // hold the mutex around each operation that may write
 	retries int64
 
-	atMutex, backedOff waits
+	atMutex, backedOff protocol.Wait
 
 	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
 	turns *mixTurns    // divides the mix into slices; nil if the mix is measured in one piece
@@ -96,7 +96,7 @@ type mixCall struct {
 	*plan.MixCall
 }
 
-// mixClient returns a client without a connection, statements and operations.
+// mixClient returns a client that has no connection, no statements and no operations yet.
 func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 	_, primaryOnly := t.drv.Info().Limit("codes", "extended")
 	return &mixClient{gen: t.gen, mix: m, stream: p.Name, clients: 1, errors: protocol.ErrorCounts{}, results: protocol.ErrorCounts{}, primaryOnly: primaryOnly,
@@ -201,7 +201,7 @@ func (t *trial) mixClients(ctx context.Context, p *plan.Phase) (clients []*mixCl
 	m := p.Mix
 	first, end := m.Share(t.req.Process, t.req.Settings.Processes())
 	for range m.Operations {
-		latencies = append(latencies, latency.NewShared(end-first, max(1, maxHistograms/len(m.Operations))))
+		latencies = append(latencies, latency.NewShared(end-first, maxHistograms/len(m.Operations)))
 	}
 	var mutex sync.Mutex
 	var shared []mixOp
@@ -263,18 +263,18 @@ func (c *mixClient) from(ctx context.Context, pool driver.DB) (driver.Runner, er
 	return conn, err
 }
 
-// collect adds up the measurements of all clients in s.
+// collect adds up the measurements of all clients. It writes the sums to s.
 func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Sample) error {
 	failed, results := protocol.ErrorCounts{}, protocol.ErrorCounts{}
-	var atMutex, backedOff waits
+	atMutex, backedOff := protocol.Wait{For: protocol.WaitMutex}, protocol.Wait{For: protocol.WaitRetry}
 	for _, c := range clients {
 		if c.err != nil {
 			return c.err
 		}
 		s.Rows += c.rows
 		s.Retries += c.retries
-		atMutex.merge(c.atMutex)
-		backedOff.merge(c.backedOff)
+		atMutex.Add(c.atMutex.Count, c.atMutex.WaitNS)
+		backedOff.Add(c.backedOff.Count, c.backedOff.WaitNS)
 		failed.Merge(c.errors)
 		results.Merge(c.results)
 		if c.mix.DurationMS > 0 {
@@ -283,10 +283,10 @@ func collect(clients []*mixClient, latencies []*latency.Shared, s *protocol.Samp
 	}
 	s.Errors, s.Results = failed.List(), results.List()
 	if clients[0].locks() {
-		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitMutex, Count: atMutex.count, WaitNS: atMutex.ns})
+		s.Waits = append(s.Waits, atMutex)
 	}
 	if clients[0].mix.Retry != nil {
-		s.Waits = append(s.Waits, protocol.Wait{For: protocol.WaitRetry, Count: backedOff.count, WaitNS: backedOff.ns})
+		s.Waits = append(s.Waits, backedOff)
 	}
 	for i, op := range clients[0].ops {
 		for _, c := range clients[1:] {
@@ -317,7 +317,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 		o := &c.mix.Operations[i]
 		c.ops = append(c.ops, mixOp{Operation: o, runner: c.runner, mutex: c.mix.Mutex || o.Mutex || c.writing && !o.Reads})
 		op := &c.ops[i]
-		if o.Reads && c.reader != nil {
+		if o.Reads {
 			op.runner = c.reader
 		}
 		for j := range o.Calls {
@@ -342,8 +342,7 @@ func (c *mixClient) prepare(ctx context.Context, shared []mixOp, as func(*plan.C
 	return nil
 }
 
-func (c *mixClient) close() error {
-	var err error
+func (c *mixClient) close() (err error) {
 	if !c.borrows {
 		for _, op := range c.ops {
 			for _, call := range op.calls {

@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// run does the client's operations. begin is the time at which it begins. The client's own time
-// does not include waiting for turns and generating parameters. So after each of these, run moves
-// begin, and the times that depend on it, forward.
+// run does the client's operations. begin is the time at which the client begins. The client's own
+// time does not include waiting for turns and generating parameters. So after each such wait, run
+// moves begin, and the times that depend on it, forward.
 func (c *mixClient) run(ctx context.Context, begin int64) error {
 	deadline := int64(1<<63 - 1)
 	if c.mix.DurationMS > 0 {
@@ -108,7 +108,9 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
 	if c.leads {
 		c.turns.wall = c.elapsed
-		c.turns.count()
+		if c.turns.count() {
+			c.turns.asked.Store(true)
+		}
 	}
 	if !c.turns.asked.Load() {
 		return 0, nil
@@ -182,8 +184,7 @@ func (c *mixClient) limited(ctx context.Context, op *mixOp, r int) (early bool, 
 
 // canceled reports whether an error says that a statement was interrupted.
 func canceled(err error) bool {
-	e, ok := errors.AsType[*driver.Error](err)
-	return ok && e.Primary() == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return driver.PrimaryCode(err) == driver.CodeInterrupt || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
 // locked reports whether the code of an error is SQLITE_BUSY or SQLITE_LOCKED.
@@ -206,7 +207,7 @@ func (c *mixClient) retry(ctx context.Context, op *mixOp, r int, err error) (ear
 		} else {
 			in = sleep(ctx, backoff)
 		}
-		c.backedOff.add(now() - began)
+		c.backedOff.Add(1, now()-began)
 		if !in {
 			return false, err
 		}

@@ -38,14 +38,6 @@ func newMixTurns(s slicing, clients int) *mixTurns {
 	return t
 }
 
-// count counts an operation that the first client begins. If a slice has ended, it asks all clients
-// to pause.
-func (t *mixTurns) count() {
-	if t.slicing.count() {
-		t.asked.Store(true)
-	}
-}
-
 // park makes a client wait for the next turn of this process. It returns how long that took, in
 // nanoseconds.
 func (t *mixTurns) park(ctx context.Context) (int64, error) {

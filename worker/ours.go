@@ -20,12 +20,10 @@ func (t *trial) ours(ctx context.Context, what string, check func(context.Contex
 	limit := oursLimit + time.Duration(fileSize(t.req.Path)>>20)*time.Second
 	done := make(chan error, 1)
 	go func() { done <- check(ctx) }()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case err := <-done:
 		return err
-	case <-timer.C:
+	case <-time.After(limit):
 		return &endlessError{failure{protocol.CodeCheck, fmt.Errorf("the check hung: %s has not ended within %v. It is sqlite3perf's own: no statement of the workload was under way", what, limit)}}
 	}
 }

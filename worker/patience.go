@@ -46,13 +46,12 @@ func runPatiently(clients []*clientState, run func(client int), names []string, 
 		wg.Wait()
 		close(done)
 	}()
-	tick := time.NewTicker(max(patience/10, time.Millisecond))
-	defer tick.Stop()
+	tick := time.Tick(max(patience/10, time.Millisecond))
 	for {
 		select {
 		case <-done:
 			return nil
-		case <-tick.C:
+		case <-tick:
 		}
 		last, waiting := begin, 0
 		for _, c := range clients {

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// sharing returns a driver, and the request for one process of a mix of 3 clients in 2
-// processes.
+// sharing returns a driver and a request. In the request, two processes share a mix of 3 clients,
+// and the worker is the process with the number in the parameter process.
 func sharing(t *testing.T, process int) (*fake, protocol.Request) {
 	t.Helper()
 	f := newFake()

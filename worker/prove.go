@@ -120,16 +120,15 @@ func (t *trial) takePools(ctx context.Context) ([]driver.Conn, error) {
 	return append(conns, more...), nil
 }
 
-func giveBack(conns []driver.Conn) error {
-	var errs []error
+func giveBack(conns []driver.Conn) (err error) {
 	for _, c := range conns {
-		errs = append(errs, c.Close())
+		err = errors.Join(err, c.Close())
 	}
-	return errors.Join(errs...)
+	return err
 }
 
-// readBack reads every setting that a PRAGMA reports from every connection of a pool. From the
-// first connection it also reads the version of SQLite. It adds all of this to the proof.
+// readBack reads, on every connection of a pool, every setting that a PRAGMA reports. On the first
+// connection it also reads the version of SQLite. It adds all of this to the proof.
 func readBack(ctx context.Context, conns []driver.Conn, proof protocol.Proof) (*protocol.Proof, error) {
 	for _, c := range conns {
 		got, err := readSettings(ctx, c)
@@ -236,8 +235,8 @@ func readLibrary(ctx context.Context, c driver.Conn, proof *protocol.Proof) erro
 }
 
 // observeOpening determines the settings that no PRAGMA reports: txlock, cache and mode. For txlock
-// and cache it opens the same file again and observes whether locks stop the second handle. It
-// leaves out settings that it cannot observe.
+// and cache it opens the same file a second time, and observes whether locks of the first pool stop
+// a connection of the second. It leaves out settings that it cannot observe.
 func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen driver.Settings, err error) {
 	seen = driver.Settings{}
 	if t.req.Settings["mode"] == "memory" {
@@ -307,8 +306,8 @@ func (t *trial) observeOpening(ctx context.Context, got driver.Settings) (seen d
 }
 
 // observeCache returns "shared" if two connections share a cache, and "private" otherwise. While
-// one connection holds the write lock, the other connection (the parameter other) asks for it. Only
-// in a shared cache is the error SQLITE_LOCKED.
+// one connection holds the write lock, the other connection (the parameter other) asks for it. The
+// error is SQLITE_LOCKED only in a shared cache.
 func (t *trial) observeCache(ctx context.Context, other driver.Conn) (string, error) {
 	holder, err := t.db.Conn(ctx)
 	if err != nil {
@@ -349,8 +348,8 @@ func tryLock(ctx context.Context, c driver.Conn, sql string) (int, error) {
 // lockCode returns the primary code of err if that is SQLITE_BUSY or SQLITE_LOCKED. Otherwise
 // it returns 0 and err.
 func lockCode(err error) (int, error) {
-	if e, ok := errors.AsType[*driver.Error](err); ok && (e.Primary() == driver.CodeBusy || e.Primary() == driver.CodeLocked) {
-		return e.Primary(), nil
+	if code := driver.PrimaryCode(err); code == driver.CodeBusy || code == driver.CodeLocked {
+		return code, nil
 	}
 	return 0, err
 }

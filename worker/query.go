@@ -127,11 +127,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 func (t *trial) queryParameters(p *plan.Phase) (*driver.Batch, int, error) {
 	q, n := p.Query, 1
 	if q.ForEach != "" {
-		ds := t.plan.DataSet(q.ForEach)
-		if ds == nil {
-			return nil, 0, failf(protocol.CodePlan, "no data set %q", q.ForEach)
-		}
-		n = int(ds.Total)
+		n = int(t.plan.DataSet(q.ForEach).Total)
 	}
 	b, err := t.parameters(p, q.Parameters, q.ForEach, n)
 	return b, n, err
@@ -191,8 +187,7 @@ func execution(r, n int, err error) error {
 	return err
 }
 
-// inRow adds the number of the row to an error that says that the library could not convert a
-// value.
+// inRow adds the number of the row to err if err is a [driver.TypeError] that does not have it yet.
 func inRow(err error, row int64) error {
 	if e, ok := errors.AsType[*driver.TypeError](err); ok && e.Row == 0 {
 		e.Row = row
@@ -200,9 +195,9 @@ func inRow(err error, row int64) error {
 	return err
 }
 
-// checkTypes asks SQLite for the class of every value that the first n executions of a call return.
-// It does not rely on the library: if a value is not of its column's type, some libraries convert
-// the value and others refuse it.
+// checkTypes asks SQLite for the class (the type in SQLite) of every value that the first n
+// executions of a call return. It does not rely on the library: if a value is not of its column's
+// type, some libraries convert the value and others refuse it.
 func checkTypes(ctx context.Context, on driver.Runner, c *plan.Call, b *driver.Batch, n int) (err error) {
 	check, err := driver.NewTypeCheck(ctx, on, statement(c))
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// replay is a replay phase in progress. The slices took, rows, affected, code and otherID have one
+// replay is a replay phase in progress. The fields took, rows, affected, code and otherID have one
 // entry for each event. Only the client that runs the event writes its entry.
 type replay struct {
 	*plan.Replay
@@ -238,13 +238,12 @@ func (c *replayClient) ask(i int) (err error) {
 	return err
 }
 
-// ends reports whether the error err of event i ends the event's transaction. It does if the event
-// succeeded in the recording, and either err is a lock error or the event is the first of the
-// transaction. The event is number k, from 0, in the transaction.
+// ends reports whether the error err of event i ends the event's transaction. If the event also
+// failed in the recording, it does not. Otherwise a lock error does, and so does any error of the
+// first event of the transaction. k is the number of the event in the transaction, from 0.
 func (c *replayClient) ends(i, k int, err error) bool {
-	lock, _ := lockCode(err)
 	_, then := c.failed[i]
-	return !then && (lock != 0 || k == 0)
+	return !then && (locked(err) || k == 0)
 }
 
 // event runs event i.
@@ -329,9 +328,8 @@ func (c *replayClient) rollback(ctx context.Context) {
 
 // close rolls back a transaction that is still open, and closes the statements and the
 // connection.
-func (c *replayClient) close() error {
+func (c *replayClient) close() (err error) {
 	c.rollback(context.Background())
-	var err error
 	for _, s := range c.stmts {
 		if s != nil {
 			err = errors.Join(err, s.Close())
@@ -340,8 +338,8 @@ func (c *replayClient) close() error {
 	return errors.Join(err, c.conn.Close())
 }
 
-// collect adds up the measurements of all events in s. The parameter first has the first error
-// of each code.
+// collect adds up the measurements of all events, and writes the sums to s. The parameter first has
+// the first error of each code.
 func (r *replay) collect(s *protocol.Sample, first map[int]said) error {
 	histograms := make([]*latency.Histogram, len(r.Operations))
 	failures := make([]int64, len(r.Operations))

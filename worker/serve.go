@@ -24,17 +24,8 @@ var errGone = errors.New("the lab has gone")
 // shutdownGrace is how long pending requests may take when a server stops.
 const shutdownGrace = 5 * time.Second
 
-// serveRequest runs a trial with http phases, on which the lab puts load. The reader in has the
-// lab's orders, one per line. When there is nothing more to read, the trial is given up.
-func serveRequest(ctx context.Context, d driver.Driver, req *protocol.Request, in *bufio.Reader, out *answers, abandon func()) error {
-	if req.Plan == nil || req.Path == "" {
-		return out.refuse("a server needs a path and a plan")
-	}
-	t := &trial{req: req, plan: req.Plan, drv: d, out: out}
-	return t.obey(ctx, in, abandon)
-}
-
-// obey runs a trial that waits for orders of the lab. The reader in has the orders, one per line.
+// obey runs a trial that waits for orders of the lab. It reads the orders from the reader in, one
+// per line. When there is nothing more to read, it gives up the trial.
 func (t *trial) obey(ctx context.Context, in *bufio.Reader, abandon func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -77,8 +68,8 @@ func (t *trial) giveUp(err error, cancel context.CancelCauseFunc, abandon func()
 	}
 }
 
-// order waits for the next order of the lab. It returns an error if the lab sends another order
-// than the one in the parameter want.
+// order waits for the next order of the lab. It returns an error if the type of the order is not
+// the parameter want.
 func (t *trial) order(ctx context.Context, want string) error {
 	select {
 	case got, ok := <-t.orders:
@@ -94,21 +85,17 @@ func (t *trial) order(ctx context.Context, want string) error {
 	}
 }
 
-// meet sends the lab a response about a mix in several processes, and waits for the lab's order.
-// The response has the type in the parameter at. The order must have the type in the parameter
-// order.
+// meet sends the lab a response about a mix in several processes. The type of the response is the
+// parameter at. Then meet waits for the lab's order, whose type must be the parameter order.
 func (t *trial) meet(ctx context.Context, phase, at, order string) error {
-	if t.orders == nil {
-		return failf(protocol.CodeProtocol, "a mix in %d processes, and nobody gives orders", t.req.Settings.Processes())
-	}
 	if err := t.out.send(protocol.Response{Type: at, Phase: phase}); err != nil {
 		return err
 	}
 	return t.order(ctx, order)
 }
 
-// typedRequests is how many requests of an http phase are executed before the load begins, to check
-// the types of their answers.
+// typedRequests is the maximum number of requests of an http phase that are executed before the
+// load begins, to check the types of their answers.
 const typedRequests = 1000
 
 // checkRequests checks the types of the answers to the first requests of an http phase.

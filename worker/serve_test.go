@@ -20,7 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// httpPhase returns an http phase whose answers have the name of a user.
+// httpPhase returns an http phase. Its answers have the ID and the name of a user.
 func httpPhase() plan.Phase {
 	return plan.Phase{Name: "requests", HTTP: &plan.HTTP{
 		Call: plan.Call{

@@ -25,7 +25,7 @@ func TestCold(t *testing.T) {
 	}
 }
 
-// TestRound checks that slices become as long as several groups of operations, and that the current
+// TestRound checks that the size of a slice is rounded to a multiple of n, and that the current
 // slice changes only if it has not begun.
 func TestRound(t *testing.T) {
 	for _, tc := range []struct{ size, left, n, wantSize, wantLeft int64 }{
@@ -42,7 +42,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestPause checks that what is allocated during pauses does not count.
+// TestPause checks that memory allocated during pauses does not count.
 func TestPause(t *testing.T) {
 	var w Stopwatch
 	w.Start()

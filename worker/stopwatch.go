@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// epoch is the time from which now counts. time.Since(epoch) asks the system only for the monotonic
-// time.
+// epoch is the zero point of the times that the function now returns. time.Since(epoch) asks the
+// system only for the monotonic time.
 var epoch = time.Now()
 
 // now returns the monotonic time in nanoseconds.

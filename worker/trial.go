@@ -15,6 +15,20 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// Hand is a [driver.Driver] that runs the timed part of each phase itself, with direct calls of a
+// library. Package byhand has such drivers. The engine does everything that is not timed.
+type Hand interface {
+	driver.Driver
+
+	// Check returns an error if the driver cannot run the trial.
+	Check(req *protocol.Request) error
+
+	// Perform runs a phase on a database that the driver has opened. It runs the stopwatch w around
+	// the timed part. It writes the counts to s and, unless req.Brief names the phase, the
+	// checksum.
+	Perform(db driver.DB, req *protocol.Request, gen *plan.Gen, p *plan.Phase, s *protocol.Sample, w *Stopwatch) error
+}
+
 // trial is a trial in progress. It may have http phases, for which the worker is a server.
 type trial struct {
 	req  *protocol.Request
@@ -150,8 +164,8 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		return "", err
 	}
 	if _, leaves := t.drv.(driver.Leaver); leaves {
-		// The lab also makes this check, but until it refuses the trial, the worker may already
-		// have written data to a server that outlives it.
+		// The lab makes this check too. But before the lab refuses the trial, the worker may
+		// already have written data to a server that continues to run after the worker's end.
 		if bad := driver.Differences(t.req.Settings, proof.Connections, t.drv.Info().Limit); bad != "" {
 			return "", failf(protocol.CodeSetting, "%s", bad)
 		}

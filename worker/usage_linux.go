@@ -60,8 +60,8 @@ func livingChildrenCPU() (user, system int64) {
 		u, _ := strconv.ParseInt(string(fields[11]), 10, 64)
 		s, _ := strconv.ParseInt(string(fields[12]), 10, 64)
 		u, s = u*clockTick, s*clockTick
-		// A phase may be shorter than a tick. cpuClock returns the sum of user and system time in
-		// nanoseconds, so that sum is divided in proportion to the ticks.
+		// The ticks are too coarse for a short phase. cpuClock returns the exact sum of user and
+		// system time, so that sum is divided in proportion to the ticks.
 		if total := cpuClock(pid); total > 0 {
 			part := 0.0
 			if u+s > 0 {

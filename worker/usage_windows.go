@@ -1,8 +1,6 @@
 package worker
 
-import (
-	"syscall"
-)
+import "syscall"
 
 // cpuTimes returns the CPU time in nanoseconds that this process has used. On Windows it does
 // not include children.

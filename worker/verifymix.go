@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
-// mixVerified is how many operations are run before the clock starts, to verify their answers.
+// mixVerified is the maximum number of operations that are run before the clock starts, to verify
+// their answers.
 const mixVerified = 1000
 
 // verifyMix runs the first operations one after another and rolls back their changes. It returns
@@ -144,10 +145,9 @@ func (c *mixClient) verify(ctx context.Context, tx driver.Tx, save *savepoint, o
 	if !within {
 		return nil
 	}
+	err = nil
 	if back {
 		err = save.run(ctx, tx, save.back)
-	} else {
-		err = nil
 	}
 	if err == nil {
 		err = save.run(ctx, tx, save.end)

@@ -1,70 +1,47 @@
 package worker
 
 import (
-	"time"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// waits counts how often a client has waited for one thing, such as a mutex, and for how long in
-// total.
-type waits struct{ count, ns int64 }
-
-func (w *waits) add(ns int64) {
-	w.count++
-	w.ns += ns
-}
-
-func (w *waits) merge(other waits) {
-	w.count += other.count
-	w.ns += other.ns
-}
-
 // countWaits begins to count the waits for a connection of the pools. It returns a function that
 // returns the waits since then, or nil if the driver does not count waits.
 func (t *trial) countWaits() func() []protocol.Wait {
-	before, total, known := t.waited()
+	before, known := t.waited()
 	return func() []protocol.Wait {
 		if !known {
 			return nil
 		}
-		n, d, _ := t.waited()
-		return []protocol.Wait{{For: protocol.WaitConnection, Count: n - before, WaitNS: int64(d - total)}}
+		sum, _ := t.waited()
+		sum.Add(-before.Count, -before.WaitNS)
+		return []protocol.Wait{sum}
 	}
 }
 
-// waited returns how many callers have waited for a connection of the pools so far, and for how
-// long in total. known is false if the driver does not count waits.
-func (t *trial) waited() (callers int64, total time.Duration, known bool) {
+// waited returns the waits for a connection of the pools so far. known is false if the driver does
+// not count waits.
+func (t *trial) waited() (sum protocol.Wait, known bool) {
+	sum.For = protocol.WaitConnection
 	for _, db := range []driver.DB{t.db, t.readers} {
 		if db == nil {
 			continue
 		}
 		c, ok := db.(driver.WaitCounter)
 		if !ok {
-			return 0, 0, false
+			return sum, false
 		}
 		n, d := c.Waited()
-		callers += n
-		total += d
+		sum.Add(n, int64(d))
 	}
-	return callers, total, true
+	return sum, true
 }
 
 // locks reports whether the client needs the mutex for any operation or statement.
 func (c *mixClient) locks() bool {
-	for i := range c.ops {
-		if c.ops[i].mutex {
-			return true
-		}
-		for j := range c.ops[i].calls {
-			if c.ops[i].calls[j].exclusive {
-				return true
-			}
-		}
-	}
-	return false
+	return c.mix.Mutexes() || slices.ContainsFunc(c.ops, func(op mixOp) bool { return op.mutex })
 }
 
 // lock locks the mutex. It reads the clock only if another client holds the mutex.
@@ -74,5 +51,5 @@ func (c *mixClient) lock() {
 	}
 	began := now()
 	c.mutex.Lock()
-	c.atMutex.add(now() - began)
+	c.atMutex.Add(1, now()-began)
 }

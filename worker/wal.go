@@ -16,7 +16,7 @@ type walWatch struct {
 	done  chan struct{}
 }
 
-// walPoll is the time between two attempts to read the header of the log, until it exists.
+// walPoll is the time between two attempts to read the header of a log that does not exist yet.
 const walPoll = 5 * time.Millisecond
 
 // watchWAL waits in the background until the log of a database has a header, and notes the header's

@@ -349,8 +349,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 func mergeWaits(sum, more []protocol.Wait) (both []protocol.Wait) {
 	for _, w := range sum {
 		if i := slices.IndexFunc(more, func(m protocol.Wait) bool { return m.For == w.For }); i >= 0 {
-			w.Count += more[i].Count
-			w.WaitNS += more[i].WaitNS
+			w.Add(more[i].Count, more[i].WaitNS)
 			both = append(both, w)
 		}
 	}

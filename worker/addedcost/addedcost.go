@@ -10,21 +10,21 @@
 // a connection from the pool.
 //
 // Both sides are served by the engine, with the same plan and settings. Both sides read every
-// result to its end, and are timed by the same [worker.Stopwatch] over the same extent: the insert
-// from the beginning of the transaction, including the preparation, to the commit; the query from
-// its execution to its end; a mix over all operations. The driver's side of a mix includes reading
-// the clock and recording in the histogram once per operation. The hand-written side of a mix does
-// neither.
+// result to its end. The same [worker.Stopwatch] times the same part of both sides. For the insert,
+// this part is from the beginning of the transaction, including the preparation, to the commit. For
+// the query, it is from the execution to the end of the result. For a mix, it is all operations. In
+// a mix, the driver's side also reads the clock and records the latency in a histogram, once per
+// operation. The hand-written side does neither.
 //
 // Nothing waits for the disk or asks for a file lock (journal in memory, synchronous off,
 // exclusive locking, a page cache that holds the database), because waiting would hide the
 // added time.
 //
 // A pair is one run of each side in the same process, each on a new database file. The sides take
-// turns in running first. A phase lasts some tens of milliseconds, so that other activity on the
-// machine spoils a few of many pairs instead of a part of each pair. A driver's module has the
-// hand-written side. For libraries for database/sql that is [byhand.SQL]. Package suite runs [Test]
-// and [Benchmark] with the hand-written side.
+// turns in running first. A phase lasts only some tens of milliseconds. So if another process
+// disturbs the measurement, it spoils a few pairs, which hardly change the median of many pairs.
+// The hand-written side is in the driver's module. For a database/sql library it is [byhand.SQL].
+// Package suite runs [Test] and [Benchmark] with the hand-written side.
 //
 // The benchmark runs as many pairs as -benchtime says. With -record it writes the results to
 // added-cost.json in the directory of the driver's driver.json:

@@ -79,16 +79,16 @@ type Program struct {
 	Open func(path string) (Database, error) // creates a database, on one connection
 }
 
-// Database is the program's own connection to a new database. The methods that have the parameter w
-// run that stopwatch around the timed part. The methods Users, All, Mix and Transactions return how
-// many rows they have read, and pass each row to see unless see is nil.
+// Database is the program's own connection to a new database. A method with the parameter w runs
+// the stopwatch w around its timed part. The methods Users, All, Mix and Transactions return how
+// many rows they have read. They pass each row to see, unless see is nil.
 type Database interface {
 	// Read runs one statement without timing it, and passes each row to see. Values are passed
 	// as texts, and NULL as "". columns is how many columns the result has.
 	Read(sql string, columns int, see func(row []string) error) error
 
-	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The
-	// clock runs from the beginning of the first transaction to the end of the last one. It
+	// Insert inserts the rows of blog. Each table that has rows gets its own transaction. The clock
+	// runs from the beginning of the first transaction to the end of the last one. This time
 	// includes preparing the statements.
 	Insert(w *worker.Stopwatch, blog *Blog) error
 
@@ -120,20 +120,21 @@ type KeyDatabase interface {
 	Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (rows int64, err error)
 }
 
-// userID returns the parameter id, whose value is the random ID of a user, from 1 to users.
+// userID returns the parameter id. Its value is the ID of a random user, from 1 to users.
 func userID(users int64) []plan.Parameter {
 	return []plan.Parameter{{Name: "id", Type: driver.Int, Generator: &plan.Generator{Kind: plan.GenInt, Low: 1, High: users}}}
 }
 
 var userColumns = []driver.ColumnType{{Type: driver.Int}, {Type: driver.Time}, {Type: driver.Text}, {Type: driver.Bool}}
 
-// Query returns the phase that runs [SelectUsers] on a table of the given number of users.
+// Query returns the phase that runs [SelectUsers]. The parameter users is the number of rows in the
+// table users.
 func Query(users int64) *plan.Query {
 	return &plan.Query{Call: plan.Call{SQL: SelectUsers, Columns: userColumns, Rows: users}, Repeat: 1, Clients: 1}
 }
 
-// Mix returns the phase for which the program calls [KeyDatabase].Mix. It has count reads on a
-// table of the given number of users.
+// Mix returns the phase for which the program calls [KeyDatabase].Mix. The parameter count is the
+// number of reads, and users is the number of rows in the table users.
 func Mix(count, users int64) *plan.Mix {
 	read := plan.Call{SQL: SelectUser, Parameters: userID(users), Columns: userColumns, Rows: 1}
 	return &plan.Mix{Clients: 1, OwnConn: true, Count: count, Operations: []plan.Operation{
@@ -141,8 +142,9 @@ func Mix(count, users int64) *plan.Mix {
 	}}
 }
 
-// Transactions returns the phase for which the program calls [KeyDatabase].Transactions. It has
-// count transactions on a table of the given number of users.
+// Transactions returns the phase for which the program calls [KeyDatabase].Transactions. The
+// parameter count is the number of transactions, and users is the number of rows in the table
+// users.
 func Transactions(count, users int64) *plan.Mix {
 	m := Mix(count, users)
 	update := plan.Call{SQL: UpdateUser, Parameters: userID(users), Rows: -1}

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// SQL returns the function Open of a [Program] whose library works with database/sql. The parameter
-// open opens a database. The parameter prepared is the context with which statements are prepared,
-// for libraries that read a value from it.
+// SQL returns the function Open of a [Program] whose library works with database/sql. The function
+// open opens a database. Statements are prepared with the context prepared, because some libraries
+// read a value from that context.
 func SQL(prepared context.Context, open func(path string) (*sql.DB, error)) func(path string) (Database, error) {
 	return func(path string) (Database, error) {
 		db, err := open(path)
@@ -37,10 +38,8 @@ func (d *sqlDatabase) Read(query string, columns int, see func(row []string) err
 		return err
 	}
 	defer rows.Close()
-	raw, dest, row := make([]sql.RawBytes, columns), make([]any, columns), make([]string, columns)
-	for i := range raw {
-		dest[i] = &raw[i]
-	}
+	raw, row := make([]sql.RawBytes, columns), make([]string, columns)
+	dest := driver.Pointers(raw)
 	for rows.Next() {
 		if columns == 0 {
 			continue
@@ -122,13 +121,20 @@ func (m *millis) Scan(v any) error {
 // scan returns the destinations for scanning a row of users into u.
 func (u *User) scan() []any { return []any{&u.ID, (*millis)(&u.Created), &u.Email, &u.Active} }
 
-func (d *sqlDatabase) Users(w *worker.Stopwatch, see func(*User)) (n int64, err error) {
+// scanUser returns the destinations for scanning a row of users, and a function that passes the
+// scanned row to see unless see is nil.
+func scanUser(see func(*User)) (dest []any, row func()) {
 	var u User
-	return d.query(w, SelectUsers, u.scan(), func() {
+	return u.scan(), func() {
 		if see != nil {
 			see(&u)
 		}
-	})
+	}
+}
+
+func (d *sqlDatabase) Users(w *worker.Stopwatch, see func(*User)) (n int64, err error) {
+	dest, row := scanUser(see)
+	return d.query(w, SelectUsers, dest, row)
 }
 
 func (d *sqlDatabase) All(w *worker.Stopwatch, see func(*User, *Article, *Comment)) (n int64, err error) {
@@ -192,12 +198,7 @@ func read(stmt *sql.Stmt, dest []any, row func(), args ...any) (n int64, err err
 }
 
 func (d *sqlDatabase) Mix(w *worker.Stopwatch, ids []int64, see func(*User)) (n int64, err error) {
-	var u User
-	dest, row := u.scan(), func() {
-		if see != nil {
-			see(&u)
-		}
-	}
+	dest, row := scanUser(see)
 	err = d.prepare(SelectUser, func(stmt *sql.Stmt) error {
 		w.Start()
 		defer w.Stop()
@@ -214,12 +215,7 @@ func (d *sqlDatabase) Mix(w *worker.Stopwatch, ids []int64, see func(*User)) (n 
 }
 
 func (d *sqlDatabase) Transactions(w *worker.Stopwatch, ids []int64, see func(*User)) (n int64, err error) {
-	var u User
-	dest, row := u.scan(), func() {
-		if see != nil {
-			see(&u)
-		}
-	}
+	dest, row := scanUser(see)
 	user, err := d.db.PrepareContext(d.prepared, SelectUser)
 	if err != nil {
 		return 0, err

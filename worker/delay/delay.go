@@ -5,6 +5,7 @@ package delay
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,8 +42,8 @@ type Proxy struct {
 	held    int64           // bytes that have been read but not delivered
 	passed  int64
 
-	once    sync.Once // makes Close close the proxy only once
-	closed  chan struct{}
+	closed  context.Context // ended by Close
+	stop    context.CancelFunc
 	running sync.WaitGroup
 }
 
@@ -82,7 +83,8 @@ func start(c Config, clock clock) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{config: c, listener: l, clock: clock, from: map[string]bool{}, changed: make(chan struct{}), closed: make(chan struct{})}
+	p := &Proxy{config: c, listener: l, clock: clock, from: map[string]bool{}, changed: make(chan struct{})}
+	p.closed, p.stop = context.WithCancel(context.Background())
 	p.running.Go(p.accept)
 	return p, nil
 }
@@ -101,8 +103,8 @@ func (p *Proxy) Delay() time.Duration { return p.config.Delay }
 // the bytes that were sent in the meantime.
 func (p *Proxy) Cut() { p.change(func() { p.all = true }) }
 
-// CutFrom cuts only the connections of one process, in the same way as Cut: the connections that
-// the process with this name has dialed or will dial.
+// CutFrom cuts connections in the same way as Cut, but only those that one process has dialed or
+// will dial. The name of the process is the one that Config.From returns.
 func (p *Proxy) CutFrom(name string) { p.change(func() { p.from[name] = true }) }
 
 // Heal ends every Cut and CutFrom.
@@ -134,12 +136,12 @@ func (p *Proxy) count(n *int64) int64 {
 
 // Close closes the proxy and its connections. Undelivered bytes are lost.
 func (p *Proxy) Close() error {
-	err := error(nil)
-	p.once.Do(func() {
-		close(p.closed)
-		err = p.listener.Close()
-	})
+	p.stop()
+	err := p.listener.Close()
 	p.running.Wait()
+	if errors.Is(err, net.ErrClosed) { // Close was called before
+		return nil
+	}
 	return err
 }
 
@@ -163,7 +165,7 @@ func (d *dialer) is() string {
 	return d.name
 }
 
-// open waits until the dialer's connection is not cut. It returns an error if gone is closed first.
+// open waits while the dialer's connection is cut. It returns an error if gone is closed first.
 func (p *Proxy) open(who *dialer, gone <-chan struct{}) error {
 	for {
 		p.mu.Lock()
@@ -190,14 +192,10 @@ func (p *Proxy) accept() {
 	for {
 		c, err := p.listener.Accept()
 		if err != nil {
-			select {
-			case <-p.closed:
-				return
-			default: // an error such as too many open files
-			}
+			// The proxy is closed, or there is an error such as too many open files.
 			later, _ := p.clock.Until(p.clock.Now().Add(10 * time.Millisecond))
 			select {
-			case <-p.closed:
+			case <-p.closed.Done():
 				return
 			case <-later:
 			}
@@ -212,7 +210,7 @@ func (p *Proxy) accept() {
 func (p *Proxy) forward(client net.Conn) {
 	who := &dialer{from: p.config.From, addr: client.RemoteAddr()}
 	// While the connection is cut, the target must not see the client.
-	if p.open(who, p.closed) != nil {
+	if p.open(who, p.closed.Done()) != nil {
 		client.Close()
 		return
 	}
@@ -222,14 +220,11 @@ func (p *Proxy) forward(client net.Conn) {
 		return
 	}
 	gone := make(chan struct{})
-	var once sync.Once
-	end := func() {
-		once.Do(func() {
-			close(gone)
-			client.Close()
-			target.Close()
-		})
-	}
+	end := sync.OnceFunc(func() {
+		close(gone)
+		client.Close()
+		target.Close()
+	})
 	var both sync.WaitGroup
 	for _, way := range [][2]net.Conn{{client, target}, {target, client}} {
 		both.Go(func() {
@@ -238,16 +233,9 @@ func (p *Proxy) forward(client net.Conn) {
 			}
 		})
 	}
-	finished := make(chan struct{})
-	go func() {
-		select {
-		case <-p.closed:
-			end()
-		case <-finished:
-		}
-	}()
+	unlink := context.AfterFunc(p.closed, end)
 	both.Wait()
-	close(finished)
+	unlink()
 	end()
 }
 

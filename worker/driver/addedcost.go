@@ -2,8 +2,8 @@ package driver
 
 import "github.com/sqlite3perf/sqlite3perf/worker/estimate"
 
-// AddedCostFile is the name of the file next to a driver's driver.json with its [AddedCost],
-// which `make added-cost` writes.
+// AddedCostFile is the name of the file with a driver's [AddedCost]. `make added-cost` writes the
+// file next to the driver's driver.json.
 const AddedCostFile = "added-cost.json"
 
 // AddedCost is the time that the worker's code (called the engine) and a driver's adapter add to

@@ -23,7 +23,8 @@ type Question struct {
 	Args []any // each is nil, an int64, float64, string, []byte, bool or time.Time
 
 	// Rows is set to run the statement as a query. Libraries may have one call for queries, and
-	// another call for all other statements. Only the latter returns the number of rows affected.
+	// another call for all other statements. Only the other call returns the number of rows
+	// affected.
 	Rows bool
 
 	// Columns are the declared types of the result, or nil if they are not known. Only some
@@ -40,7 +41,8 @@ type Reply struct {
 	LastInsertID *int64
 }
 
-// Tell sets r.Affected and r.LastInsertID to the values that result has, if it has them.
+// Tell copies the number of rows affected and the last insert ID from result to r. It leaves out a
+// value for which result returns an error.
 func (r *Reply) Tell(result Result) {
 	if n, err := result.RowsAffected(); err == nil {
 		r.Affected = &n

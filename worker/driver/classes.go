@@ -173,13 +173,12 @@ func (c *TypeCheck) find(ctx context.Context, tx Tx, first int, e *TypeError, b 
 }
 
 // Close closes the prepared statements.
-func (c *TypeCheck) Close() error {
-	var errs []error
+func (c *TypeCheck) Close() (err error) {
 	for _, p := range c.parts {
-		errs = append(errs, p.stmt.Close())
+		err = errors.Join(err, p.stmt.Close())
 	}
 	c.parts = nil
-	return errors.Join(errs...)
+	return err
 }
 
 func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row) error) error {
@@ -194,10 +193,7 @@ func queryIn(ctx context.Context, tx Tx, s Stmt, b *Batch, r int, visit func(Row
 
 // unasked reports whether err means that the query cannot be inside another query, for example
 // because it writes.
-func unasked(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Primary() == CodeError
-}
+func unasked(err error) bool { return PrimaryCode(err) == CodeError }
 
 func selects(sql string) bool {
 	for token := range sqltext.Tokens(TrimScript(sql)) {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ClusterDB is a [DB] that several processes on this machine keep together. Each process, called
+// ClusterDB is a [DB] whose data is kept by several processes on this machine. Each process, called
 // a member, has its own copy of the data. The command `sqlite3perf cluster` kills or isolates
 // members to see whether data is lost. Members are numbered from 0.
 type ClusterDB interface {
@@ -16,12 +16,12 @@ type ClusterDB interface {
 	// Leader waits until most members agree on a leader, and returns the leader's number.
 	Leader(ctx context.Context) (int, error)
 
-	// ExecAt sends a writing statement to a member. It returns nil only if the cluster has
-	// acknowledged the write. Arguments are of type int64 or string.
+	// ExecAt sends a member a statement that changes data. It returns nil only if the cluster has
+	// acknowledged the change. Arguments are of type int64 or string.
 	ExecAt(ctx context.Context, member int, sql string, args ...any) error
 
-	// IntsAt sends a query of one column of integers to a member. The level of consistency is
-	// one of [ReadLevels].
+	// IntsAt sends a member a query whose result is one column of integers. The parameter level is
+	// the level of consistency, one of [ReadLevels].
 	IntsAt(ctx context.Context, member int, level, sql string, args ...any) ([]int64, error)
 
 	// Kill ends a member's process as SIGKILL does. Restart starts the member again with its

@@ -8,7 +8,7 @@ import (
 )
 
 // codeNames has the names of SQLite's result codes, from https://www.sqlite.org/rescode.html, and
-// [CodeCanceled].
+// the name of [CodeCanceled].
 var codeNames = map[int]string{
 	CodeCanceled: "canceled",
 
@@ -52,9 +52,9 @@ var codeNames = map[int]string{
 	284: "SQLITE_WARNING_AUTOINDEX",
 }
 
-// CodeOf returns a function that returns the result code of an error of type E, or 0 for any
-// other error. E is the error type of a library, and the function code returns the result code of
-// an E.
+// CodeOf returns a function that returns the result code of an error. E is a library's type of
+// errors, and code returns the result code of an E. For an error that is not an E, the returned
+// function returns 0.
 func CodeOf[E error](code func(E) int) func(error) int {
 	return func(err error) int {
 		if e, ok := errors.AsType[E](err); ok {

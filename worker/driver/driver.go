@@ -9,6 +9,7 @@ package driver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -54,8 +55,9 @@ type Info struct {
 	Limits map[string]string `json:"limits,omitempty"`
 }
 
-// Limit returns the reason why the driver cannot apply a setting's value. ok is false if no
-// limit is declared.
+// Limit returns the reason of the limit that is declared for "setting=value" or, if there is none,
+// for "setting". ok is false if neither limit is declared. In place of a setting, a limit may also
+// name a behavior, such as "codes=extended".
 func (i Info) Limit(setting, value string) (reason string, ok bool) {
 	if r, ok := i.Limits[setting+"="+value]; ok {
 		return r, true
@@ -89,11 +91,11 @@ func MustInfo(data []byte) Info {
 type Driver interface {
 	Info() Info
 
-	// Open opens a pool of at most s.PoolSize() connections to the database at path. s.PoolIdle()
-	// of them stay open while idle. Open creates the database if it does not exist and the setting
-	// mode allows that. Every setting of s is applied to every connection before its first use.
-	// Open ignores settings that the library cannot apply. The worker reads all settings back, and
-	// reports those that did not take effect.
+	// Open opens a pool of at most s.PoolSize() connections to the database at path. At most
+	// s.PoolIdle() of these connections stay open while they are idle. Open creates the database if
+	// it does not exist and the setting mode allows that. Every setting of s is applied to every
+	// connection before its first use. Open ignores settings that the library cannot apply. The
+	// worker reads all settings back, and reports those that did not take effect.
 	Open(ctx context.Context, path string, s Settings) (DB, error)
 }
 
@@ -141,8 +143,8 @@ func (o *dsnOpener) OpenDSN(ctx context.Context, dsn string, s Settings) (DB, er
 type Leaver interface {
 	Driver
 
-	// Leave removes all data that the open databases have created outside the process. It is
-	// called before the process exits without closing the databases. After Leave they cannot
+	// Leave removes all data that the open databases have created outside the process. It is called
+	// before the process exits without closing the databases. After Leave, the databases cannot
 	// create more data.
 	Leave() error
 }
@@ -208,8 +210,8 @@ type Shower interface {
 type Sizer interface {
 	DB
 
-	// Sizes returns two numbers of bytes: the size of all files together, and the part of it that
-	// SQLite's write-ahead logs take.
+	// Sizes returns two sizes in bytes. all is the size of all files together. It includes logs,
+	// the size of SQLite's write-ahead logs.
 	Sizes(ctx context.Context) (all, logs int64, err error)
 }
 
@@ -238,8 +240,8 @@ type Conn interface {
 // Tx is an open transaction on one connection.
 type Tx interface {
 	// Stmt returns the statement for use within the transaction. The Runner that began the
-	// transaction must have prepared st. The result must not be closed, nor used after Commit
-	// or Rollback.
+	// transaction must have prepared st. The result must not be closed, and must not be used after
+	// Commit or Rollback.
 	Stmt(ctx context.Context, st Stmt) (Stmt, error)
 
 	// Commit and Rollback end the transaction. If Commit fails, the transaction
@@ -256,8 +258,8 @@ type Statement struct {
 	Columns []ColumnType // types of the result's columns; empty if it returns no rows
 
 	// AnyColumns is set if the statement returns rows with columns of unknown types. Columns is
-	// empty, and [Stmt].Query gives each row as many cells as the result has columns. Each value
-	// is decoded into the Go type for its own type in SQLite, which is in the cell's Type.
+	// empty, and [Stmt].Query gives each row as many cells as the result has columns. Each value is
+	// decoded by the type that it has in SQLite. That type is in the cell's field Type.
 	AnyColumns bool
 
 	// AdHoc passes the SQL text to the library at each execution, instead of preparing a
@@ -337,6 +339,14 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Primary returns the primary result code: the low byte.
 func (e *Error) Primary() int { return e.Code & 0xff }
+
+// PrimaryCode returns the primary result code of an error, or 0 if the error is not an [*Error].
+func PrimaryCode(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Primary()
+	}
+	return 0
+}
 
 // UnsupportedError is the error for a request that a driver's library cannot fulfill at all.
 type UnsupportedError struct{ Reason string }

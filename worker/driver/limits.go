@@ -27,12 +27,11 @@ func NewLimits(i Info) *Limits {
 // covering returns the declared limit for a check's key, or "" if there is none. The limit "name"
 // covers each key "name=value".
 func (l *Limits) covering(key string) string {
-	if _, ok := l.declared[key]; ok && key != "" {
-		return key
-	}
 	name, _, _ := strings.Cut(key, "=")
-	if _, ok := l.declared[name]; ok && name != "" {
-		return name
+	for _, k := range []string{key, name} {
+		if _, ok := l.declared[k]; ok && k != "" {
+			return k
+		}
 	}
 	return ""
 }
@@ -61,12 +60,11 @@ func (l *Limits) Judge(key string, found error) error {
 }
 
 // Unproven returns an error that names each declared limit that no check has proven, or nil.
-func (l *Limits) Unproven() error {
-	var errs []error
+func (l *Limits) Unproven() (err error) {
 	for _, k := range slices.Sorted(maps.Keys(l.declared)) {
 		if !l.proven[k] {
-			errs = append(errs, fmt.Errorf("limit %q is declared, but no check shows it: remove it from driver.json", k))
+			err = errors.Join(err, fmt.Errorf("limit %q is declared, but no check shows it: remove it from driver.json", k))
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

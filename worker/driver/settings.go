@@ -236,8 +236,8 @@ func (s Settings) With(over Settings) Settings {
 	return r
 }
 
-// number returns a setting as a number. It returns its last parameter if the setting is not a
-// number, or is less than the parameter least.
+// number returns a setting as a number. If the setting is not a number, or is less than the
+// parameter least, it returns the parameter otherwise.
 func (s Settings) number(name string, least, otherwise int) int {
 	if n, err := strconv.Atoi(s[name]); err == nil && n >= least {
 		return n

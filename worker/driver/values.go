@@ -47,8 +47,8 @@ func (t *Type) UnmarshalText(b []byte) error {
 	return nil
 }
 
-// ColumnType is the declared type of a result's column. "text?" is a text that
-// may be NULL.
+// ColumnType is the declared type of a result's column. As text, it ends in "?" if the column may
+// be NULL, such as "text?".
 type ColumnType struct {
 	Type     Type
 	Nullable bool
@@ -189,3 +189,12 @@ type Cell struct {
 
 // Row is one decoded row of a result.
 type Row []Cell
+
+// Pointers returns a pointer to each value, as the arguments of a method such as [sql.Rows.Scan].
+func Pointers[T any](values []T) []any {
+	pointers := make([]any, len(values))
+	for i := range values {
+		pointers[i] = &values[i]
+	}
+	return pointers
+}

@@ -17,8 +17,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// mayWrite returns an error if the database is not new, unless it is a copy of a user's
-// database.
+// mayWrite returns an error unless the database is new, or is a copy of a user's database.
 func (a answers) mayWrite(ctx context.Context, r driver.Runner) error {
 	if a.Loaded {
 		return nil
@@ -186,7 +185,8 @@ func (s *columnSum) add(v any, content string) {
 	writeSized(s.hash, content)
 }
 
-// writeSized hashes a text after its length, so that two texts differ from their concatenation.
+// writeSized hashes the length of a text and then the text. So the hash of two texts differs from
+// the hash of their concatenation.
 func writeSized(h hash.Hash, s string) {
 	h.Write(binary.AppendUvarint(nil, uint64(len(s))))
 	h.Write([]byte(s))
@@ -393,8 +393,7 @@ func (p *asking) insert(ctx context.Context, at protocol.Answer, in *plan.Insert
 	}
 	// If load fails, later queries find too few rows. Only the answer that is reported here says
 	// why.
-	var e *driver.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
 		at.SQL, _ = ds.InsertSQL(1)
 		at.Error = &protocol.AnswerError{Code: e.Code, Message: err.Error()}
 		p.out.Answers++

@@ -33,8 +33,7 @@ func (b bench) run(ctx context.Context, d *Database, tell func(protocol.Progress
 	// forbid them. Decoding such values costs more. So only a second pass over the table, after
 	// an error in the first one, allows them.
 	err := b.read(ctx, d, n, false, tell, r)
-	var e *driver.Error
-	if err != nil && ctx.Err() == nil && !errors.As(err, &e) {
+	if _, ok := errors.AsType[*driver.Error](err); err != nil && ctx.Err() == nil && !ok {
 		err = b.read(ctx, d, n, true, tell, r)
 	}
 	return err
@@ -132,7 +131,7 @@ func (p *reading) split(ctx context.Context, n int) error {
 			return nil
 		})
 		if err != nil {
-			if e, ok := errors.AsType[*driver.Error](err); ok && e.Primary() == driver.CodeError {
+			if driver.PrimaryCode(err) == driver.CodeError {
 				return nil // a WITHOUT ROWID table has no column _rowid_
 			}
 			return err
@@ -216,8 +215,8 @@ func (r *reader) run(ctx context.Context, p *reading, ranged bool) (err error) {
 	}
 }
 
-// errMayBeNull ends a pass that does not allow NULL, because some libraries then decode NULL as
-// an empty text.
+// errMayBeNull ends a pass that does not allow NULL. In such a pass some libraries decode NULL as
+// an empty text, so an empty text may be a NULL.
 var errMayBeNull = errors.New("an empty text, which may be NULL")
 
 // scan reads one range of the table and verifies its rows. at is the index of the range.

@@ -21,8 +21,9 @@ type group struct {
 	total  tally
 }
 
-// shard counts the operations of some members of a group. There are few enough shards to be
-// collected each second, and enough that members rarely wait for each other.
+// shard counts the operations of some members of a group. A group has only a few shards, so that
+// all can be collected each second. It has more than one, so that members rarely wait for each
+// other.
 type shard struct {
 	mu sync.Mutex
 	tally
@@ -163,10 +164,7 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 // oversee reports the activity of each second until the time is up, a client fails, or the job
 // is stopped.
 func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan error, readers, writers *group, tell func(protocol.Progress)) error {
-	end := time.NewTimer(time.Duration(cl.DurationMS) * time.Millisecond)
-	defer end.Stop()
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
+	end, second := time.After(time.Duration(cl.DurationMS)*time.Millisecond), time.Tick(time.Second)
 	last := begin
 	report := func() {
 		now := time.Now()
@@ -176,9 +174,9 @@ func (cl *clients) oversee(ctx context.Context, begin time.Time, failed <-chan e
 	}
 	for {
 		select {
-		case <-second.C:
+		case <-second:
 			report()
-		case <-end.C:
+		case <-end:
 			if time.Since(last) > time.Second/2 {
 				report() // the last part of the time, for which the ticker has not fired
 			}

@@ -202,8 +202,7 @@ func (k *chunk) arrange(per int) {
 // fill inserts the rows. A second goroutine generates the values in advance.
 func (g generate) fill(ctx context.Context, c driver.Conn, gen *plan.Gen, tell func(protocol.Progress), out *protocol.Generated) (err error) {
 	per := g.batch()
-	// The driver runs every statement to its end. A running statement is not
-	// interrupted.
+	// A running statement is not interrupted, even if ctx ends.
 	work := context.WithoutCancel(ctx)
 	stmt, err := c.Prepare(work, insert(g.Table, per, !g.Prepared))
 	if err != nil {
@@ -312,11 +311,10 @@ func watch(everyMS int64, f func()) (end func()) {
 	done := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		t := time.NewTicker(time.Duration(everyMS) * time.Millisecond)
-		defer t.Stop()
+		tick := time.Tick(time.Duration(everyMS) * time.Millisecond)
 		for {
 			select {
-			case <-t.C:
+			case <-tick:
 				f()
 			case <-done:
 				return

@@ -146,7 +146,7 @@ func later(a, b time.Time) time.Time {
 const readEvery = 5 * time.Millisecond
 
 // readsAt runs a client that reads the row whose write was acknowledged last, at each member in
-// turn. It reads with the level of consistency r.Level, and counts in r.
+// turn. It reads with the level of consistency r.Level, and counts the reads in r.
 func (h *harming) readsAt(ctx context.Context, r *protocol.LevelReads) {
 	for at := 0; ctx.Err() == nil; at = (at + 1) % len(h.members) {
 		pause(ctx, readEvery)
@@ -300,7 +300,7 @@ func (h *harming) account(ctx context.Context, out *protocol.Harmed) error {
 	return nil
 }
 
-// without returns the IDs in the map set that are not in the map other.
+// The function without returns the IDs that are in the map set but not in the map other.
 func without(set, other map[int64]bool) (list []int64) {
 	for id := range set {
 		if !other[id] {
@@ -313,8 +313,8 @@ func without(set, other map[int64]bool) (list []int64) {
 // settleTime is how long the rows must stay the same before they count as complete.
 const settleTime = 2 * time.Second
 
-// settled reads all rows with a level of consistency again and again, until a result has no new
-// rows. Then all queued writes are done.
+// settled reads all rows repeatedly, with a level of consistency, until a result has no new rows.
+// This means that all queued writes are done. It returns that result.
 func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, error) {
 	var before map[int64]bool
 	return h.all(ctx, 0, level, func(rows map[int64]bool) bool {
@@ -326,8 +326,8 @@ func (h *harming) settled(ctx context.Context, level string) (map[int64]bool, er
 	})
 }
 
-// all reads all rows at a member, repeatedly, until enough returns true or the time limit ends.
-// It returns the rows it has read last.
+// The method all reads all rows at a member repeatedly, until the function enough returns true or
+// the time limit ends. It returns the rows that it has read last.
 func (h *harming) all(ctx context.Context, member int, level string, enough func(map[int64]bool) bool) (rows map[int64]bool, err error) {
 	patient, cancel := context.WithTimeout(ctx, h.patience())
 	defer cancel()

@@ -103,7 +103,8 @@ func MayWrite(ctx context.Context, j *protocol.Job, db driver.DB) error {
 	return nil
 }
 
-// mustBeNew returns an error with the reason if the database has tables.
+// mustBeNew returns an error if the database has tables. The message of the error includes the text
+// in reason.
 func mustBeNew(ctx context.Context, r driver.Runner, reason string) error {
 	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master")
 	if err == nil && n > 0 {
@@ -142,6 +143,5 @@ func Run(ctx context.Context, j *protocol.Job, d *Database, tell func(protocol.P
 
 // Interrupted reports whether err was caused by the end of ctx.
 func Interrupted(ctx context.Context, err error) bool {
-	var e *driver.Error
-	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.As(err, &e) && e.Primary() == driver.CodeInterrupt)
+	return ctx.Err() != nil && (errors.Is(err, ctx.Err()) || driver.PrimaryCode(err) == driver.CodeInterrupt)
 }

@@ -25,9 +25,9 @@ func (p pragma) run(ctx context.Context, d *Database, _ func(protocol.Progress),
 	if err = cmp.Or(err, conn.Close()); err != nil {
 		return err
 	}
-	// A new connection reads which values have outlived the first connection. The first
-	// connection is closed before, because it may hold locks. For a database in memory this is
-	// left out, because the database would disappear with the first connection.
+	// A new connection shows which values are still set after the first connection has been closed.
+	// The first connection must be closed, because it may hold locks. A database in memory would
+	// disappear with that connection, so nothing more is read from it.
 	if !p.sets() || d.Settings["mode"] == "memory" {
 		return nil
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// given has the values of a list, as read from the plan. It does not have texts and blobs. They are
-// in the column's field "fixed".
+// The type given has the values of a list, as read from the plan. Texts and blobs are not in it,
+// but in the field "fixed" of the column.
 type given struct {
 	n     int64
 	nulls []bool // whether each value is NULL; nil if no value is NULL
@@ -34,13 +34,11 @@ func (c *column) readList() error {
 		c.fixed = []byte{}
 	}
 	for i, raw := range list {
-		null := string(raw) == "null"
-		if null && c.given.nulls == nil {
-			c.given.nulls = make([]bool, len(list))
-		}
-		if null {
+		if string(raw) == "null" {
+			if c.given.nulls == nil {
+				c.given.nulls = make([]bool, len(list))
+			}
 			c.given.nulls[i] = true
-			raw = nil
 		}
 		if c.readValue(raw) != nil {
 			return c.bad("value %d of %d is not %s", i+1, len(list), c.typ)
@@ -52,20 +50,17 @@ func (c *column) readList() error {
 	return nil
 }
 
-// readValue reads the next value of a list. If raw is nil, the value is NULL.
+// readValue reads the next value of a list. For NULL it adds a zero value, because json.Unmarshal
+// leaves a variable unchanged if the JSON is null.
 func (c *column) readValue(raw json.RawMessage) (err error) {
 	switch c.typ {
 	case driver.Real:
 		var x float64
-		if raw != nil {
-			err = json.Unmarshal(raw, &x)
-		}
+		err = json.Unmarshal(raw, &x)
 		c.given.reals = append(c.given.reals, x)
 	case driver.Text, driver.Blob:
 		var s string
-		if raw != nil {
-			err = json.Unmarshal(raw, &s)
-		}
+		err = json.Unmarshal(raw, &s)
 		b := []byte(s)
 		if err == nil && c.typ == driver.Blob {
 			b, err = hex.DecodeString(s)
@@ -74,9 +69,7 @@ func (c *column) readValue(raw json.RawMessage) (err error) {
 		c.fixed = append(c.fixed, b...)
 	default:
 		var n int64
-		if raw != nil {
-			err = json.Unmarshal(raw, &n)
-		}
+		err = json.Unmarshal(raw, &n)
 		c.given.ints = append(c.given.ints, n)
 	}
 	return err

@@ -1,10 +1,10 @@
 package plan
 
-// Order chooses n operations of a mix at random, by weight: those with the numbers first,
-// first+stride, …. It appends their indexes in ops to dst. The random numbers come from the stream
-// with the name of the phase. For operation number k, Order draws a number at row k. The number is
-// below the sum of the weights. In the order of ops, each operation owns as many of these numbers
-// as its weight, and the owner of the drawn number is chosen.
+// Order chooses n operations of a mix at random, by weight. They have the numbers first,
+// first+stride, …. For each, it appends the index in ops to dst. For operation number k, Order
+// draws a number at row k of the stream with the name of the phase. The number is below the sum of
+// the weights. In the order of ops, each operation owns as many numbers as its weight, and Order
+// chooses the owner of the drawn number.
 func (g *Gen) Order(dst []uint8, phase string, ops []Operation, first, stride int64, n int) []uint8 {
 	total := uint64(0)
 	for i := range ops {

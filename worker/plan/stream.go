@@ -148,8 +148,8 @@ func (z *zipf) at(s stream, i int64) uint64 {
 	}
 }
 
-// weights draw an index with probability proportional to its weight. Entry i is the sum of the
-// weights up to and including weight i.
+// A value of type weights draws an index with probability proportional to its weight. Entry i is
+// the sum of the weights up to and including weight i.
 type weights []uint64
 
 func newWeights(list []int64) (weights, error) {

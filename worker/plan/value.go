@@ -247,10 +247,7 @@ func (c *column) rowBytes() int64 {
 		}
 		return n
 	}
-	if c.typ != driver.Text && c.typ != driver.Blob {
-		return 9
-	}
-	if c.base.arena != nil || c.base.fixed != nil {
+	if c.typ != driver.Text && c.typ != driver.Blob || c.base.arena != nil || c.base.fixed != nil {
 		return 9
 	}
 	return 9 + c.base.longest()

@@ -34,8 +34,8 @@ type Answers struct {
 	Files bool `json:"files,omitempty"`
 }
 
-// SQL returns all SQL texts of the job: the texts in Statements, then the SQL of Plan. A user has
-// written them.
+// SQL returns the SQL of the job that a user has written: the texts in Statements, then the SQL of
+// Plan.
 func (a *Answers) SQL() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range a.Statements {
@@ -241,9 +241,9 @@ func (v Value) bytes() (string, error) {
 	return string(b), err
 }
 
-// Content returns the bytes that hashes use for a value. They do not depend on its Go type: a text
-// has the same bytes as a string and as a []byte, and a whole number has the same bytes as an
-// int64, a float64 and a bool.
+// Content returns the bytes that hashes use for a value. They do not depend on the value's Go type:
+// a text has the same bytes as a string and as a []byte, and a whole number has the same bytes as
+// an int64, a float64 and a bool.
 func Content(v any) string {
 	switch v := v.(type) {
 	case nil:

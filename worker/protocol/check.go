@@ -21,7 +21,7 @@ const (
 // Check returns an error if a trial's request cannot be run, so that a worker refuses it before
 // it opens a database. The error names the bad field by its path in the request.
 func (req *Request) Check() error {
-	c := &checker{sets: map[string]*plan.DataSet{}, pool: int64(req.Settings.PoolSize()), serving: req.Type == TypeServe, readers: req.Settings.PoolReaders(), writeMutex: req.Settings["write_mutex"] == "on", processes: req.Settings.Processes()}
+	c := &checker{req: req, sets: map[string]*plan.DataSet{}}
 	c.settings(req.Settings)
 	for i := range req.Plan.DataSets {
 		c.dataSet(fmt.Sprintf("plan.data_sets[%d]", i), &req.Plan.DataSets[i])
@@ -41,35 +41,30 @@ func (req *Request) Check() error {
 	if req.Load > 0 && req.Loaded > 0 {
 		c.bad("loaded", "is %d beside load: want only one of them", req.Loaded)
 	}
-	c.process(req)
+	c.process()
 	return c.err
 }
 
 // process checks the fields and settings for a trial in several processes.
-func (c *checker) process(req *Request) {
-	c.within("process", int64(req.Process), 0, int64(c.processes-1))
+func (c *checker) process() {
+	req, processes := c.req, c.req.Settings.Processes()
+	c.within("process", int64(req.Process), 0, int64(processes-1))
 	if req.Process > 0 && (len(req.Plan.Phases) != 1 || req.Plan.Phases[0].Mix == nil || req.Plan.Schema != "" || req.Load+req.Loaded > 0) {
 		c.bad("process", "is %d: want a plan of one mix, without a schema, and neither load nor loaded", req.Process)
 	}
-	if c.processes > 1 && req.Settings["mode"] == "memory" {
-		c.bad("settings.processes", "is %d with a database in memory, which each process would have for itself: want a file", c.processes)
+	if processes > 1 && req.Settings["mode"] == "memory" {
+		c.bad("settings.processes", "is %d with a database in memory, which each process would have for itself: want a file", processes)
 	}
-	if c.processes > 1 && req.Settings["locking_mode"] == "exclusive" {
-		c.bad("settings.processes", "is %d with locking_mode exclusive, by which one process locks out the others: want normal", c.processes)
+	if processes > 1 && req.Settings["locking_mode"] == "exclusive" {
+		c.bad("settings.processes", "is %d with locking_mode exclusive, by which one process locks out the others: want normal", processes)
 	}
 }
 
 // checker checks a request and keeps the first problem in err.
 type checker struct {
-	sets map[string]*plan.DataSet
-	pool int64
-
-	readers    int // connections of the pool for operations that only read
-	writeMutex bool
-	processes  int // processes that share the clients of a mix
-
-	serving bool // set if the request may have http phases
-	err     error
+	req  *Request
+	sets map[string]*plan.DataSet // the data sets checked so far
+	err  error
 }
 
 func (c *checker) bad(field, format string, args ...any) {
@@ -94,9 +89,9 @@ func (c *checker) settings(s driver.Settings) {
 			c.bad(field, "is %q: want the canonical form, %q", s[name], want)
 		}
 	}
-	c.within("settings.pool_size", c.pool, 1, plan.MaxClients)
-	c.within("settings.pool_readers", int64(c.readers), 0, plan.MaxClients)
-	c.within("settings.processes", int64(c.processes), 1, plan.MaxClients)
+	c.within("settings.pool_size", int64(s.PoolSize()), 1, plan.MaxClients)
+	c.within("settings.pool_readers", int64(s.PoolReaders()), 0, plan.MaxClients)
+	c.within("settings.processes", int64(s.Processes()), 1, plan.MaxClients)
 }
 
 func (c *checker) dataSet(at string, d *plan.DataSet) {
@@ -274,7 +269,7 @@ func (c *checker) query(at string, p *plan.Phase) {
 		}
 	}
 	c.within(at+".repeat", q.Repeat, 1, plan.MaxCount)
-	c.clients(at, q.Clients)
+	c.within(at+".clients", int64(q.Clients), 1, plan.MaxClients)
 	c.held(at, q.Clients)
 	times := int64(max(q.Clients, 1))
 	if d := c.sets[q.ForEach]; d != nil {
@@ -285,15 +280,11 @@ func (c *checker) query(at string, p *plan.Phase) {
 	}
 }
 
-func (c *checker) clients(at string, n int) {
-	c.within(at+".clients", int64(n), 1, plan.MaxClients)
-}
-
 // held checks that the pool has enough connections for n clients, each of which keeps a connection.
 // With too few connections, the phase would wait forever.
 func (c *checker) held(at string, n int) {
-	if int64(n) > c.pool {
-		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, c.pool)
+	if size := c.req.Settings.PoolSize(); n > size {
+		c.bad(at+".clients", "is %d, each with its own connection, but settings.pool_size is %d: want at most as many clients", n, size)
 	}
 }
 
@@ -321,18 +312,19 @@ func (c *checker) call(at string, call *plan.Call, forEach string) {
 }
 
 func (c *checker) mix(at string, m *plan.Mix) {
-	c.clients(at, m.Clients)
-	if n := m.MostShared(c.processes); m.OwnConn {
+	c.within(at+".clients", int64(m.Clients), 1, plan.MaxClients)
+	processes, writeMutex := c.req.Settings.Processes(), c.req.Settings["write_mutex"] == "on"
+	if n, readers := m.MostShared(processes), c.req.Settings.PoolReaders(); m.OwnConn {
 		c.held(at, n)
-		if c.readers > 0 && n > c.readers {
-			c.bad(at+".clients", "is %d, each with its own connection of each pool, but settings.pool_readers is %d: want at most as many clients", n, c.readers)
+		if readers > 0 && n > readers {
+			c.bad(at+".clients", "is %d, each with its own connection of each pool, but settings.pool_readers is %d: want at most as many clients", n, readers)
 		}
 	}
-	if c.processes > m.Clients {
-		c.bad(at+".clients", "is %d, which %d processes are to share: want at least one for each", m.Clients, c.processes)
+	if processes > m.Clients {
+		c.bad(at+".clients", "is %d, which %d processes are to share: want at least one for each", m.Clients, processes)
 	}
-	if c.processes > 1 && (c.writeMutex || m.Mutexes()) {
-		c.bad(at+".mutex", "is held in one process, and settings.processes is %d: want no mutex", c.processes)
+	if processes > 1 && (writeMutex || m.Mutexes()) {
+		c.bad(at+".mutex", "is held in one process, and settings.processes is %d: want no mutex", processes)
 	}
 	c.within(at+".gomaxprocs", int64(m.GOMAXPROCS), 0, plan.MaxClients)
 	if r := m.Retry; r != nil {
@@ -373,7 +365,7 @@ func (c *checker) mix(at string, m *plan.Mix) {
 			if call.Another && (!o.Transaction || m.OwnConn) {
 				c.bad(at+".another", "is set: want it in a transaction of clients that share the pool")
 			}
-			if call.Mutex && c.writeMutex && !o.Reads {
+			if call.Mutex && writeMutex && !o.Reads {
 				c.bad(at+".mutex", "would be waited for forever: the setting write_mutex holds it around the operation")
 			}
 			c.ifEmpty(at+".if_empty", call, o.Transaction)
@@ -386,7 +378,6 @@ func (c *checker) replay(at string, r *plan.Replay) {
 		c.bad(at, ": %v", err)
 		return
 	}
-	c.clients(at, r.AtOnce())
 	c.held(at, r.AtOnce())
 }
 
@@ -420,13 +411,13 @@ func (c *checker) extent(at string, count, durationMS int64, rate float64) {
 
 func (c *checker) http(at string, p *plan.Phase) {
 	h := p.HTTP
-	if !c.serving {
+	if c.req.Type != TypeServe {
 		c.bad(at, "needs a load from outside: send the plan in a request of type %s", TypeServe)
 	}
 	if p.Untimed {
 		c.bad(at, "is in an untimed phase: want a timed one")
 	}
-	c.clients(at, h.Clients)
+	c.within(at+".clients", int64(h.Clients), 1, plan.MaxClients)
 	c.extent(at, h.Count, h.DurationMS, h.Rate)
 	if len(h.Names) != len(h.Columns) {
 		c.bad(at+".names", "has %d names for %d columns: want one for each", len(h.Names), len(h.Columns))

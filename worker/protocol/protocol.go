@@ -190,12 +190,12 @@ type Sample struct {
 	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
 
-	// The next three fields are for a replay. Skipped counts the events that were not run,
-	// because their transaction had failed. Different counts the events whose outcome was not the
-	// recorded one: the number of rows read or affected, the last insert ID or the error was
-	// different, or only one of the two outcomes was an error. Unlocked counts, by recorded code,
-	// the events that failed because of a lock in the recording and succeeded in the replay.
-	// Different does not include them, because they say nothing about the database.
+	// The next three fields are for a replay. Skipped counts the events that were not run, because
+	// their transaction had failed. Different counts the events with another outcome than the
+	// recorded one: another number of rows read or affected, another last insert ID, another error,
+	// or an error in only one of the two. Unlocked counts, by recorded code, the events that failed
+	// because of a lock in the recording and succeeded in the replay. They say nothing about the
+	// database, so Different does not include them.
 	Skipped   int64        `json:"skipped,omitempty"`
 	Different int64        `json:"different,omitempty"`
 	Unlocked  []ErrorCount `json:"unlocked,omitempty"`
@@ -236,6 +236,12 @@ type Wait struct {
 	WaitNS int64  `json:"wait_ns"` // total time of these waits
 }
 
+// Add counts further waits and their total time.
+func (w *Wait) Add(count, waitNS int64) {
+	w.Count += count
+	w.WaitNS += waitNS
+}
+
 // The things that clients wait for. No library reports how long SQLite itself waits within a
 // call, such as for the lock of another connection.
 const (
@@ -262,8 +268,8 @@ type ErrorCount struct {
 	Count  int64  `json:"count"`
 	WaitNS int64  `json:"wait_ns"` // total time of these operations
 
-	// Message is, for errors of a replay other than locks, the library's message for the first
-	// such error. It may contain a recorded value.
+	// Message is set only for a replay, and not for lock errors. It is the library's message for
+	// the first error with this code. It may contain a recorded value.
 	Message string `json:"message,omitempty"`
 }
 
@@ -328,8 +334,8 @@ type Reason struct {
 	Operation string `json:"operation,omitempty"` // the operation of a mix that failed
 	Column    int    `json:"column,omitempty"`    // with [CodeType]: the column of the result, from 1
 
-	// Feature is, with [CodeFeature], the key of the feature that the driver's SQLite lacks
-	// (see driver.Features), or the name of the missing module or function.
+	// Feature is set with [CodeFeature]. It is the key of the feature that the driver's SQLite
+	// lacks (see driver.Features), or the name of the missing module or function.
 	Feature string `json:"feature,omitempty"`
 
 	// Fields are the fields of a job that the message is about, as in [FieldError].

@@ -5,6 +5,7 @@ package sqltext
 
 import (
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -253,12 +254,7 @@ func inWord(c byte) bool {
 
 // Named reports whether the token, without its quotes, is in list. It ignores case.
 func (t Token) Named(list ...string) bool {
-	for _, name := range list {
-		if strings.EqualFold(name, t.Unquoted()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(name string) bool { return strings.EqualFold(name, t.Unquoted()) })
 }
 
 // Is reports whether the token is a word or operator in list. It ignores case.

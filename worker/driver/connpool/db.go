@@ -12,17 +12,17 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Conn is a connection of the library. One goroutine at a time uses it. The errors of a Conn and
-// of its statements are of the type [*driver.Error] if SQLite gave a code. If the library returns
-// how many rows a statement has changed, the Conn also implements [driver.Result], for the last
-// execution.
+// Conn is a connection of the library. One goroutine at a time uses it. The errors of a Conn and of
+// its statements are of the type [*driver.Error] if SQLite gave a code. If the library returns how
+// many rows a statement has changed, the Conn also implements [driver.Result], whose methods are
+// about the last execution.
 type Conn interface {
 	// Number returns the connection's number in its pool, which counts from 0.
 	Number() int
 
-	// Guard makes the end of ctx interrupt the connection. This holds at least until release is
-	// called, and at most until the next call of Guard or until the connection is returned to the
-	// pool. Guard does nothing if ctx cannot end.
+	// Guard makes the end of ctx interrupt the connection until release is called. After that, ctx
+	// may still interrupt it, but only until the next call of Guard, or until the connection is
+	// returned to the pool. Guard does nothing if ctx cannot end.
 	Guard(ctx context.Context) (release func())
 
 	// Script runs the statements of sql in order, and discards rows. A long script arrives in
@@ -48,23 +48,23 @@ type Limiter interface {
 	LimitAttached(most int) (before int, err error)
 }
 
-// Stmt is a statement prepared on one connection. Its methods have the contracts of the methods
-// of [driver.Stmt]. A pooled Stmt is not closed: its connection releases its resources.
+// Stmt is a statement prepared on one connection. Its methods have the same contracts as those of
+// [driver.Stmt]. Nobody closes a pooled Stmt: its connection releases its resources.
 type Stmt interface {
 	Exec(b *driver.Batch, lo, hi int) error
 	Query(b *driver.Batch, r int, visit func(driver.Row) error) error
 	Close() error
 }
 
-// Pool lends connections: it is the library's own pool or a [Fixed] one.
+// Pool lends connections. It is the library's own pool, or a [Fixed] pool.
 type Pool interface {
 	// Take takes a connection. It waits while all connections are taken.
 	Take(ctx context.Context) (Conn, error)
 	Put(c Conn)
 	Close() error
 
-	// Waited has the contract of [driver.WaitCounter]. For a library's own pool, the adapter
-	// implements it with a [Queue].
+	// Waited has the same contract as in [driver.WaitCounter]. For a library's own pool, the
+	// adapter implements it with a [Queue].
 	Waited() (callers int64, total time.Duration)
 }
 

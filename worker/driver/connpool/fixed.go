@@ -171,19 +171,18 @@ func (p *Fixed) put(c ClosingConn) {
 
 // Close closes the connections that are in the pool. If callers have not returned all
 // connections, it returns an error.
-func (p *Fixed) Close() error {
+func (p *Fixed) Close() (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return errors.New("pool is already closed")
 	}
-	var errs []error
 	for _, c := range p.idle {
-		errs = append(errs, c.Close())
+		err = errors.Join(err, c.Close())
 	}
 	if n := p.size - len(p.idle); n > 0 {
-		errs = append(errs, fmt.Errorf("%d of %d connections are still in use", n, p.size))
+		err = errors.Join(err, fmt.Errorf("%d of %d connections are still in use", n, p.size))
 	}
 	p.closed = true
-	return errors.Join(errs...)
+	return err
 }

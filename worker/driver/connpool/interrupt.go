@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// between is the time from one call of interrupt to the next. It is much longer than the call
-// takes, and too short to be noticed by a person.
+// between is the pause between two calls of the function interrupt. A call takes much less time,
+// and a person does not notice such a pause.
 const between = time.Millisecond
 
-// Interrupt implements [Conn.Guard] for a library that only has a call to interrupt. After the
-// end of ctx, it calls interrupt again and again until release is called, because SQLite
-// forgets an interrupt while no statement runs. It costs nothing if ctx cannot end.
+// Interrupt implements [Conn.Guard] for a library that can interrupt a connection, but does not use
+// contexts. After the end of ctx, it calls interrupt again and again until release is called,
+// because SQLite forgets an interrupt while no statement runs. It costs nothing if ctx cannot end.
 func Interrupt(ctx context.Context, interrupt func()) (release func()) {
 	if ctx.Done() == nil {
 		return func() {}

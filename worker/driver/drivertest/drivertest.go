@@ -63,7 +63,8 @@ func (c Check) judge(ctx context.Context, d driver.Driver, dir string, l *driver
 	return l.Judge(c.Key, c.Test(ctx, d, dir))
 }
 
-// declared returns d.Info without the limit "job", which package jobtest proves.
+// declared returns d.Info() without the limit "job", because no check of this package proves that
+// limit.
 func declared(d driver.Driver) driver.Info {
 	i := d.Info()
 	i.Limits = maps.Clone(i.Limits)
@@ -108,9 +109,9 @@ func Run(t *testing.T, d driver.Driver) {
 	}
 }
 
-// Failures runs all checks, each in a directory that newDir returns. It returns the errors by the
-// names of the checks. Declared limits that no check proves are reported under the name "limits".
-// If no database can be opened and used, the only name is "open".
+// Failures runs all checks, each in a directory that newDir returns. It returns a map from the name
+// of a check to its error. Declared limits that no check proves are reported under the name
+// "limits". If no database can be opened and used, the only name is "open".
 func Failures(ctx context.Context, d driver.Driver, newDir func() string) map[string]error {
 	if err := opens(ctx, d, newDir()); err != nil {
 		return map[string]error{"open": err}

@@ -43,7 +43,7 @@ func constraint(sql string, code int) testFunc {
 func badSQL(r runner) {
 	for _, sql := range []string{"SELEC 1", "SELECT absent FROM sqlite_schema", "SELECT 'unterminated"} {
 		st := driver.Statement{SQL: sql, Columns: columns(driver.Int)}
-		wantCode(sql, driver.CodeError, func() { r.query(st, nil, 0) })
+		wantCode(sql, driver.CodeError, func() { r.query(st, nil) })
 	}
 	r.want("SELECT 1", 1)
 }

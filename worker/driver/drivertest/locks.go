@@ -51,10 +51,10 @@ func locked(other *db, what, sql string, code int) {
 	}
 }
 
-// besideWriter calls f while a second DB of the same file has an open transaction that has
-// written. f may end the transaction with commit; otherwise besideWriter ends it. Without a
-// write-ahead log, a COMMIT also waits for readers. A connection that keeps trying to write is a
-// reader for short moments, so the COMMIT needs a long busy_timeout.
+// besideWriter calls f while a second DB of the same file has an open transaction that has written.
+// f may end that transaction by calling commit. Otherwise besideWriter ends it after f. The second
+// DB has a long busy_timeout. Without a write-ahead log, its COMMIT must wait for readers, and a
+// connection that keeps trying to write is a reader for short moments.
 func besideWriter(t test, over driver.Settings, f func(x *db, commit func())) {
 	t.open(longWait, intTable, func(writer *db) {
 		t.open(over, "", func(x *db) {
@@ -109,7 +109,7 @@ func commitWaits(t test) {
 	})
 }
 
-// mustWait fails unless f waits until release is called. It calls f, and a little later release.
+// mustWait calls f and, a little later, release. It fails unless f waits until release is called.
 func mustWait(what string, f, release func()) {
 	got := make(chan error, 1)
 	started := make(chan struct{})

@@ -9,7 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// failure is the panic that ends a check. try turns it into an error.
+// failure is the panic that ends a check. The function try turns it into an error.
 type failure struct{ err error }
 
 // must ends the check if err is not nil.
@@ -21,7 +21,7 @@ func must(err error) {
 
 func fatalf(format string, args ...any) { must(fmt.Errorf(format, args...)) }
 
-// try calls f and returns the failure that ended it, or nil.
+// try calls f. It returns the failure that ended f, or nil if f returned.
 func try(f func()) (err error) {
 	defer func() {
 		switch p := recover().(type) {
@@ -36,7 +36,7 @@ func try(f func()) (err error) {
 	return nil
 }
 
-// finally calls f, and then the function last, even if f fails.
+// finally calls f and then last, even if f fails. It fails with the errors of both.
 func finally(f func(), last func() error) { must(errors.Join(try(f), last())) }
 
 // within calls f. If f fails, the error message begins with the text in where.
@@ -61,7 +61,7 @@ func alone(f func(t test)) testFunc {
 	}
 }
 
-// on returns a test that opens one database and runs the script on it before f.
+// The function on returns a test that opens one database, runs the script on it, and calls f.
 func on(over driver.Settings, script string, f func(x *db)) testFunc {
 	return alone(func(t test) { t.open(over, script, f) })
 }
@@ -77,8 +77,8 @@ func inEveryWay(over driver.Settings, script string, f func(r runner)) testFunc 
 	})
 }
 
-// noWait has the settings of checks that are not about settings. They do not wait for locks,
-// so that nothing hangs.
+// noWait has the settings of checks that do not test settings. With these settings, statements do
+// not wait for locks, so that no check hangs.
 var noWait = driver.Settings{"busy_timeout": "0"}
 
 // closeAfterFailure is the key of a check that closes a database after a failed BEGIN or
@@ -169,9 +169,6 @@ func (r runner) prepare(st driver.Statement, f func(s stmt)) {
 	finally(func() { f(stmt{s, r.ctx, st.Columns}) }, s.Close)
 }
 
-// prepared returns a copy of r whose statements are not ad hoc.
-func (r runner) prepared() runner { return runner{r.Runner, r.ctx, false} }
-
 func (r runner) exec(sql string, b *driver.Batch) {
 	st := driver.Statement{SQL: sql}
 	n := 0
@@ -186,14 +183,15 @@ func (r runner) exec(sql string, b *driver.Batch) {
 	r.prepare(st, func(s stmt) { s.exec(b, 0, n) })
 }
 
-func (r runner) query(st driver.Statement, b *driver.Batch, row int) (list [][]any) {
-	r.prepare(st, func(s stmt) { list = s.query(b, row) })
+func (r runner) query(st driver.Statement, b *driver.Batch) (list [][]any) {
+	r.prepare(st, func(s stmt) { list = s.query(b, 0) })
 	return list
 }
 
 // rows returns the result of a query without parameters. The query is not ad hoc.
 func (r runner) rows(sql string, types ...driver.ColumnType) [][]any {
-	return r.prepared().query(driver.Statement{SQL: sql, Columns: types}, nil, 0)
+	r.adHoc = false
+	return r.query(driver.Statement{SQL: sql, Columns: types}, nil)
 }
 
 // wantRows fails unless the query returns the rows in list.
@@ -280,7 +278,7 @@ func ignore(driver.Row) error { return nil }
 // wantPrimary fails unless f fails with an error whose primary result code is the parameter code.
 func wantPrimary(what string, code int, f func()) {
 	err := try(f)
-	if e, ok := errors.AsType[*driver.Error](err); !ok || e.Primary() != code {
+	if driver.PrimaryCode(err) != code {
 		fatalf("%s: got %v, want an error with primary code %d", what, err, code)
 	}
 }

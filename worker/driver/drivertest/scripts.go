@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// dump returns a script like a dump: a transaction of n INSERTs and a trigger. Each INSERT has
-// text that looks like the end of a statement.
+// dump returns a script like the dump of a database: a transaction of n INSERTs and a trigger. Each
+// INSERT has text that looks like the end of a statement.
 func dump(n int) string {
 	var s strings.Builder
 	s.WriteString("CREATE TABLE d (id INTEGER PRIMARY KEY, s TEXT);\nCREATE TABLE log (n INTEGER);\nBEGIN;\n")

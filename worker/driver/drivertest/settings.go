@@ -74,11 +74,9 @@ func applied(t test, s driver.Settings) {
 		within(fmt.Sprint("opening ", i+1), func() {
 			t.open(over, script, func(x *db) {
 				x.onAll(over.PoolSize(), func(c runner) {
-					var errs []error
-					for _, m := range driver.Check(s, readBack(c, s)) {
-						errs = append(errs, errors.New(m.String()))
+					if bad := driver.Differences(s, []driver.Settings{readBack(c, s)}, nil); bad != "" {
+						fatalf("%s", bad)
 					}
-					must(errors.Join(errs...))
 				})
 			})
 		})

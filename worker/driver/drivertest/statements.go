@@ -188,7 +188,7 @@ func undeclaredColumns(r runner) {
 	for n := 1; n <= 3; n += 2 {
 		st := driver.Statement{SQL: "SELECT id, n FROM t", Columns: columns(slices.Repeat([]driver.Type{driver.Int}, n)...)}
 		var got [][]any
-		if err := try(func() { got = r.query(st, nil, 0) }); err == nil {
+		if err := try(func() { got = r.query(st, nil) }); err == nil {
 			fatalf("two columns where %d are declared: got %v, want an error", n, got)
 		}
 	}
@@ -243,7 +243,7 @@ func visitError(r runner) {
 				fatalf("%d rows", n)
 			}
 		})
-		// A statement that still runs would keep its lock and prevent this.
+		// If the statement still ran, its lock would prevent dropping the table.
 		r.script(newTable)
 	})
 }

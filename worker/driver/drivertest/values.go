@@ -214,7 +214,7 @@ func readOther(x *db, sql, class string, column driver.ColumnType) {
 			fatalf("the check of types found %v, want %v", found, want)
 		}
 		if want == nil {
-			x.query(st, b, 0)
+			x.query(st, b)
 			return
 		}
 		x.prepare(st, func(s stmt) {

@@ -37,7 +37,7 @@ const holdAll = "BEGIN EXCLUSIVE; INSERT INTO t (n) VALUES (1)"
 var waitLocked = []waiter{
 	{"a statement", holdAll, nil, func(r runner) { r.exec("INSERT INTO t (n) VALUES (2)", nil) }},
 	{"a query", holdAll, nil, func(r runner) {
-		r.query(driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int)}, nil, 0)
+		r.query(driver.Statement{SQL: "SELECT id FROM t", Columns: columns(driver.Int)}, nil)
 	}},
 	{"a script", holdAll, nil, func(r runner) { r.script("INSERT INTO t (n) VALUES (3)") }},
 	{"a transaction that begins", holdAll, driver.Settings{"txlock": "immediate"}, func(r runner) { must(r.begin().Rollback(r.ctx)) }},
@@ -62,6 +62,7 @@ func insertInTx(r runner, end func(driver.Tx, context.Context) error) {
 	})
 }
 
+// ending is how an operation ended: with the error err, or with nil.
 type ending struct{ err error }
 
 // endsWaiting checks that the waiting operation ends soon after its context has ended, although
@@ -92,9 +93,10 @@ func endsAnyhow(got <-chan ending, release func() error) error {
 	return err
 }
 
-// cancelWaiting runs each operation on a pool of one connection and on the connection, while a
-// second DB holds the lock, and ends the operation's context. The function check receives the
-// operation's ending and a function that releases the lock. After that, the next borrower of the
+// cancelWaiting runs each operation of the list, first on a pool of one connection and then on that
+// connection. A second DB holds the lock for which the operation waits. While the operation waits,
+// cancelWaiting cancels its context and calls check. The channel got delivers the error of the
+// operation, or nil. The function release releases the lock. After that, the next borrower of the
 // connection must be able to use it as usual.
 func cancelWaiting(list []waiter, check func(got <-chan ending, release func() error) error) testFunc {
 	return alone(func(t test) {
@@ -105,9 +107,7 @@ func cancelWaiting(list []waiter, check func(got <-chan ending, release func() e
 				short, cancel := context.WithCancel(r.ctx)
 				defer cancel()
 				got := make(chan ending, 1)
-				go func() {
-					got <- ending{try(func() { w.run(runner{r.Runner, short, r.adHoc}) })}
-				}()
+				go func() { got <- ending{try(func() { w.run(runner{r.Runner, short, r.adHoc}) })} }()
 				later(cancel)
 				must(check(got, func() error { return holder.Script(t.ctx, "ROLLBACK") }))
 			}
@@ -147,9 +147,8 @@ func clean(x *db) {
 	})
 }
 
-// cancelAsItEnds runs statements and transactions whose contexts end at about the time when the
-// statements and transactions end by themselves. The next statement on the connection must not be
-// interrupted.
+// cancelAsItEnds cancels statements and transactions at about the time when they end by themselves.
+// The next statement on the connection must not be interrupted.
 func cancelAsItEnds(x *db) {
 	cancelEach(x.runner)
 	x.conn(cancelEach)

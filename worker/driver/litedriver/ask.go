@@ -25,10 +25,7 @@ func (c *conn) Ask(q driver.Question, visit func([]any) error) (r driver.Reply, 
 		r.Names, r.Declared = s.ColumnNames(), s.DeclTypes()
 	}
 	row := make([]any, len(r.Names))
-	dest := make([]any, len(row))
-	for i := range row {
-		dest[i] = &row[i]
-	}
+	dest := driver.Pointers(row)
 	for {
 		more, err := s.Step()
 		if err != nil {

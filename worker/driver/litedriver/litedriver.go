@@ -140,10 +140,9 @@ func (c *conn) Prepare(st driver.Statement, pooled bool) (connpool.Stmt, error) 
 	return s, nil
 }
 
-func (c *conn) Close() error {
-	var errs []error
+func (c *conn) Close() (err error) {
 	for _, q := range c.cache {
-		errs = append(errs, wrap(q.Close()))
+		err = errors.Join(err, wrap(q.Close()))
 	}
-	return errors.Join(append(errs, wrap(c.Conn.Close()))...)
+	return errors.Join(err, wrap(c.Conn.Close()))
 }

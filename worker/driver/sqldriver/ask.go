@@ -38,10 +38,7 @@ func (c *conn) Ask(ctx context.Context, q contract.Question, visit func([]any) e
 		r.Declared = nil // many libraries do not return declared types
 	}
 	row := make([]any, len(r.Names))
-	dest := make([]any, len(row))
-	for i := range row {
-		dest[i] = &row[i]
-	}
+	dest := contract.Pointers(row)
 	for rows.Next() {
 		if err := rows.Scan(dest...); err != nil {
 			return r, c.lib.wrap(err)

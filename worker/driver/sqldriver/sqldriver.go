@@ -145,20 +145,21 @@ type runner struct {
 }
 
 func (p *pool) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
-	if _, ok := contract.PlainVacuum(st.SQL); ok {
-		return contract.VacuumStmt(st.SQL, p.Script), nil
-	}
-	return p.runner.Prepare(ctx, st)
+	return p.prepare(ctx, st, p.Script)
 }
 
 func (c *conn) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
-	if _, ok := contract.PlainVacuum(st.SQL); ok {
-		return contract.VacuumStmt(st.SQL, c.Script), nil
-	}
-	return c.runner.Prepare(ctx, st)
+	return c.prepare(ctx, st, c.Script)
 }
 
-func (r *runner) Prepare(ctx context.Context, st contract.Statement) (contract.Stmt, error) {
+// prepare does the work of the methods Prepare. The function script is the method Script of the same
+// pool or connection.
+func (r *runner) prepare(
+	ctx context.Context, st contract.Statement, script func(context.Context, string) error,
+) (contract.Stmt, error) {
+	if _, ok := contract.PlainVacuum(st.SQL); ok {
+		return contract.VacuumStmt(st.SQL, script), nil
+	}
 	s := newStmt(r.lib, st)
 	if st.AdHoc {
 		s.text = r.sq

@@ -245,11 +245,7 @@ func (s *stmt) scanError(rows *sql.Rows, err error) error {
 		return s.lib.wrap(err)
 	}
 	values := make([]any, len(s.Columns))
-	dest := make([]any, len(values))
-	for i := range values {
-		dest[i] = &values[i]
-	}
-	if rows.Scan(dest...) != nil {
+	if rows.Scan(contract.Pointers(values)...) != nil {
 		return s.lib.wrap(err)
 	}
 	for i, v := range values {

@@ -52,7 +52,7 @@ func answers(t *testing.T, b *base) {
 		},
 	}}
 	if !b.asks() {
-		b.fails(nil, protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
+		b.fails(protocol.Job{Answers: a}, protocol.CodeUnsupported, "does not tell")
 		t.Skip("the adapter cannot ask")
 	}
 	b.must(nil, protocol.Job{Answers: a})
@@ -134,7 +134,7 @@ func told(a *protocol.Answer) string {
 // notNew checks that a job of the kind answers refuses a database that already has tables.
 func notNew(_ *testing.T, b *base) {
 	b.script("CREATE TABLE precious (x); INSERT INTO precious VALUES (1)")
-	b.fails(nil, protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")
+	b.fails(protocol.Job{Answers: &protocol.Answers{Executions: 1, Rows: 1, Statements: []protocol.Ask{{SQL: "DELETE FROM precious"}}}}, protocol.CodeForeign, "has tables already")
 	if n := b.texts("SELECT CAST(count(*) AS TEXT) FROM precious"); n != "1" {
 		b.t.Errorf("%s rows are left", n)
 	}

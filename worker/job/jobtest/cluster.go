@@ -22,7 +22,7 @@ func oneMember(t *testing.T, b *base) {
 		}
 	}
 	b.want("SELECT CAST(count(*) AS TEXT) FROM sqlite3perf_cluster", strconv.FormatInt(r.Rows, 10))
-	b.fails(nil, protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}, protocol.CodeForeign, "has tables already")
+	b.fails(protocol.Job{Cluster: &protocol.Cluster{Loads: loads, DurationMS: 20}}, protocol.CodeForeign, "has tables already")
 }
 
 // noCluster checks that a job of the kind cluster refuses to harm a database that is not a
@@ -36,5 +36,5 @@ func noCluster(_ *testing.T, b *base) {
 	if several {
 		return // the driver's own tests harm the cluster
 	}
-	b.fails(nil, protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{Clients: 1, Kills: 1, LoadMS: 1, LimitMS: 1, Patience: 1}}}, protocol.CodeUsage, "no cluster")
+	b.fails(protocol.Job{Cluster: &protocol.Cluster{Harm: &protocol.ClusterHarm{Clients: 1, Kills: 1, LoadMS: 1, LimitMS: 1, Patience: 1}}}, protocol.CodeUsage, "no cluster")
 }

@@ -83,9 +83,9 @@ func (b *base) must(s driver.Settings, j protocol.Job) *protocol.JobResult {
 }
 
 // fails checks that a job fails with a code, and with a message that contains all of the words.
-func (b *base) fails(s driver.Settings, j protocol.Job, code string, words ...string) {
+func (b *base) fails(j protocol.Job, code string, words ...string) {
 	b.t.Helper()
-	_, err := b.do(b.t.Context(), s, j, nil)
+	_, err := b.do(b.t.Context(), nil, j, nil)
 	if e, ok := errors.AsType[*job.Error](err); !ok || e.Code != code {
 		b.t.Errorf("got error %v, want one with code %s", err, code)
 		return
@@ -214,7 +214,7 @@ func generate(t *testing.T, b *base) {
 
 func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE bench(precious); INSERT INTO bench VALUES (1)")
-	b.fails(nil, rows(10, 1), protocol.CodeForeign, "did not make this database", "by force")
+	b.fails(rows(10, 1), protocol.CodeForeign, "did not make this database", "by force")
 	b.want("SELECT CAST(precious AS TEXT) FROM bench", "1")
 	force := rows(10, 1)
 	force.Generate.Force = true
@@ -224,15 +224,15 @@ func refuses(t *testing.T, b *base) {
 	b.script("CREATE TABLE other(precious); INSERT INTO other VALUES (1); CREATE VIEW seen AS SELECT * FROM other")
 	other := rows(10, 1)
 	other.Generate.Table = "other"
-	b.fails(nil, other, protocol.CodeForeign, "table other", "it has precious")
+	b.fails(other, protocol.CodeForeign, "table other", "it has precious")
 	other.Generate.Table, other.Generate.Force = "seen", true
-	b.fails(nil, other, protocol.CodeForeign, "is a view")
+	b.fails(other, protocol.CodeForeign, "is a view")
 	b.want("SELECT CAST(precious AS TEXT) FROM other", "1")
 
 	most := b.parameters()
 	fits := (most - 1) / 2
 	many := rows(1_000_000, fits+1)
-	b.fails(nil, many, protocol.CodeUsage, fmt.Sprintf("batch %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
+	b.fails(many, protocol.CodeUsage, fmt.Sprintf("batch %d:", fits+1), fmt.Sprintf("%d parameters", 2*fits+3),
 		fmt.Sprintf("at most %d", most), fmt.Sprintf("want %d or less", fits))
 	b.want("SELECT CAST(count(*) AS TEXT) FROM bench", "10")
 
@@ -269,9 +269,8 @@ func full(t *testing.T, b *base) {
 		t.Fatal(err)
 	}
 	_, err := b.on(t.Context(), db, nil, rows(100_000, 10), nil)
-	var e *driver.Error
-	var partial *job.Error
-	if !errors.As(err, &e) || e.Primary() != driver.CodeFull || !errors.As(err, &partial) || partial.Code != protocol.CodePartial {
+	partial, ok := errors.AsType[*job.Error](err)
+	if !ok || partial.Code != protocol.CodePartial || driver.PrimaryCode(err) != driver.CodeFull {
 		t.Fatalf("got error %v, want SQLITE_FULL", err)
 	}
 	n := b.texts("SELECT CAST(count(*) AS TEXT) FROM bench")
@@ -346,8 +345,8 @@ func lacking(t *testing.T, b *base) {
 		INSERT INTO "without rowid" VALUES (1, '00', '6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d');
 		CREATE TABLE hidden(ID INT, rand TEXT, hash TEXT, _rowid_ TEXT);
 		INSERT INTO hidden SELECT *, 'x' FROM "without rowid"`)
-	b.fails(nil, protocol.Job{Bench: &protocol.Bench{Table: "nosuch"}}, protocol.CodeDatabase, "no table nosuch", "generate makes it")
-	b.fails(nil, protocol.Job{Bench: &protocol.Bench{Table: "bench"}}, protocol.CodeDatabase, "has no column hash", "ID, rand")
+	b.fails(protocol.Job{Bench: &protocol.Bench{Table: "nosuch"}}, protocol.CodeDatabase, "no table nosuch", "generate makes it")
+	b.fails(protocol.Job{Bench: &protocol.Bench{Table: "bench"}}, protocol.CodeDatabase, "has no column hash", "ID, rand")
 	for _, table := range []string{"without rowid", "hidden"} {
 		r := b.must(driver.Settings{"pool_size": "3"}, protocol.Job{Bench: &protocol.Bench{Table: table, Pipeline: true}}).Bench
 		if r.Rows != 1 || r.Mismatches != 0 {
@@ -438,16 +437,16 @@ func paginate(t *testing.T, b *base) {
 func notPaged(t *testing.T, b *base) {
 	b.must(driver.Settings{"synchronous": "off"}, rows(10, 10))
 	p := &protocol.Paginate{Table: "bench", Limit: 5, Repetitions: 6, Depths: []int64{6}}
-	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "depths 6", "has 10 rows", "depth 5")
+	b.fails(protocol.Job{Paginate: p}, protocol.CodeUsage, "depths 6", "has 10 rows", "depth 5")
 	p.Limit, p.Depths = 10, nil
-	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "too few")
+	b.fails(protocol.Job{Paginate: p}, protocol.CodeDatabase, "too few")
 	p.Limit = 5
 	for _, id := range []string{"NULL", "'three'"} {
 		b.script("UPDATE bench SET ID = " + id + " WHERE rowid = 4")
-		b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeDatabase, "ID is NULL or a text")
+		b.fails(protocol.Job{Paginate: p}, protocol.CodeDatabase, "ID is NULL or a text")
 	}
 	p.Repetitions = 5
-	b.fails(nil, protocol.Job{Paginate: p}, protocol.CodeUsage, "repetitions 5", "at least 6")
+	b.fails(protocol.Job{Paginate: p}, protocol.CodeUsage, "repetitions 5", "at least 6")
 	if _, err := os.Stat(b.path); err != nil {
 		t.Error(err)
 	}

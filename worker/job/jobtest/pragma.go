@@ -45,13 +45,13 @@ func pragma(t *testing.T, b *base) {
 func unknownPragma(t *testing.T, b *base) {
 	b.script("CREATE TABLE t(x)")
 	seven := "7"
-	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
+	b.fails(protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "synchronus"}}}},
 		protocol.CodeUsage, "pragma \"synchronus\"", "did you mean", "synchronous")
 	b.want("PRAGMA user_version", "0") // if one pragma is wrong, the job sets none
 	if _, blind := b.driver.Info().Limit("columns", "count"); blind {
 		return
 	}
-	b.fails(nil, protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "database_list"}}}},
+	b.fails(protocol.Job{Pragma: &protocol.Pragma{Pragmas: []protocol.PragmaArgument{{Name: "user_version", Value: &seven}, {Name: "database_list"}}}},
 		protocol.CodeUsage, "pragma \"database_list\" cannot be read here")
 	b.want("PRAGMA user_version", "0")
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -187,9 +188,13 @@ func asked(a *result.Asked) string {
 	}
 	words := document.Map(stats.SettingNames(a.Settings), func(name string) string { return name + "=" + strings.Join(a.Settings[name], ",") })
 	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
-		words = append(words, name+"="+strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Parameters[name]), "[]"), " ", ","))
+		words = append(words, name+"="+numbers(a.Parameters[name]))
 	}
 	return strings.Join(words, " ")
+}
+
+func numbers(list []int64) string {
+	return document.Join(list, ",", func(n int64) string { return strconv.FormatInt(n, 10) })
 }
 
 // fitted returns the lines of a table. If they are too long for a terminal, each row has only the

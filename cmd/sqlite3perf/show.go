@@ -130,7 +130,7 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 	if err := machines.Formats.Check(o.Format); err != nil {
 		return cli.Usagef("--format %s has one run: want %s for several", o.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
-	var list []*hosted
+	var list []machines.OnMachine
 	ids, named := map[int64]bool{}, map[string]int{}
 	for _, ref := range refs {
 		a, err := sampled(ctx, env, o.Store, ref)
@@ -142,16 +142,16 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 			return cli.Usagef("run %d is named twice", run.ID)
 		}
 		ids[run.ID] = true
-		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: a}
+		name := cmp.Or(run.Machine.Hostname, "unknown")
 		if run.Host != nil {
-			h.name = run.Host.Name
+			name = run.Host.Name
 		}
-		named[h.name]++
-		list = append(list, h)
+		named[name]++
+		list = append(list, machines.OnMachine{Name: name, Analysis: a})
 	}
-	for _, h := range list {
-		if named[h.name] > 1 { // several of the runs are of the same machine
-			h.name = fmt.Sprintf("%s (%d)", h.name, h.analysis.Run.ID)
+	for i, m := range list {
+		if named[m.Name] > 1 { // several of the runs are of the same machine
+			list[i].Name = fmt.Sprintf("%s (%d)", m.Name, m.Analysis.Run.ID)
 		}
 	}
 	return writeMachines(env, o, list)
@@ -169,7 +169,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p)
-	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, p.Name)))
+	}, o.Again(cli.ShowAgain(a.Run.ID)+" --chart "+p.Name))
 	if err == nil && name == "" && len(others) > 0 {
 		fmt.Fprintf(env.Stderr, "%s has the picture %s; --chart NAME writes another: %s\n", cmp.Or(o.File, "standard output"), p.Name, document.FirstOf(others, 3, ", "))
 	}

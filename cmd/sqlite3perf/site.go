@@ -49,9 +49,11 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	if err != nil {
 		return nil, err
 	}
+	about := observer.Machine
+	about.Directory = r.dir // the scratch directory will be gone when users read this
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	return &site{
-		machine: cli.MachineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		machine: about, executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return lab.Prepare(ctx, cases, r.Builder, progress)
 		},
@@ -201,18 +203,8 @@ func hostAgentCommand(env *cli.Environment) *cobra.Command {
 		Args:    cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env.OutliveReaders() // after a lost connection, the command must first remove what it created
-			ctx, cancel := context.WithCancel(cmd.Context())
-			defer cancel()
-			interrupts := env.Catch()
-			go func() {
-				select {
-				case <-interrupts:
-					cancel()
-				case <-ctx.Done():
-				}
-			}()
 			agent := &host.Agent{Version: cli.Version(), DirectoryPrefix: cli.RunDirectory}
-			return agent.Serve(ctx, os.Stdin, env.RawOut)
+			return agent.Serve(cli.Until(cmd.Context(), env.Catch()), os.Stdin, env.RawOut)
 		},
 	}
 }

@@ -135,13 +135,8 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 	if n == 0 {
 		return "Nothing was compared on more than one machine."
 	}
-	measured := 0
-	for _, x := range all {
-		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
-			measured++
-		}
-	}
-	where := together(measured)
+	measured := slices.DeleteFunc(slices.Clone(all), func(x OnMachine) bool { return !x.Measured() })
+	where := together(len(measured))
 	same := map[stats.Verdict]int{} // for comparisons of two sides: number of cells with this verdict on all machines
 	for _, p := range m.Pairs {
 		if p.Agreement == stats.Everywhere {

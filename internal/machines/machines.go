@@ -27,6 +27,9 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
+// Measured reports whether the run has trials.
+func (x OnMachine) Measured() bool { return x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 }
+
 // Formats are the output formats of runs of the same work on several machines. They begin with
 // the verdicts that are the same everywhere or that contradict each other. If there is room, the
 // report of each run follows.
@@ -44,7 +47,7 @@ func machinesAnswer(all []OnMachine, m *stats.Machines) string {
 	sentences := []string{cmp.Or(claimsOn(all), whoIsFirst(all, m)), agreements(all, m)}
 	for _, x := range all {
 		switch {
-		case x.Analysis == nil || len(x.Analysis.Run.Trials) == 0:
+		case !x.Measured():
 			sentences = append(sentences, fmt.Sprintf("On %s nothing was measured.", x.Name))
 		case conditions.HostLost(x.Analysis):
 			sentences = append(sentences, fmt.Sprintf("%s went away before its run had ended.", x.Name))
@@ -89,7 +92,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 		}
 	}
 	for _, x := range all {
-		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
+		if x.Measured() {
 			l = append(l, document.Item{Label: "how sure", Text: x.Name + ": " + x.trust(), Alarm: false})
 		}
 	}
@@ -151,7 +154,7 @@ func shared(all []OnMachine) (list []string) {
 
 // trust says how certain the verdicts of a run are, what disturbed the run, and how many further
 // warnings its report has.
-func (x *OnMachine) trust() string {
+func (x OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
 	shared := conditions.KindOf(result.WarningShared).Name // shown once for all machines
@@ -171,14 +174,14 @@ func (x *OnMachine) trust() string {
 	return words
 }
 
-func (x *OnMachine) document() document.Document {
+func (x OnMachine) document() document.Document {
 	if c := x.comparison(); c != nil {
 		return compare.Comparison(*c, x.Options.Options)
 	}
 	return report.Build(x.Analysis, x.Options)
 }
 
-func (x *OnMachine) comparison() *compare.Compared {
+func (x OnMachine) comparison() *compare.Compared {
 	if x.Analysis.Run.Compares == nil {
 		return nil
 	}

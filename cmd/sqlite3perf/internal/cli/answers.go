@@ -95,7 +95,8 @@ func MachineHere(dir string) result.Machine {
 	if m.Hostname == "" {
 		m.Hostname, _ = os.Hostname()
 	}
-	return MachineIn(m, dir)
+	m.Directory = dir
+	return m
 }
 
 // Analyzed returns a loader of runs of the store that the user named.

@@ -83,6 +83,11 @@ func (env *Environment) Printing() *Environment {
 	return &own
 }
 
+// Say prints a line to standard error.
+func (env *Environment) Say(format string, args ...any) {
+	fmt.Fprintf(env.Stderr, format+"\n", args...)
+}
+
 // AsItIs returns standard output for text that must not be changed. If standard output is a
 // terminal, the text is made printable anyway.
 func (env *Environment) AsItIs() io.Writer {

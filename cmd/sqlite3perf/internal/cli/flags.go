@@ -33,9 +33,11 @@ var FlagGroups = []string{GroupWhat, GroupLong, GroupWhere, GroupOutput}
 const groupKey = "sqlite3perf_group"
 
 // Grouped sets the group of flags. It is called where the flags are declared.
-func Grouped(f *pflag.FlagSet, group string, names ...string) {
+func Grouped(f *pflag.FlagSet, group string, names ...string) { annotate(f, groupKey, group, names) }
+
+func annotate(f *pflag.FlagSet, key, value string, names []string) {
 	for _, name := range names {
-		if err := f.SetAnnotation(name, groupKey, []string{group}); err != nil {
+		if err := f.SetAnnotation(name, key, []string{value}); err != nil {
 			panic(err) // no flag has this name
 		}
 	}
@@ -89,7 +91,7 @@ const FormerKey = "sqlite3perf_former"
 func Renamed(f *pflag.FlagSet, former, now string) {
 	f.String(former, "", "the former name of --"+now)
 	_ = f.MarkHidden(former) // the flag was just declared
-	_ = f.SetAnnotation(former, FormerKey, []string{now})
+	annotate(f, FormerKey, now, []string{former})
 }
 
 // useFormer sets flags whose former names were used, and prints a note about each. It returns an
@@ -115,7 +117,7 @@ func useFormer(cmd *cobra.Command) error {
 			return FlagError(cmd, err)
 		}
 		if !byUser {
-			setAnnotation(now, isDefault)
+			markDefault(now)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "--%s is now --%s\n", f.Name, now.Name)
 	}

@@ -212,20 +212,19 @@ var ErrRetype = errors.New("is not a released version of a driver of sqlite3perf
 // RunDirectory is the beginning of the names of directories in which databases are measured.
 const RunDirectory = "sqlite3perf-run-"
 
-// NewScratch creates a directory for databases in dir.
+// NewScratch creates a directory for databases in dir or, if dir is "", in the default directory.
 func NewScratch(dir string) (*process.Scratch, error) {
+	if dir == "" {
+		var err error
+		if dir, err = DatabasesDirectory(""); err != nil {
+			return nil, err
+		}
+	}
 	scratch, err := process.NewScratch(dir, RunDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
 	return scratch, nil
-}
-
-// MachineIn returns the machine m with dir as its directory for databases. dir replaces the run's own
-// directory below dir, which is removed before users read the description of the machine.
-func MachineIn(m result.Machine, dir string) result.Machine {
-	m.Directory = dir
-	return m
 }
 
 // Observed creates a directory for databases in dir, and observes the machine with that directory.

@@ -145,8 +145,8 @@ func (env *Environment) Interruptible(ctx context.Context, say func(format strin
 	}
 }
 
-// Until returns a context that ends when stop is closed or ctx ends.
-func Until(ctx context.Context, stop <-chan struct{}) context.Context {
+// Until returns a context that ends when stop is closed or receives a value, or when ctx ends.
+func Until[T any](ctx context.Context, stop <-chan T) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {

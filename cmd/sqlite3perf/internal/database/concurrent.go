@@ -114,7 +114,7 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 func concurrent(ctx context.Context, env *cli.Environment, o *concurrentOptions) error {
 	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
 	w := cli.NewWatcher(env, o.quiet, 0, activityLine)
-	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent}, creates)
+	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent})
 	if err != nil {
 		return err
 	}

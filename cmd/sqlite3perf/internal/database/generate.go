@@ -62,7 +62,7 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 		return ""
 	})
 	g.EveryMS = w.Every(int64(interval) * 1000)
-	t, err := o.check(ctx, env, protocol.Job{Generate: g}, creates)
+	t, err := o.check(ctx, env, protocol.Job{Generate: g})
 	if err != nil {
 		return err
 	}

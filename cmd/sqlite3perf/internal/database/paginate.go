@@ -54,7 +54,7 @@ func paginate(ctx context.Context, env *cli.Environment, o *databaseOptions, p *
 		return fmt.Sprintf("repetition %d of %d", g.Rows, p.Repetitions)
 	})
 	p.EveryMS = w.Every(2000)
-	t, err := o.check(ctx, env, protocol.Job{Paginate: p}, reads)
+	t, err := o.check(ctx, env, protocol.Job{Paginate: p})
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func pragma(ctx context.Context, env *cli.Environment, o *databaseOptions, args 
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
-	t, err := o.check(ctx, env, protocol.Job{Pragma: p}, reads)
+	t, err := o.check(ctx, env, protocol.Job{Pragma: p})
 	if err != nil {
 		return err
 	}

@@ -341,10 +341,7 @@ func diffAgain(run *result.Run) string {
 		words = append(words, firstValues("--set", run.Asked.Settings)...)
 		words = append(words, firstValues("--param", run.Asked.Parameters)...)
 	}
-	for i, w := range words {
-		words[i] = conditions.ShellWord(w)
-	}
-	return strings.Join(words, " ")
+	return conditions.CommandLine(words)
 }
 
 // firstValues returns command-line arguments that set each name to the first of its values: the

@@ -197,7 +197,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
 		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
-		r, err = o.live(ctx, env)
+		r, err = o.live(ctx, env, most)
 		if len(o.drivers) > 0 {
 			out.Candidate = o.drivers[len(o.drivers)-1]
 		}
@@ -353,7 +353,7 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	return most, nil
 }
 
-func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request, error) {
+func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {
@@ -369,9 +369,7 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request,
 	if err != nil {
 		return nil, err
 	}
-	if r.margin, err = cli.Share("--max-regression", o.most); err != nil {
-		return nil, err
-	}
+	r.margin = most
 	if r.compares, err = o.sides(r); err != nil {
 		return nil, err
 	}

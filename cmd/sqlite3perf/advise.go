@@ -156,11 +156,8 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
-		if slices.ContainsFunc(q.work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
-			continue
-		}
-		q.work = append(q.work, diff.AskedOf(c, advise.Executions))
 	}
+	q.work = askedOf(r.cases, advise.Executions)
 	return q
 }
 

@@ -25,10 +25,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 		return nil, nil, nil, err
 	}
 	run := base.Run
-	var drivers, workloads []string
-	for _, c := range run.Cases {
-		drivers, workloads = distinct.Append(drivers, c.Driver), distinct.Append(workloads, c.Workload)
-	}
+	drivers := driversOf(run)
 	if len(drivers) == 0 {
 		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
 	}
@@ -41,8 +38,8 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 		}
 	}
 	if len(o.workloads) == 0 {
-		o.workloads = workloads
-		for _, name := range workloads {
+		o.workloads = distinct.Append(nil, document.Map(run.Cases, func(c result.Case) string { return c.Workload })...)
+		for _, name := range o.workloads {
 			if !slices.Contains(workload.Builtins(), name) {
 				return nil, nil, nil, cli.Usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
 			}

@@ -367,9 +367,6 @@ func same(args []string) string {
 }
 
 // driversOf lists the drivers of a run, in the order in which the user named them.
-func driversOf(run *result.Run) (names []string) {
-	for _, c := range run.Cases {
-		names = distinct.Append(names, c.Driver)
-	}
-	return names
+func driversOf(run *result.Run) []string {
+	return distinct.Append(nil, document.Map(run.Cases, func(c result.Case) string { return c.Driver })...)
 }

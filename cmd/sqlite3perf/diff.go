@@ -231,15 +231,17 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
 	if err := r.oneValueEach("diff"); err != nil {
 		return nil, err
 	}
-	var work []diff.Questions
-	seen := map[string]bool{}
-	for _, c := range r.cases {
-		if !seen[c.Workload] {
-			seen[c.Workload] = true
-			work = append(work, diff.AskedOf(c, o.executions))
+	return askedOf(r.cases, o.executions), nil
+}
+
+// askedOf returns the statements of each workload, as its first case has them.
+func askedOf(cases []*lab.Case, executions int) (work []diff.Questions) {
+	for _, c := range cases {
+		if !slices.ContainsFunc(work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
+			work = append(work, diff.AskedOf(c, executions))
 		}
 	}
-	return work, nil
+	return work
 }
 
 func (r *request) oneValueEach(command string) error {

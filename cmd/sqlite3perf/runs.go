@@ -83,11 +83,7 @@ var runsFormats = document.FormatsOf[[]store.Entry, document.Options]{What: "lis
 	}},
 	{Name: "markdown", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
 		rows := runRows(list, mostNamed)
-		g := document.Grid{Rows: rows[1:]}
-		for _, title := range rows[0] {
-			g.Columns = append(g.Columns, document.Column{Title: title})
-		}
-		return document.RenderMarkdown(w, document.Document{g})
+		return document.RenderMarkdown(w, document.Document{document.TableOf(strings.Join(rows[0], "|"), rows[1:])})
 	}},
 	{Name: "csv", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
 		c := csv.NewWriter(w)

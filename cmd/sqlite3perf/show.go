@@ -261,28 +261,20 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 // writeWorkload prints the text of a workload exactly as the run read it, followed by the SQL files
 // that the workload names, each after a line with its name.
 func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
-	var names []string
-	found := false
-	for _, w := range run.Workloads {
-		if names = append(names, w.Name); w.Name != name {
-			continue
-		}
-		found = true
-		text := w.Text
-		for _, f := range w.Includes {
-			text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
-		}
-		if _, err := io.WriteString(env.AsItIs(), text); err != nil {
-			return err
-		}
-	}
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == name })
 	switch {
-	case found:
-		return nil
-	case len(names) == 0:
+	case len(run.Workloads) == 0:
 		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
+	case i < 0:
+		names := document.Join(run.Workloads, ", ", func(w result.Workload) string { return w.Name })
+		return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, names)
 	}
-	return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
+	text := run.Workloads[i].Text
+	for _, f := range run.Workloads[i].Includes {
+		text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
+	}
+	_, err := io.WriteString(env.AsItIs(), text)
+	return err
 }
 
 func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error {

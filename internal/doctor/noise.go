@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
@@ -91,9 +92,7 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 		return err
 	}
 	run := &result.Run{Seed: matrix.Seed, Scale: matrix.Scale}
-	for _, x := range cases {
-		run.Cases = append(run.Cases, x.Case)
-	}
+	run.Cases = document.Map(cases, func(x *lab.Case) result.Case { return x.Case })
 	a.Note("comparing %s with itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.Show,

@@ -225,13 +225,12 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
 // values, it uses the first. It returns an error if the user gave a setting several values.
 func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
-	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
-		return nil, err
-	}
-	if err := r.oneValueEach("diff"); err != nil {
-		return nil, err
-	}
-	return askedOf(r.cases, o.executions), nil
+	err := cli.InOrder(
+		func() error { return o.checkWorkloads(r) },
+		func() error { return o.checkMatrix(r) },
+		func() error { return r.oneValueEach("diff") },
+	)
+	return askedOf(r.cases, o.executions), err
 }
 
 // askedOf returns the statements of each workload, as its first case has them.

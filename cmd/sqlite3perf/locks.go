@@ -139,7 +139,7 @@ func (o *lockOptions) inProcesses() error {
 		return nil
 	}
 	for _, set := range o.set {
-		if name, _, _ := strings.Cut(set, "="); strings.TrimSpace(name) == "processes" {
+		if settingOf(set) == "processes" {
 			return cli.Usagef("--processes and --set %s say the same thing: leave one of them out", set)
 		}
 	}

@@ -62,12 +62,16 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 }
 
 func remoteSite(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*site, error) {
-	options, err := o.hosts.options(r)
+	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	options.Say = show.Note
-	m, err := host.Connect(ctx, r.host.Name, options)
+	m, err := host.Connect(ctx, r.host.Name, &host.Options{
+		SSH: strings.Fields(o.hosts.ssh), Version: cli.Version(), Executable: executable, Say: show.Note,
+		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
+			return buildFor(ctx, r.Builder.Source, goos, goarch)
+		},
+	})
 	if err != nil {
 		return nil, o.hosts.other.wait(ctx, cli.Incomplete(err), "")
 	}
@@ -164,14 +168,6 @@ func (o *runOptions) checkHosts(r *request) error {
 		return cli.Usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.Flag)
 	}
 	return nil
-}
-
-func (o *hostOptions) options(r *request) (*host.Options, error) {
-	executable, err := os.Executable()
-	return &host.Options{SSH: strings.Fields(o.ssh), Version: cli.Version(), Executable: executable,
-		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
-			return buildFor(ctx, r.Builder.Source, goos, goarch)
-		}}, err
 }
 
 // buildFor builds this command for another platform. The function remove deletes the executable at path.

@@ -41,9 +41,8 @@ func sideBySide(all []OnMachine) *stats.Machines {
 }
 
 // MachinesAnswer summarizes the runs on all machines in a sentence or two.
-func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideBySide(all)) }
-
-func machinesAnswer(all []OnMachine, m *stats.Machines) string {
+func MachinesAnswer(all []OnMachine) string {
+	m := sideBySide(all)
 	sentences := []string{cmp.Or(claimsOn(all), whoIsFirst(all, m)), agreements(all, m)}
 	for _, x := range all {
 		switch {
@@ -76,7 +75,7 @@ var agreementLabels = []struct {
 
 func machines(all []OnMachine, o document.Options) document.Document {
 	m := sideBySide(all)
-	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
+	d := document.Document{document.Heading{Level: 1, Text: MachinesAnswer(all)}}
 	var l document.List
 	for _, words := range shared(all) {
 		l = append(l, conditions.KindOf(result.WarningShared).Item(words))
@@ -349,7 +348,7 @@ type JSONMachineSaid struct {
 
 func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {
 	m := sideBySide(all)
-	out := JSONMachines{Version: MachinesVersion, Answer: machinesAnswer(all, m), Machines: []JSONMachine{}, Pairs: []JSONMachinePair{}}
+	out := JSONMachines{Version: MachinesVersion, Answer: MachinesAnswer(all), Machines: []JSONMachine{}, Pairs: []JSONMachinePair{}}
 	for _, x := range all {
 		j := JSONMachine{Name: x.Name, Failure: x.Failure}
 		if x.Analysis != nil {

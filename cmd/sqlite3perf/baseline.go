@@ -48,7 +48,6 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
 	r = &request{}
 	err = cli.InOrder(
-		o.output.Check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },

@@ -90,20 +90,15 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) error {
-	if err := o.output.CheckFormat(); err != nil {
-		return err
-	}
-	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.Now}
 	most, ok := mostLost[o.durability]
 	if !ok {
 		return cli.Usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
 	}
-	s.Most = most
 	gain, err := cli.Share("--least-gain", o.leastGain)
 	if err != nil {
 		return err
 	}
-	s.Margin = gain
+	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.Now, Most: most, Margin: gain}
 	if o.flags.Changed("settings") && len(o.settings) == 0 {
 		return cli.Usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
 	}

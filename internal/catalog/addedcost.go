@@ -15,8 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was
-// measured. Causes follow for the phases in which that is too much according to [lab.AddsTooMuch].
+// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was measured.
+// Below the table are the causes for each phase in which the added time is too long, as
+// [lab.AddsTooMuch] decides.
 func AddedCost(known []build.Known) document.Document {
 	var measured, not []string
 	var rows [][]string

@@ -170,8 +170,8 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 	return fmt.Sprintf("Of %s of two drivers, %s.", document.Counted(int64(n), "comparison"), strings.Join(parts, ", "))
 }
 
-// ofTwoSides reports whether a run was made to compare two sides, for example two versions of a
-// driver.
+// ofTwoSides reports whether one of the runs was made to compare two sides, for example two versions of
+// a driver.
 func ofTwoSides(all []OnMachine) bool {
 	return slices.ContainsFunc(all, func(m OnMachine) bool { return m.Analysis != nil && m.Analysis.Run.Compares != nil })
 }

@@ -30,9 +30,9 @@ type OnMachine struct {
 // Measured reports whether the run has trials.
 func (x OnMachine) Measured() bool { return x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 }
 
-// Formats are the output formats of runs of the same work on several machines. They begin with
-// the verdicts that are the same everywhere or that contradict each other. If there is room, the
-// report of each run follows.
+// Formats are the output formats of runs of the same work on several machines. The output begins with
+// the verdicts that are the same on all machines and those that contradict each other. If there is room,
+// the report of each run follows.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 

@@ -51,7 +51,7 @@ func GroupOf(f *pflag.Flag) string {
 	return ""
 }
 
-// mostInOneList is how many flags the help lists without groups.
+// mostInOneList is the greatest number of flags that the help lists without groups.
 const mostInOneList = 12
 
 // FlagUsages returns the flags of a command for its help. If there are many, and each has a group,
@@ -94,8 +94,8 @@ func Renamed(f *pflag.FlagSet, former, now string) {
 	annotate(f, FormerKey, now, []string{former})
 }
 
-// useFormer sets flags whose former names were used, and prints a note about each. It returns an
-// error if the user typed both names.
+// useFormer sets each flag that was given by its former name, and prints a note about it. It returns an
+// error if the user typed both names of a flag.
 func useFormer(cmd *cobra.Command) error {
 	var former []*pflag.Flag
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -216,7 +216,7 @@ func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	Reaching(f, ReachesOut, "allow-files")
 }
 
-// JobFlags has the flags that set the fields of jobs, by the field's name in JSON.
+// JobFlags maps the name of a job's field in JSON to the flag that sets the field.
 var JobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
@@ -224,7 +224,8 @@ var JobFlags = map[string]string{
 	"files": "--allow-files",
 }
 
-// Flagged rewords a problem with fields of a job as a problem with the flags that set them.
+// Flagged rewords an error message about fields of a job, so that it names the flags that set these
+// fields.
 func Flagged(fields []protocol.Field, problem string) string {
 	var wrong, other []string
 	for _, f := range fields {
@@ -244,7 +245,7 @@ func Flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// WithFlags adds flags to the command c, with the function add, and returns c.
+// WithFlags calls add with the flags of the command c, and returns c.
 func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	add(c.Flags())
 	return c

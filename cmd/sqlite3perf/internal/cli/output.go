@@ -46,8 +46,8 @@ func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
 // TableFormat is the default format.
 const TableFormat = "table"
 
-// SetFormats says in the usage of --format what is printed and in which formats. known returns an
-// error for all other formats.
+// SetFormats sets the formats of the command, and the usage of --format. The parameter "what" describes
+// what is printed. The function known returns an error for any other format.
 func (o *OutputOptions) SetFormats(what string, formats []string, known func(string) error) {
 	o.Known = known
 	o.Asked.DefValue = ""

@@ -114,8 +114,8 @@ func (p *Progress) Built(i, n int, name string, err error) {
 // tellRows is the least number of rows whose hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing shows how many rows of expected answers have been hashed: the rows that a workload must
-// return or leave in the database.
+// Computing shows how many rows have been hashed to compute expected answers. These are the rows that a
+// workload must return, or leave in the database.
 func (p *Progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return
@@ -125,7 +125,7 @@ func (p *Progress) Computing(workload string, done, total int64) {
 	}
 }
 
-// due reports whether the last plain line is long enough ago for another one.
+// due reports whether enough time has passed since the last plain line to print another one.
 func (p *Progress) due() bool { return p.now().Sub(p.Told) >= between }
 
 // tell prints a plain line.

@@ -88,7 +88,7 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 	})
 }
 
-// written returns a line about progress. Its words are those of the program from which sqlite3perf
+// written returns a line about progress. The line is worded as in the program from which sqlite3perf
 // began.
 func written(rows, of int64, took time.Duration) string {
 	width := len(fmt.Sprint(of))

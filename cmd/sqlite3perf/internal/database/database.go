@@ -248,6 +248,20 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 	return d
 }
 
+// do checks and runs a job, and prints its result as [task.print] does.
+func (o *databaseOptions) do(ctx context.Context, env *cli.Environment, command string, j protocol.Job, w *cli.Watcher,
+	text func(*task, io.Writer, *protocol.JobResult) error) (*protocol.JobResult, error) {
+	t, err := o.check(ctx, env, j)
+	if err != nil {
+		return nil, err
+	}
+	res, err := t.run(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return res, t.print(command, res, func(out io.Writer) error { return text(t, out, res) })
+}
+
 // print prints the result of a job: as JSON, or as text by calling the parameter text. It returns
 // the exit status of an interruption if the job was interrupted.
 func (t *task) print(command string, r *protocol.JobResult, text func(io.Writer) error) error {

@@ -62,15 +62,7 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 		return ""
 	})
 	g.EveryMS = w.Every(int64(interval) * 1000)
-	t, err := o.check(ctx, env, protocol.Job{Generate: g})
-	if err != nil {
-		return err
-	}
-	res, err := t.run(ctx, w)
-	if err != nil {
-		return err
-	}
-	return t.print("generate", res, func(out io.Writer) error {
+	_, err := o.do(ctx, env, "generate", protocol.Job{Generate: g}, w, func(t *task, out io.Writer, res *protocol.JobResult) error {
 		done := res.Generate
 		if done == nil {
 			_, err := fmt.Fprintf(out, "interrupted before the table %s was recreated\n", g.Table)
@@ -86,6 +78,7 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 		}
 		return err
 	})
+	return err
 }
 
 // written returns a line about progress. The line is worded as in the program from which sqlite3perf

@@ -131,15 +131,15 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// inquiry has the statements of each workload, and the drivers that will run them so that their
-// answers can be compared.
+// inquiry has the statements of each workload, and the drivers whose answers to these statements are
+// compared.
 type inquiry struct {
 	refs []build.Ref
 	work []diff.Questions
 }
 
-// byName returns the drivers by their names in the run. If a workload needs a variant of a driver,
-// the name is that of the variant.
+// byName returns the drivers as a map. The keys are the names of the drivers in the run. If a workload
+// needs a variant of a driver, the key is the name of the variant.
 func (q inquiry) byName() map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {

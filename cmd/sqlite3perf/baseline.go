@@ -155,8 +155,8 @@ func (r *repeat) add(c *lab.Case) {
 // repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
 // measured together with the candidate, because otherwise a change of the machine would look like a
 // change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
-// built, only the candidate is measured. A cell whose two sides are the same
-// build is not measured again: repeats dismisses the cell.
+// built, only the candidate is measured. If both sides of a cell are the same build, the cell is not
+// measured again: repeats dismisses it.
 func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {

@@ -233,7 +233,7 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
 	return askedOf(r.cases, o.executions), err
 }
 
-// askedOf returns the statements of each workload, as its first case has them.
+// askedOf returns the statements of each workload's first case.
 func askedOf(cases []*lab.Case, executions int) (work []diff.Questions) {
 	for _, c := range cases {
 		if !slices.ContainsFunc(work, func(w diff.Questions) bool { return w.Name == c.Workload }) {

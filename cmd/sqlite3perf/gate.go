@@ -307,8 +307,9 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 	return list
 }
 
-// checkGateHosts parses the hosts of --hosts. It returns an error if they cannot judge the gate: with a
-// stored baseline, or with several hosts and an output that can have only one machine's result.
+// checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
+// other machines would not measure it. It also returns an error if there are several hosts, and an
+// output can have only one machine's result.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
 		return nil

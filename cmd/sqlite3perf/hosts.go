@@ -89,9 +89,9 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// noise adds a warning to n if the host's machine is measured under several names at the same time.
-// For one of these hosts, noise also prints the warning by calling say. Otherwise noise returns n
-// unchanged.
+// noise returns n. If the host's machine is measured under several names at the same time, the returned
+// noise also has a warning about that. For the first of these names, noise prints the warning by calling
+// say.
 func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n

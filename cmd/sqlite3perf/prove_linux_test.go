@@ -73,7 +73,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for the fraction s.share of the time that has passed since the parameter since.
+// spend uses the CPU for a fraction, s.share, of the time that has passed since the given time.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {

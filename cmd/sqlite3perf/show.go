@@ -238,9 +238,9 @@ func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side s
 	return storedRun(ctx, env, storeFile, side, false)
 }
 
-// foreign reports whether a run was certainly not measured into this store. Either it was merged,
-// or it is from a JSON report, which is so if the parameter "named" ends in .json. Not even the
-// workloads' texts of a foreign run are executed.
+// foreign reports whether a run may be somebody else's, because it was merged or is from a JSON report.
+// The parameter "named" is the run's name on the command line, which ends in .json for a report. Not
+// even the texts of a foreign run's workloads are executed.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }

@@ -205,8 +205,8 @@ func settingOf(entry string) string {
 }
 
 // searched returns the settings to search, and the settings that are left out because --set or --dsn
-// fixes them. If --settings is given, both lists have only the named settings. The settings with
-// several values in --set are searched in any case.
+// fixes them. If --settings is given, searched considers only the settings that it names, and those with
+// several values in --set.
 func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string, leftOut []tune.Skipped) {
 	for _, name := range tune.Names {
 		values, fixed := r.matrix.Settings[name]
@@ -244,7 +244,8 @@ func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err
 	return list, nil
 }
 
-// cannot returns the reason why a value of a setting is not tried, or "", for [tune.Situation].
+// cannot returns the reason why a value of a setting is not tried, or "". It is used as the field Cannot
+// of a [tune.Situation].
 func (t *candidateRuns) cannot(name, value string) string {
 	if why, ok := t.r.cases[0].Info.Limit(name, value); ok {
 		return why

@@ -120,7 +120,6 @@ func gateHere(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	return gateStatus(out, failure)
 }
 
-// gateOnHosts judges the candidate on several hosts at the same time.
 func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	seed, err := cli.Seed(o.seed)
 	if err != nil {

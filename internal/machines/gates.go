@@ -16,7 +16,6 @@ type GatedOn struct {
 	Options document.Options // options for the document of this result alone
 }
 
-// GateFormats are the output formats of a gate on several machines.
 var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates, JSON: jsonGates}.Formats()
 
 func gatesAnswer(all []GatedOn) string {

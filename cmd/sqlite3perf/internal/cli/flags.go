@@ -26,7 +26,6 @@ const (
 	GroupOutput = "Output"
 )
 
-// FlagGroups are the groups of flags in the order of the help.
 var FlagGroups = []string{GroupWhat, GroupLong, GroupWhere, GroupOutput}
 
 // groupKey is the annotation in which a flag stores its group.
@@ -147,21 +146,18 @@ func Subcommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// AddStoreFlag adds --store.
 func AddStoreFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "store", "", "`file` that stores the results (default: results.db in the user's data directory)")
 	Reaching(f, Writes, "store")
 	Grouped(f, GroupOutput, "store")
 }
 
-// AddDirFlag adds --dir.
 func AddDirFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "dir", "", "`directory` for databases, which are removed at the end; those of killed runs are removed too (default: in the user's cache directory)")
 	Reaching(f, Writes, "dir")
 	Grouped(f, GroupWhere, "dir")
 }
 
-// AddQuietFlag adds --quiet.
 func AddQuietFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "quiet", false, "no progress")
 	Grouped(f, GroupOutput, "quiet")
@@ -210,7 +206,6 @@ func Words[V any](m map[string]V) string {
 	return document.Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
 }
 
-// AddAllowFilesFlag adds --allow-files.
 func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let SQL of workload files use other files: ATTACH, VACUUM INTO, …")
 	Reaching(f, ReachesOut, "allow-files")

@@ -54,7 +54,6 @@ func (o *OutputOptions) SetFormats(what string, formats []string, known func(str
 	o.Asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), TableFormat)
 }
 
-// AddFullFlag adds --full.
 func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 	f.BoolVar(&o.Full, "full", false, "print every table, also on a terminal")
 	Grouped(f, GroupOutput, "full")
@@ -158,7 +157,6 @@ func notADatabase(file string) error {
 	return nil
 }
 
-// IsDatabase reports whether a file is an SQLite database.
 func IsDatabase(file string) bool {
 	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
 		return false

@@ -150,7 +150,6 @@ func (s Workshop) UsualDrivers() (names []string) {
 // the names under which libraries register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
-// IsDirectory reports whether path is a directory.
 func IsDirectory(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()

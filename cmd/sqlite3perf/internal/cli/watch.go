@@ -42,7 +42,6 @@ func (w *Watcher) Every(lines int64) int64 {
 	return lines
 }
 
-// Progress shows what a worker reports.
 func (w *Watcher) Progress(p *protocol.Progress) {
 	if w.quiet {
 		return

@@ -25,7 +25,6 @@ type benchOptions struct {
 	interval int
 }
 
-// BenchCommand returns the command bench.
 func BenchCommand(env *cli.Environment) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{

@@ -27,7 +27,6 @@ type concurrentOptions struct {
 	pool     string
 }
 
-// ConcurrentCommand returns the command concurrent.
 func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// GenerateCommand returns the command generate.
 func GenerateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	g := &protocol.Generate{}

@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PaginateCommand returns the command paginate.
 func PaginateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	p := &protocol.Paginate{}

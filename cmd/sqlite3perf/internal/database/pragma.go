@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PragmaCommand returns the command pragma.
 func PragmaCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	return cli.WithFlags(o.addFlags, &cobra.Command{

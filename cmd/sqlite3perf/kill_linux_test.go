@@ -34,8 +34,8 @@ func init() {
 // holding is a driver whose trials wait until the test allows them to continue with [place.let].
 type holding struct{ driver.Driver }
 
-// held counts the calling process, and waits until the test has allowed as many processes as have been
-// counted.
+// held adds the calling process to a count, and waits until the test has allowed that many processes to
+// continue.
 var held = sync.OnceValue(func() error {
 	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the directory of the test's place
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)

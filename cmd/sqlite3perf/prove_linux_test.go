@@ -222,7 +222,7 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
 }
 
-// TestProveBisect searches 29 releases, as the command bisect does, for the release from which on a
+// TestProveBisect searches 29 releases, as the command bisect does, for the first release in which a
 // driver spends 10 % more time per operation. The search must find it each time, and need at most 6
 // releases.
 func TestProveBisect(t *testing.T) {

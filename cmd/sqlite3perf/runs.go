@@ -123,8 +123,8 @@ func runRows(list []store.Entry, most int) [][]string {
 	return rows
 }
 
-// machineOf returns the name of the machine of a run. For a run on another machine, that is the name
-// by which the user gave the machine.
+// machineOf returns the name of the machine of a run. If the run was measured on another machine, that
+// is the machine's name in --hosts.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 func damagedRuns(path string, list []store.Entry) error {

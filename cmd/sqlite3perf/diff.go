@@ -135,17 +135,14 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 // user's database or recording, so that users can pass stores on.
 func notKept(work []diff.Questions, d *diff.Diffed) string {
 	var data []string
-	users := ofUsers(work)
 	for i := range work {
 		w := &work[i]
-		name := "the workload " + document.Line(w.Name)
-		// Recorded statements may contain values in their text.
-		replays := w.Job.Plan != nil && slices.ContainsFunc(w.Job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
-		switch {
+		replays := func(ph plan.Phase) bool { return ph.Replay != nil }
+		switch p := w.Job.Plan; {
 		case w.Job.Files:
 			data = append(data, "files that --sql may have opened")
-		case replays || slices.Contains(users, name):
-			data = append(data, name+"'s data")
+		case p != nil && (w.Job.Loaded || slices.ContainsFunc(p.Phases, replays)): // recorded statements may contain values in their text
+			data = append(data, "the workload "+document.Line(w.Name)+"'s data")
 		}
 	}
 	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }

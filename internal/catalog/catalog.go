@@ -30,7 +30,8 @@ func indented(text string) document.Paragraph {
 func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
-	var about, named document.Document // about has the notes about all drivers, named those about variants of drivers and about workers that are given as executables
+	var about document.Document // notes about all drivers
+	var named document.Document // notes about variants of drivers, and about workers that are given as executables
 	for _, ref := range refs {
 		row, notes, err := p.about(ctx, ref)
 		if err != nil {

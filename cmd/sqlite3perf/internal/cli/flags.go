@@ -105,7 +105,7 @@ func useFormer(cmd *cobra.Command) error {
 	for _, f := range former {
 		now := cmd.Flags().Lookup(f.Annotations[FormerKey][0])
 		byUser := Typed(f)
-		f.Changed = false // so that only the flag that is now used counts
+		f.Changed = false // so that only the flag with the new name counts
 		switch {
 		case Typed(now) && byUser:
 			return Usagef("--%s is now --%s: leave --%[1]s out", f.Name, now.Name)

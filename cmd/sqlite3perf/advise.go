@@ -131,15 +131,15 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 	return measure(ctx, env, &o.runOptions, r)
 }
 
-// inquiry has the statements of each workload, and the drivers that will run them so that their
-// answers can be compared.
+// inquiry has the statements of each workload, and the drivers whose answers to these statements are
+// compared.
 type inquiry struct {
 	refs []build.Ref
 	work []diff.Questions
 }
 
-// byName returns the drivers by their names in the run. If a workload needs a variant of a driver,
-// the name is that of the variant.
+// byName returns the drivers as a map. The keys are the names of the drivers in the run. If a workload
+// needs a variant of a driver, the key is the name of the variant.
 func (q inquiry) byName() map[string]build.Ref {
 	refs := map[string]build.Ref{}
 	for _, ref := range q.refs {
@@ -156,11 +156,8 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 		if !floor && !slices.ContainsFunc(q.refs, func(ref build.Ref) bool { return ref.Name == c.Ref.Name }) {
 			q.refs = append(q.refs, c.Ref)
 		}
-		if slices.ContainsFunc(q.work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
-			continue
-		}
-		q.work = append(q.work, diff.AskedOf(c, advise.Executions))
 	}
+	q.work = askedOf(r.cases, advise.Executions)
 	return q
 }
 
@@ -341,10 +338,7 @@ func diffAgain(run *result.Run) string {
 		words = append(words, firstValues("--set", run.Asked.Settings)...)
 		words = append(words, firstValues("--param", run.Asked.Parameters)...)
 	}
-	for i, w := range words {
-		words[i] = conditions.ShellWord(w)
-	}
-	return strings.Join(words, " ")
+	return conditions.CommandLine(words)
 }
 
 // firstValues returns command-line arguments that set each name to the first of its values: the

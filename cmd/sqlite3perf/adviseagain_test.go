@@ -41,7 +41,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 	return run
 }
 
-// keptWorkload returns a workload in the form in which a run has it.
+// keptWorkload returns a workload as a stored run contains it.
 func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))

@@ -66,7 +66,7 @@ func someDiff() *diff.Diffed {
 					Difference: diff.Difference{Kind: diff.Types, Column: 1, Name: "At", Declared: "DATETIME", Row: 1, First: "1", Second: "2"}}}}}}}}
 }
 
-// someLooked returns facts for advice that don't come from samples.
+// someLooked returns the facts for advice that are not taken from samples, such as the size of binaries.
 func someLooked() advise.Looked {
 	return advise.Looked{Diff: true, NotDiff: "it failed", Answers: someDiff(), Footprints: map[string]*result.Footprint{
 		"mattn": {SizeBytes: 1, WarmNS: 1, ColdNS: 1, Module: "m", Version: "v1", License: "MIT", Targets: []result.TargetBuild{{Target: "linux/arm64", Message: "no"}}}}}
@@ -167,8 +167,8 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNotStored checks that keep only prints a warning, and returns 0 as the number of the
-// answer, if the answer cannot be stored.
+// TestAnswerNotStored checks an answer that cannot be stored: keep must only print a warning, and return
+// 0 as the ID of the run.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
 	o := &clusterOptions{store: t.TempDir()}
@@ -220,7 +220,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	return runs
 }
 
-// storedRunOf returns a run that can store the answer to a question.
+// storedRunOf returns a run that has an empty answer to a question, and can be stored.
 func storedRunOf(t *testing.T, question string) *result.Run {
 	t.Helper()
 	run := hostileRun()

@@ -25,10 +25,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 		return nil, nil, nil, err
 	}
 	run := base.Run
-	var drivers, workloads []string
-	for _, c := range run.Cases {
-		drivers, workloads = distinct.Append(drivers, c.Driver), distinct.Append(workloads, c.Workload)
-	}
+	drivers := driversOf(run)
 	if len(drivers) == 0 {
 		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
 	}
@@ -41,8 +38,8 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 		}
 	}
 	if len(o.workloads) == 0 {
-		o.workloads = workloads
-		for _, name := range workloads {
+		o.workloads = distinct.Append(nil, document.Map(run.Cases, func(c result.Case) string { return c.Workload })...)
+		for _, name := range o.workloads {
 			if !slices.Contains(workload.Builtins(), name) {
 				return nil, nil, nil, cli.Usagef("the baseline's workload %s is not built in: name its file with --workloads", name)
 			}
@@ -51,7 +48,6 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	o.scale, o.seed = run.Scale, fmt.Sprint(run.Seed)
 	r = &request{}
 	err = cli.InOrder(
-		o.output.Check,
 		func() error { return o.checkSchedule(r) },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
@@ -159,8 +155,8 @@ func (r *repeat) add(c *lab.Case) {
 // repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
 // measured together with the candidate, because otherwise a change of the machine would look like a
 // change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
-// built, only the candidate is measured. A cell whose two sides are the same
-// build is not measured again: repeats dismisses the cell.
+// built, only the candidate is measured. If both sides of a cell are the same build, the cell is not
+// measured again: repeats dismisses it.
 func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
 	doubtful := out.Doubtful()
 	if out.Base == nil {

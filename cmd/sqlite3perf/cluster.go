@@ -350,9 +350,8 @@ func (o *clusterOptions) measure(ctx context.Context, shop cli.Workshop, dir str
 	return out, err
 }
 
-// asked returns the estimated time of a trial. Without harms, that is twice the duration of all
-// loads. If leaders are killed or cut off, it is, for each of these harms, the duration plus twice
-// the patience.
+// asked returns the estimated time of a trial. If leaders are killed or cut off, each time counts as the
+// duration plus twice the patience. Otherwise the estimate is twice the duration of all loads.
 func (o *clusterOptions) asked() time.Duration {
 	if n := o.kills + o.cuts; n > 0 {
 		return time.Duration(n) * (o.duration + 2*o.patience)

@@ -57,9 +57,9 @@ func eachFile(t *testing.T, visit func(name string, set *token.FileSet, file *as
 	}
 }
 
-// literalCode finds a code, a metric or a reason to stop that is written as a literal. It may be
-// in a field, a comparison, an assignment, a switch, or a call of a function with such a
-// parameter. literalCode returns nil if the node n itself has no such literal.
+// literalCode finds a literal that is used as a code, a metric or a reason to stop. The literal may be
+// the value of a field, or be in a comparison, an assignment, a switch, or a call of a function with
+// such a parameter. literalCode returns nil if the node n itself has no such literal.
 func literalCode(n ast.Node) *ast.BasicLit {
 	coded := func(e ast.Expr) bool {
 		switch e := e.(type) {

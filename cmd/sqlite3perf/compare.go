@@ -133,7 +133,7 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	return func(a *stats.Analysis) error {
 		return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			c := stats.CompareRun(a)
-			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d", a.Run.ID))}
+			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.store, cli.ShowAgain(a.Run.ID))}
 			opts.Hints.Further = further(&o.output, a.Run, c)
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
@@ -275,7 +275,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 		}
 		if names[i] = filepath.Base(a); !isReport(a) {
 			names[i] = fmt.Sprintf("run %d", side.Run.ID)
-			more = append(more, cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d", side.Run.ID)))
+			more = append(more, cli.InStore(o.store, cli.ShowAgain(side.Run.ID)))
 		}
 		sides = append(sides, side)
 	}
@@ -367,9 +367,6 @@ func same(args []string) string {
 }
 
 // driversOf lists the drivers of a run, in the order in which the user named them.
-func driversOf(run *result.Run) (names []string) {
-	for _, c := range run.Cases {
-		names = distinct.Append(names, c.Driver)
-	}
-	return names
+func driversOf(run *result.Run) []string {
+	return distinct.Append(nil, document.Map(run.Cases, func(c result.Case) string { return c.Driver })...)
 }

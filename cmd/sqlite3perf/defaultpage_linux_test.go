@@ -140,7 +140,7 @@ func firstScreen(t *testing.T, p browsertest.Reader, l browser.Look) {
 	}
 }
 
-// outlined fails if a page has no or several headings of level 1, or if a level is skipped.
+// outlined fails unless a page has exactly one heading of level 1, and no level is skipped.
 func outlined(t *testing.T, p browsertest.Reader) {
 	t.Helper()
 	levels := browsertest.Eval[string](p, `[...document.querySelectorAll("h1, h2, h3, h4, h5, h6")].map(e => e.tagName[1]).join("")`)

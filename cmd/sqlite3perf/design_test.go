@@ -237,9 +237,9 @@ func TestLinked(t *testing.T) {
 	}
 }
 
-// TestOnePlaceForTemporaryFiles checks that only [process.NewTemporary] creates files in the
-// system's temporary directory, because only files with its mark are removed later. Directories for
-// databases must have the prefix cli.RunDirectory for the same reason.
+// TestOnePlaceForTemporaryFiles checks that only [process.NewTemporary] creates files in the system's
+// temporary directory, because only files that it has marked are removed later. For the same reason,
+// directories for databases must have the prefix cli.RunDirectory.
 func TestOnePlaceForTemporaryFiles(t *testing.T) {
 	t.Parallel()
 	err := fs.WalkDir(os.DirFS("../.."), ".", func(file string, d fs.DirEntry, err error) error {

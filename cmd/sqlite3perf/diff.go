@@ -135,17 +135,14 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 // user's database or recording, so that users can pass stores on.
 func notKept(work []diff.Questions, d *diff.Diffed) string {
 	var data []string
-	users := ofUsers(work)
 	for i := range work {
 		w := &work[i]
-		name := "the workload " + document.Line(w.Name)
-		// Recorded statements may contain values in their text.
-		replays := w.Job.Plan != nil && slices.ContainsFunc(w.Job.Plan.Phases, func(ph plan.Phase) bool { return ph.Replay != nil })
-		switch {
+		replays := func(ph plan.Phase) bool { return ph.Replay != nil }
+		switch p := w.Job.Plan; {
 		case w.Job.Files:
 			data = append(data, "files that --sql may have opened")
-		case replays || slices.Contains(users, name):
-			data = append(data, name+"'s data")
+		case p != nil && (w.Job.Loaded || slices.ContainsFunc(p.Phases, replays)): // recorded statements may contain values in their text
+			data = append(data, "the workload "+document.Line(w.Name)+"'s data")
 		}
 	}
 	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }
@@ -225,21 +222,22 @@ func (o *diffOptions) checkDiff(ctx context.Context, r *request, args []string) 
 // askedOfWorkloads returns the statements of the named workloads. If a parameter has several
 // values, it uses the first. It returns an error if the user gave a setting several values.
 func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
-	if err := cli.InOrder(func() error { return o.checkWorkloads(r) }, func() error { return o.checkMatrix(r) }); err != nil {
-		return nil, err
-	}
-	if err := r.oneValueEach("diff"); err != nil {
-		return nil, err
-	}
-	var work []diff.Questions
-	seen := map[string]bool{}
-	for _, c := range r.cases {
-		if !seen[c.Workload] {
-			seen[c.Workload] = true
-			work = append(work, diff.AskedOf(c, o.executions))
+	err := cli.InOrder(
+		func() error { return o.checkWorkloads(r) },
+		func() error { return o.checkMatrix(r) },
+		func() error { return r.oneValueEach("diff") },
+	)
+	return askedOf(r.cases, o.executions), err
+}
+
+// askedOf returns the statements of each workload's first case.
+func askedOf(cases []*lab.Case, executions int) (work []diff.Questions) {
+	for _, c := range cases {
+		if !slices.ContainsFunc(work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
+			work = append(work, diff.AskedOf(c, executions))
 		}
 	}
-	return work, nil
+	return work
 }
 
 func (r *request) oneValueEach(command string) error {

@@ -92,26 +92,17 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err != nil {
 		return err
 	}
-	fits := len(refs) > len(args)
-	if o.features || o.defects {
-		fits = false
-	}
 	d, err := o.list(cmd.Context(), env, shop, refs)
 	if err != nil {
 		return err
 	}
-	return printDrivers(env, &o.output, d, fits)
+	return printDrivers(env, &o.output, d, len(refs) > len(args) && !o.features && !o.defects)
 }
 
 // list returns the table that the flags ask for: the drivers, their features or their defects.
 func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cli.Workshop, refs []build.Ref) (d document.Document, err error) {
-	c := &catalog.Catalog{Builder: shop.Builder, Known: shop.Known, Naming: "--drivers", Scratch: func() (*process.Scratch, error) {
-		parent, err := cli.DatabasesDirectory("")
-		if err != nil {
-			return nil, err
-		}
-		return cli.NewScratch(parent)
-	}}
+	c := &catalog.Catalog{Builder: shop.Builder, Known: shop.Known, Naming: "--drivers",
+		Scratch: func() (*process.Scratch, error) { return cli.NewScratch("") }}
 	defer c.Close()
 	if !o.features && !o.defects {
 		return c.Drivers(ctx, refs)

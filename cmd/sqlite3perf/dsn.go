@@ -117,14 +117,10 @@ func (o *dsnOptions) check(ctx context.Context) (shop cli.Workshop, refs []build
 	return shop, refs, err
 }
 
-// askAll finds out with every driver's worker how the driver treats the data source name. leftOut has the
+// askAll asks the worker of each driver how the driver treats the data source name. leftOut has the
 // reasons why drivers are left out: their workers cannot be built, or refuse the job.
 func (o *dsnOptions) askAll(ctx context.Context, shop cli.Workshop, refs []build.Ref, name *dsn.Name, show *cli.Progress) (list []*dsn.Told, leftOut []string, err error) {
-	parent, err := cli.DatabasesDirectory("")
-	if err != nil {
-		return nil, nil, err
-	}
-	scratch, err := cli.NewScratch(parent)
+	scratch, err := cli.NewScratch("")
 	if err != nil {
 		return nil, nil, err
 	}
@@ -143,16 +139,15 @@ func (o *dsnOptions) askAll(ctx context.Context, shop cli.Workshop, refs []build
 			return nil, nil, err
 		}
 		t, err := dsn.Tell(ctx, path, ref, name, dir)
-		var refused *lab.JobError
-		switch {
-		case errors.As(err, &refused):
+		if refused, ok := errors.AsType[*lab.JobError](err); ok {
 			why := refused.Reason.Message
 			if code := refused.Reason.Code; code != protocol.CodeUnsupported && code != protocol.CodeUsage {
 				why += conditions.Said(&refused.Reason)
 			}
 			leftOut = append(leftOut, fmt.Sprintf("%s is left out: %s", ref.Name, document.Line(name.Mask(why))))
 			continue
-		case err != nil:
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 		list = append(list, t)

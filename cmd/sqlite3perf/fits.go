@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
 )
 
-// tryingShare limits the time of trials before a run, which only serve to estimate its duration, to
-// one twentieth of the run's time. One case of each workload is tried even if that takes longer.
+// tryingShare limits the trials that only serve to estimate how long a run takes. Together, they may
+// take one twentieth of the run's time. One case of each workload is tried even if that takes longer.
 const tryingShare = 20
 
 // fits returns an error if the user typed --time without --rounds, and the least number of rounds

@@ -120,7 +120,6 @@ func gateHere(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	return gateStatus(out, failure)
 }
 
-// gateOnHosts judges the candidate on several hosts at the same time.
 func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) error {
 	seed, err := cli.Seed(o.seed)
 	if err != nil {
@@ -197,7 +196,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
 		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
-		r, err = o.live(ctx, env)
+		r, err = o.live(ctx, env, most)
 		if len(o.drivers) > 0 {
 			out.Candidate = o.drivers[len(o.drivers)-1]
 		}
@@ -307,8 +306,9 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 	return list
 }
 
-// checkGateHosts parses the hosts of --hosts. It returns an error if they cannot judge the gate: with a
-// stored baseline, or with several hosts and an output that can have only one machine's result.
+// checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
+// other machines would not measure it. It also returns an error if there are several hosts, and an
+// output can have only one machine's result.
 func (o *gateOptions) checkGateHosts() (err error) {
 	if !o.hosts.asked() {
 		return nil
@@ -353,7 +353,7 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	return most, nil
 }
 
-func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request, error) {
+func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {
@@ -369,9 +369,7 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment) (*request,
 	if err != nil {
 		return nil, err
 	}
-	if r.margin, err = cli.Share("--max-regression", o.most); err != nil {
-		return nil, err
-	}
+	r.margin = most
 	if r.compares, err = o.sides(r); err != nil {
 		return nil, err
 	}

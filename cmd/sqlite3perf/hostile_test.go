@@ -120,8 +120,8 @@ func hostileRun() *result.Run {
 	return r
 }
 
-// storedAs stores a run in a new store, and returns the store's path. Before that, it restores the
-// statuses and metrics of the run, which spoil may have made invalid.
+// storedAs stores a run in a new store, and returns the store's path. Before that, it restores the run's
+// statuses and metrics, which the function spoil may have made invalid.
 func storedAs(t *testing.T, r *result.Run) (path string) {
 	t.Helper()
 	for i := range r.Trials {

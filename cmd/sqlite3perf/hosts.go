@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
-	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // onHosts calls do for every host at the same time. Each call gets its own environment and the
@@ -90,9 +89,9 @@ func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
 	return failure
 }
 
-// noise adds a warning to n if the host's machine is measured under several names at the same time.
-// For one of these hosts, noise also prints the warning by calling say. Otherwise noise returns n
-// unchanged.
+// noise returns n. If the host's machine is measured under several names at the same time, the returned
+// noise also has a warning about that. For the first of these names, noise prints the warning by calling
+// say.
 func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
 	if a == nil || a.boots[a.host] == "" {
 		return n
@@ -136,76 +135,58 @@ func (r *request) on(name string) *request {
 	return &own
 }
 
-type hosted struct {
-	name     string
-	analysis *stats.Analysis // analysis of the run; nil if no run was begun
-	failure  error
-}
-
 // measureOnHosts measures the cases of a request on several hosts at the same time, stores a run for
 // each host, and prints the results.
 func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
-	list := make([]*hosted, len(o.hosts.names))
+	list, failures := make([]machines.OnMachine, len(o.hosts.names)), make([]error, len(o.hosts.names))
 	unreached := o.hosts.onHosts(env, func(i int, own *cli.Environment, hosts hostOptions) {
 		options := *o
 		options.hosts = hosts
-		h := &hosted{name: hosts.names[0]}
-		h.analysis, h.failure = take(ctx, own, &options, r.on(h.name))
-		list[i] = h
+		m := machines.OnMachine{Name: hosts.names[0]}
+		m.Analysis, failures[i] = take(ctx, own, &options, r.on(m.Name))
+		if _, silent := errors.AsType[cli.StatusError](failures[i]); failures[i] != nil && !silent {
+			m.Failure = fmt.Sprintf("%v%s", failures[i], hint(failures[i]))
+		}
+		list[i] = m
 	})
 	if unreached != nil {
 		return cli.Incomplete(unreached)
 	}
-	var failures []error
-	for _, h := range list {
-		if h.failure == nil {
-			failures = append(failures, outcome(h.analysis))
-		} else {
-			failures = append(failures, h.failure)
+	for i, m := range list {
+		if failures[i] == nil {
+			failures[i] = outcome(m.Analysis)
 		}
 	}
-	if slices.ContainsFunc(list, func(h *hosted) bool { return h.analysis != nil && len(h.analysis.Run.Trials) > 0 }) {
+	if slices.ContainsFunc(list, machines.OnMachine.Measured) {
 		if err := writeMachines(env, &o.output, list); err != nil {
 			return err
 		}
 		return worstStatus(failures)
 	}
-	for _, h := range list {
-		if why := h.why(); why != "" {
-			fmt.Fprintf(env.Stderr, "sqlite3perf: %s: %s\n", h.name, why)
+	for _, m := range list {
+		if m.Failure != "" {
+			env.Say("sqlite3perf: %s: %s", m.Name, m.Failure)
 		}
 	}
 	return worstStatus(failures)
 }
 
-// why says why some or all of a host's run was not measured. It returns "" if there is nothing to
-// say.
-func (h *hosted) why() string {
-	if _, silent := errors.AsType[cli.StatusError](h.failure); h.failure == nil || silent {
-		return ""
-	}
-	return fmt.Sprintf("%v%s", h.failure, hint(h.failure))
-}
-
-// writeMachines prints the results of runs on several machines.
-func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []*hosted) error {
+// writeMachines prints the results of runs on several machines. It sets the Options of the machines.
+func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []machines.OnMachine) error {
 	var runs []string
-	for _, h := range list {
-		if h.analysis != nil {
-			runs = append(runs, fmt.Sprint(h.analysis.Run.ID))
+	for _, m := range list {
+		if m.Analysis != nil {
+			runs = append(runs, fmt.Sprint(m.Analysis.Run.ID))
 		}
 	}
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
-		var all []machines.OnMachine
-		for _, h := range list {
-			m := machines.OnMachine{Name: h.name, Analysis: h.analysis, Failure: h.why()}
-			if h.analysis != nil {
-				m.Options = ofRun(o, env, h.analysis, opts)
+		for i := range list {
+			if m := &list[i]; m.Analysis != nil {
+				m.Options = ofRun(o, env, m.Analysis, opts)
 			}
-			all = append(all, m)
 		}
 		opts.Lines = o.Screen(env)
-		return machines.Formats.Write(w, format, all, opts)
+		return machines.Formats.Write(w, format, list, opts)
 	}, o.Again("sqlite3perf show "+strings.Join(runs, " ")))
 }
 

@@ -40,8 +40,8 @@ type network struct {
 	hosts  map[string]string
 }
 
-// newNetwork starts the server. Each of hosts is a name, or a name followed by further lines for it in
-// the client's configuration.
+// newNetwork starts the server. Each element of hosts is the name of a host. Further lines in an element
+// are added to the host's part of the client's configuration.
 func newNetwork(t testing.TB, p *place, hosts ...string) *network {
 	t.Helper()
 	sshd, err := exec.LookPath("sshd")

@@ -34,8 +34,8 @@ func init() {
 // holding is a driver whose trials wait until the test allows them to continue with [place.let].
 type holding struct{ driver.Driver }
 
-// held counts the calling process, and waits until the test has allowed as many processes as have been
-// counted.
+// held adds the calling process to a count, and waits until the test has allowed that many processes to
+// continue.
 var held = sync.OnceValue(func() error {
 	dir := filepath.Dir(os.Getenv("HOME")) // HOME is in the directory of the test's place
 	begun, err := os.OpenFile(filepath.Join(dir, "begun"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
@@ -134,7 +134,7 @@ func (p *place) nothingLeft() {
 	}
 }
 
-// stored returns the number of trials in the store, of all runs, that have samples.
+// stored returns the number of trials with samples in the store. It counts the trials of all runs.
 func (p *place) stored() (n int) {
 	p.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(p.dir, ".home/data/sqlite3perf/results.db")+"?mode=ro&_pragma=busy_timeout(30000)")
@@ -266,8 +266,8 @@ func TestWorkerThatLeavesAProcess(t *testing.T) {
 // twice. Each time the run must end as interrupted and keep its finished trials.
 func TestSignals(t *testing.T) {
 	t.Parallel()
-	// A process inherits that hangup is ignored, as under nohup. It does not inherit that a
-	// hangup is caught.
+	// If hangups are ignored here, as under nohup, the commands would inherit that. They don't inherit
+	// that a signal is caught, so the test catches hangups.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	t.Cleanup(func() { signal.Stop(hangups) })

@@ -270,8 +270,9 @@ type ended struct {
 	most time.Duration // longest time after which the test ends the command; shorter than the command takes
 }
 
-// everyCommand returns a call of each command, in two lists. The list builds has the commands that
-// first build workers. measured has flags for the commands that measure a workload.
+// everyCommand returns a call of each command. The calls in the list "builds" build workers first; the
+// other calls are in the list "commands". The parameter "measured" has flags for the commands that
+// measure a workload.
 func everyCommand(measured []string) (commands, builds [][]string) {
 	with := func(args ...string) []string { return append(args, measured...) }
 	commands = [][]string{

@@ -89,9 +89,6 @@ var lockGrid = []string{"journal_mode=delete,wal", "txlock=deferred,immediate", 
 var sharing = []string{"pool_size", "pool_readers", "write_mutex"}
 
 func measureLocks(ctx context.Context, env *cli.Environment, o *lockOptions) error {
-	if err := o.output.CheckFormat(); err != nil {
-		return err
-	}
 	if err := cli.Positive("--patience", o.patience, "5s"); err != nil {
 		return err
 	}
@@ -139,7 +136,7 @@ func (o *lockOptions) inProcesses() error {
 		return nil
 	}
 	for _, set := range o.set {
-		if name, _, _ := strings.Cut(set, "="); strings.TrimSpace(name) == "processes" {
+		if settingOf(set) == "processes" {
 			return cli.Usagef("--processes and --set %s say the same thing: leave one of them out", set)
 		}
 	}

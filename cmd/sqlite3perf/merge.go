@@ -284,14 +284,13 @@ func (r *mergeReport) print(env *cli.Environment, format string) error {
 	} else {
 		fmt.Fprintf(&b, "nothing to merge: %s was not made", r.Store)
 	}
-	if r.Continued > 0 {
-		fmt.Fprintf(&b, ", %d continued", r.Continued)
-	}
-	if r.There > 0 {
-		fmt.Fprintf(&b, ", %d there already", r.There)
-	}
-	if r.LeftOut > 0 {
-		fmt.Fprintf(&b, ", %d left out", r.LeftOut)
+	for _, x := range []struct {
+		runs int
+		what string
+	}{{r.Continued, "continued"}, {r.There, "there already"}, {r.LeftOut, "left out"}} {
+		if x.runs > 0 {
+			fmt.Fprintf(&b, ", %d %s", x.runs, x.what)
+		}
 	}
 	if n := len(r.Unread); n > 0 {
 		fmt.Fprintf(&b, ", %s not read", document.Counted(n, "store"))
@@ -319,17 +318,17 @@ func follows(next, first store.Merged, n int64) bool {
 }
 
 func became(m store.Merged, n int64) string {
-	switch {
-	case m.What == store.MergedNew && n > 1:
-		return fmt.Sprintf("runs %d to %d are %d to %d here", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
-	case m.What == store.MergedThere && n > 1:
-		return fmt.Sprintf("runs %d to %d are %d to %d here, already", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
-	case m.What == store.MergedNew:
-		return fmt.Sprintf("run %d is %d here", m.Run, m.Is)
-	case m.What == store.MergedThere:
-		return fmt.Sprintf("run %d is %d here, already", m.Run, m.Is)
-	case m.What == store.MergedContinued:
-		return fmt.Sprintf("run %d is %d here, which has %s more", m.Run, m.Is, document.Counted(m.Trials, "trial"))
+	here := fmt.Sprintf("run %d is %d here", m.Run, m.Is)
+	if n > 1 {
+		here = fmt.Sprintf("runs %d to %d are %d to %d here", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
+	}
+	switch m.What {
+	case store.MergedNew:
+		return here
+	case store.MergedThere:
+		return here + ", already"
+	case store.MergedContinued:
+		return fmt.Sprintf("%s, which has %s more", here, document.Counted(m.Trials, "trial"))
 	}
 	return fmt.Sprintf("run %d left out: %s", m.Run, document.Line(m.Reason))
 }

@@ -403,8 +403,8 @@ func (o *runOptions) checkPage(r *request) error {
 	return o.page.Check()
 }
 
-// shareOf parses the value of one of the command's flags that is a fraction. It returns 0 if the command
-// has no such flag, or has it only as the former name of another flag.
+// shareOf parses the value of the flag with the given name. The value is a fraction. shareOf returns 0
+// if the command has no such flag, or has it only as the former name of another flag.
 func (o *runOptions) shareOf(name, value string) (float64, error) {
 	if f := o.flags.Lookup(name); f == nil || f.Annotations[cli.FormerKey] != nil {
 		return 0, nil

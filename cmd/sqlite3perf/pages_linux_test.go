@@ -164,8 +164,8 @@ func TestSoakProfilePage(t *testing.T) {
 	p.Want(`document.querySelector("main").innerText`, "./better", "How it was measured", "phase mix")
 }
 
-// downloaded waits until a file has been saved in dir, and check accepts its content. The file exists
-// before its content is complete.
+// downloaded waits until a file has been saved in dir and the function check accepts its content. The
+// file exists before its content is complete.
 func downloaded(t *testing.T, dir, name string, check func([]byte) error) {
 	t.Helper()
 	var err error
@@ -259,7 +259,8 @@ func prints(t *testing.T, p browsertest.Reader) {
 		t.Errorf("%d pages were printed, %v", pages, err)
 	}
 	p.Look(browser.Look{Width: 720, Height: 900, Print: true})
-	// The check leaves out the samples of each case, and pictures among figures.
+	// These elements must be visible and within the paper. The selector leaves out the samples of each
+	// case, and the contents of pictures.
 	lost := browsertest.Eval[[]string](p, `[...document.querySelectorAll("main :is(h1, h2, h3, h4, p:not(.tools), dl, table, .wide svg):not(.nest *, .figures figure *, section:has(> .nest) *)")]
 		.filter(e => !e.checkVisibility() || e.getBoundingClientRect().right > innerWidth).map(e => e.outerHTML.slice(0, 200))`)
 	if len(lost) > 0 {

@@ -11,8 +11,8 @@ import (
 	adapter "github.com/sqlite3perf/sqlite3perf/worker/driver/sqldriver"
 )
 
-// These workers return what their SQLite library returns. All except the worker "honest" change it
-// in one respect.
+// The worker "honest" returns what its SQLite library returns. Each of the other workers changes the
+// results in one respect.
 func init() {
 	for _, fault := range []string{"honest", "time-as-text", "cut-at-nul", "through-float", "wrong-affected", "wrong-id", "other-names", "no-sum"} {
 		workers[fault] = func() {

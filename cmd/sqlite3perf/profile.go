@@ -32,6 +32,7 @@ type profileOptions struct {
 	runOptions
 	phase string
 	force bool
+	files *profile.Files
 }
 
 func profileCommand(env *cli.Environment) *cobra.Command {
@@ -79,27 +80,21 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupOutput, "force")
 }
 
-type profileRequest struct {
-	request
-	phase string
-	files *profile.Files
-}
-
-func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*profileRequest, error) {
+func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*request, error) {
 	o.computing = cli.NewProgress(env, o.quiet).Computing
-	r := &profileRequest{}
+	r := &request{}
 	return r, cli.InOrder(
 		func() error { return o.checkFlags(r) },
-		func() error { return o.checkDrivers(ctx, &r.request) },
-		func() error { return o.checkPlaces(&r.request) },
-		func() error { return o.checkWorkloads(&r.request) },
-		func() error { return o.checkMatrix(&r.request) },
+		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkPlaces(r) },
+		func() error { return o.checkWorkloads(r) },
+		func() error { return o.checkMatrix(r) },
 		func() error { return o.checkCase(r) },
 		func() error { return o.checkFiles(r) },
 	)
 }
 
-func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
+func (o *profileOptions) checkFlags(r *request) (err error) {
 	if err := cmp.Or(o.output.CheckFormat(), cli.Positive("--time", o.time, "1m"), o.checkTrialLimit()); err != nil {
 		return err
 	}
@@ -114,7 +109,7 @@ func (o *profileOptions) checkFlags(r *profileRequest) (err error) {
 	return err
 }
 
-func (o *profileOptions) checkCase(r *profileRequest) error {
+func (o *profileOptions) checkCase(r *request) error {
 	if err := r.oneValueEach("profile"); err != nil {
 		return err
 	}
@@ -135,23 +130,21 @@ func (o *profileOptions) checkCase(r *profileRequest) error {
 	phases := r.cases[0].Phases
 	switch {
 	case o.phase == "" && len(phases) == 1:
-		r.phase = phases[0]
+		o.phase = phases[0]
 	case o.phase == "":
 		return cli.Usagef("workload %s has several timed phases: choose one with --phase: %s", r.cases[0].Workload, strings.Join(phases, ", "))
 	case !slices.Contains(phases, o.phase):
 		return cli.Usagef("workload %s has no timed phase %q: %s", r.cases[0].Workload, o.phase, driver.Suggest(o.phase, phases))
-	default:
-		r.phase = o.phase
 	}
 	return nil
 }
 
-// checkFiles sets r.files to the files of the profile. It returns an error if they cannot be written or
+// checkFiles sets o.files to the files of the profile. It returns an error if they cannot be written or
 // would replace, without --force, files that the command profile did not write.
-func (o *profileOptions) checkFiles(r *profileRequest) error {
+func (o *profileOptions) checkFiles(r *request) error {
 	drivers := document.Map(r.cases, func(c *lab.Case) string { return c.Driver })
-	r.files = profile.FilesOf(o.output.File, r.cases[0].Workload, r.phase, drivers)
-	into := r.files.Dir
+	o.files = profile.FilesOf(o.output.File, r.cases[0].Workload, o.phase, drivers)
+	into := o.files.Dir
 	fi, err := os.Stat(into)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && filepath.Ext(into) == filepath.Ext(profile.PageFile):
@@ -170,7 +163,7 @@ func (o *profileOptions) checkFiles(r *profileRequest) error {
 		return cli.Usagef("-o %s: cannot write there: %w: name another directory", into, directory.Reason(err))
 	}
 	scratch.Remove()
-	if file := r.files.Foreign(); file != "" && !o.force {
+	if file := o.files.Foreign(); file != "" && !o.force {
 		return cli.Usagef("%s exists, and profile did not write it, or it has been changed: name another directory with -o, or replace it with --force", file)
 	}
 	return nil
@@ -188,7 +181,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
 	early := cli.Until(ctx, stop)
-	at, err := newSite(early, env, &o.runOptions, &r.request, show)
+	at, err := newSite(early, env, &o.runOptions, r, show)
 	if err != nil {
 		return err
 	}
@@ -207,13 +200,13 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	}
 	perf, noPerf := lab.FindPerf(ctx, at.processes.Dir)
 	p := &lab.Profiler{
-		Phase: r.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.Now, Stop: stop,
+		Phase: o.phase, Time: r.schedule.Time, Perf: perf, Noise: at.noise, Now: env.Now, Stop: stop,
 		Trial: func(ctx context.Context, c *lab.Case, want lab.Profiling) (*result.Trial, error) {
 			return at.processes.Profile(ctx, c, r.matrix.Seed, want)
 		},
 		Progress: show.Profiled,
 	}
-	profiled := newRun(&r.request, at.machine, env.Now())
+	profiled := newRun(r, at.machine, env.Now())
 	measuring.Store(true)
 	done, err := p.Run(ctx, r.cases)
 	show.Finish()
@@ -224,14 +217,14 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 		return cli.StatusError(cli.ExitInterrupted)
 	}
 	profiled.Ended, profiled.Rounds, profiled.Warnings = env.Now().UTC(), p.Rounds, p.Warnings
-	profiled.Stopped, profiled.Profiles = profile.End(done, cli.Interrupted(stop)), profile.Kept(done, r.phase, noPerf)
+	profiled.Stopped, profiled.Profiles = profile.End(done, cli.Interrupted(stop)), profile.Kept(done, o.phase, noPerf)
 	if slices.ContainsFunc(profiled.Profiles.Cases, func(x result.Profile) bool { return x.Status == result.OK }) {
 		if err = st.Begin(ctx, profiled); err != nil {
 			err = fmt.Errorf("the profiles are not stored: %w", err)
 		}
 	}
 	answer := profile.ProfileOf(profiled, document.Hints{Samples: moreSamples})
-	err = errors.Join(err, r.files.Write(done, answer))
+	err = errors.Join(err, o.files.Write(done, answer))
 	output := o.output
 	output.File = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {

@@ -73,7 +73,7 @@ type slowerStmt struct {
 	share float64
 }
 
-// spend uses the CPU for the fraction s.share of the time that has passed since the parameter since.
+// spend uses the CPU for a fraction, s.share, of the time that has passed since the given time.
 func (s *slowerStmt) spend(since time.Time) {
 	end := time.Now().Add(time.Duration(s.share * float64(time.Since(since))))
 	for time.Now().Before(end) {
@@ -222,7 +222,7 @@ func testPower(t *testing.T, driver string, flags ...string) (found, of int) {
 	}, append([]string{"compare", "./good", "./" + driver}, flags...)...)
 }
 
-// TestProveBisect searches 29 releases, as the command bisect does, for the release from which on a
+// TestProveBisect searches 29 releases, as the command bisect does, for the first release in which a
 // driver spends 10 % more time per operation. The search must find it each time, and need at most 6
 // releases.
 func TestProveBisect(t *testing.T) {

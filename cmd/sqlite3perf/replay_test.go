@@ -132,7 +132,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestReplayAffected replays statements that change another number of rows than when they were
+// TestReplayAffected replays statements that change a different number of rows than when they were
 // recorded. The differences must be reported, except for statements after which the number has no
 // meaning.
 func TestReplayAffected(t *testing.T) {

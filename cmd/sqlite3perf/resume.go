@@ -13,7 +13,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
-	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -175,14 +174,10 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 			missing = append(missing, "--"+flag, document.Line(conditions.ShellWord(strings.Join(values, ","))))
 		}
 	}
-	var drivers []string
-	for i := range run.Cases {
-		name := run.Cases[i].Driver
-		if _, ok := r.retyped[name]; !ok && !build.Released(name, r.Known) {
-			drivers = distinct.Append(drivers, name)
-		}
-	}
-	add("drivers", drivers...)
+	add("drivers", slices.DeleteFunc(driversOf(run), func(name string) bool {
+		_, ok := r.retyped[name]
+		return ok || build.Released(name, r.Known)
+	})...)
 	if run.Host != nil && !slices.Equal(o.hosts.names, []string{run.Host.Name}) {
 		if o.hosts.asked() {
 			return cli.Usagef("--hosts %s: run %d was measured on %s", strings.Join(o.hosts.names, ","), run.ID, document.Line(run.Host.Name))

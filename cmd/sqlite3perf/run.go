@@ -224,9 +224,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	if m := r.matrix; len(m.Settings)+len(m.Parameters) > 0 {
 		run.Asked = &result.Asked{Settings: m.Settings, Parameters: m.Parameters}
 	}
-	for _, c := range r.cases {
-		run.Cases = append(run.Cases, c.Case)
-	}
+	run.Cases = document.Map(r.cases, func(c *lab.Case) result.Case { return c.Case })
 	run.Workloads = lab.Texts(r.cases)
 	return run
 }

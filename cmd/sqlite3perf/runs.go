@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -82,11 +83,7 @@ var runsFormats = document.FormatsOf[[]store.Entry, document.Options]{What: "lis
 	}},
 	{Name: "markdown", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
 		rows := runRows(list, mostNamed)
-		g := document.Grid{Rows: rows[1:]}
-		for _, title := range rows[0] {
-			g.Columns = append(g.Columns, document.Column{Title: title})
-		}
-		return document.RenderMarkdown(w, document.Document{g})
+		return document.RenderMarkdown(w, document.Document{document.TableOf(strings.Join(rows[0], "|"), rows[1:])})
 	}},
 	{Name: "csv", To: func(w io.Writer, list []store.Entry, _ document.Options) error {
 		c := csv.NewWriter(w)
@@ -126,8 +123,8 @@ func runRows(list []store.Entry, most int) [][]string {
 	return rows
 }
 
-// machineOf returns the name of the machine of a run. For a run on another machine, that is the name
-// by which the user gave the machine.
+// machineOf returns the name of the machine of a run. If the run was measured on another machine, that
+// is the machine's name in --hosts.
 func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 
 func damagedRuns(path string, list []store.Entry) error {
@@ -187,9 +184,13 @@ func asked(a *result.Asked) string {
 	}
 	words := document.Map(stats.SettingNames(a.Settings), func(name string) string { return name + "=" + strings.Join(a.Settings[name], ",") })
 	for _, name := range slices.Sorted(maps.Keys(a.Parameters)) {
-		words = append(words, name+"="+strings.ReplaceAll(strings.Trim(fmt.Sprint(a.Parameters[name]), "[]"), " ", ","))
+		words = append(words, name+"="+numbers(a.Parameters[name]))
 	}
 	return strings.Join(words, " ")
+}
+
+func numbers(list []int64) string {
+	return document.Join(list, ",", func(n int64) string { return strconv.FormatInt(n, 10) })
 }
 
 // fitted returns the lines of a table. If they are too long for a terminal, each row has only the

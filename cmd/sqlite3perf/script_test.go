@@ -53,8 +53,8 @@ type tests struct{ *testing.M }
 
 func (t tests) Run() int {
 	if signal.Ignored(os.Interrupt) {
-		// Interrupts may be ignored, as in a background job of a script. Commands would inherit
-		// that. They do not inherit that a signal is caught.
+		// Interrupts are ignored here, as in a background job of a script, and the commands would
+		// inherit that. They don't inherit that a signal is caught, so this process catches interrupts.
 		signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 	}
 	// The tests spend most of their time waiting for processes.

@@ -115,7 +115,7 @@ func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {
 		return errors.Join(cannotListen(o, err), site.Close())
 	}
 	if none != nil {
-		fmt.Fprintf(env.Stderr, "%v\n", none)
+		env.Say("%v", none)
 	}
 	server := &http.Server{
 		Handler:           site.Handler(),
@@ -123,8 +123,7 @@ func serve(ctx context.Context, env *cli.Environment, o *serveOptions) error {
 		MaxHeaderBytes: 16 << 10,
 		ErrorLog:       log.New(env.Stderr, "", 0),
 	}
-	ctx, stop, release := env.Interruptible(ctx, func(format string, args ...any) { fmt.Fprintf(env.Stderr, format+"\n", args...) },
-		cli.StoppingTrials(site.Measuring))
+	ctx, stop, release := env.Interruptible(ctx, env.Say, cli.StoppingTrials(site.Measuring))
 	defer release()
 	secret := ""
 	if local {
@@ -278,11 +277,7 @@ func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, store
 		args = append(args, "--set="+name+"="+strings.Join(w.Settings[name], ","))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Parameters)) {
-		values := make([]string, len(w.Parameters[name]))
-		for i, v := range w.Parameters[name] {
-			values[i] = strconv.FormatInt(v, 10)
-		}
-		args = append(args, "--param="+name+"="+strings.Join(values, ","))
+		args = append(args, "--param="+name+"="+numbers(w.Parameters[name]))
 	}
 	if w.Scale != "" {
 		args = append(args, "--scale="+w.Scale)

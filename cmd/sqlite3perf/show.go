@@ -130,7 +130,7 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 	if err := machines.Formats.Check(o.Format); err != nil {
 		return cli.Usagef("--format %s has one run: want %s for several", o.Format, strings.Join(machines.Formats.Names(), ", "))
 	}
-	var list []*hosted
+	var list []machines.OnMachine
 	ids, named := map[int64]bool{}, map[string]int{}
 	for _, ref := range refs {
 		a, err := sampled(ctx, env, o.Store, ref)
@@ -142,16 +142,16 @@ func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOption
 			return cli.Usagef("run %d is named twice", run.ID)
 		}
 		ids[run.ID] = true
-		h := &hosted{name: cmp.Or(run.Machine.Hostname, "unknown"), analysis: a}
+		name := cmp.Or(run.Machine.Hostname, "unknown")
 		if run.Host != nil {
-			h.name = run.Host.Name
+			name = run.Host.Name
 		}
-		named[h.name]++
-		list = append(list, h)
+		named[name]++
+		list = append(list, machines.OnMachine{Name: name, Analysis: a})
 	}
-	for _, h := range list {
-		if named[h.name] > 1 { // several of the runs are of the same machine
-			h.name = fmt.Sprintf("%s (%d)", h.name, h.analysis.Run.ID)
+	for i, m := range list {
+		if named[m.Name] > 1 { // several of the runs are of the same machine
+			list[i].Name = fmt.Sprintf("%s (%d)", m.Name, m.Analysis.Run.ID)
 		}
 	}
 	return writeMachines(env, o, list)
@@ -169,7 +169,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 	}
 	err = o.Print(env, func(w io.Writer, format string, _ document.Options) error {
 		return report.WritePicture(w, format, p, 0)
-	}, o.Again(fmt.Sprintf("sqlite3perf show %d --chart %s", a.Run.ID, p.Name)))
+	}, o.Again(cli.ShowAgain(a.Run.ID)+" --chart "+p.Name))
 	if err == nil && name == "" && len(others) > 0 {
 		fmt.Fprintf(env.Stderr, "%s has the picture %s; --chart NAME writes another: %s\n", cmp.Or(o.File, "standard output"), p.Name, document.FirstOf(others, 3, ", "))
 	}
@@ -238,9 +238,9 @@ func storedOrReport(ctx context.Context, env *cli.Environment, storeFile, side s
 	return storedRun(ctx, env, storeFile, side, false)
 }
 
-// foreign reports whether a run was certainly not measured into this store. Either it was merged,
-// or it is from a JSON report, which is so if the parameter "named" ends in .json. Not even the
-// workloads' texts of a foreign run are executed.
+// foreign reports whether a run may be somebody else's, because it was merged or is from a JSON report.
+// The parameter "named" is the run's name on the command line, which ends in .json for a report. Not
+// even the texts of a foreign run's workloads are executed.
 func foreign(run *result.Run, named string) bool {
 	return run.Merged != "" || strings.HasSuffix(named, ".json")
 }
@@ -261,28 +261,20 @@ func sampled(ctx context.Context, env *cli.Environment, storeFile, side string) 
 // writeWorkload prints the text of a workload exactly as the run read it, followed by the SQL files
 // that the workload names, each after a line with its name.
 func writeWorkload(env *cli.Environment, run *result.Run, name string) error {
-	var names []string
-	found := false
-	for _, w := range run.Workloads {
-		if names = append(names, w.Name); w.Name != name {
-			continue
-		}
-		found = true
-		text := w.Text
-		for _, f := range w.Includes {
-			text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
-		}
-		if _, err := io.WriteString(env.AsItIs(), text); err != nil {
-			return err
-		}
-	}
+	i := slices.IndexFunc(run.Workloads, func(w result.Workload) bool { return w.Name == name })
 	switch {
-	case found:
-		return nil
-	case len(names) == 0:
+	case len(run.Workloads) == 0:
 		return fmt.Errorf("run %d is of a sqlite3perf that did not keep the texts of workloads", run.ID)
+	case i < 0:
+		names := document.Join(run.Workloads, ", ", func(w result.Workload) string { return w.Name })
+		return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, names)
 	}
-	return cli.Usagef("run %d has no workload %q: it has %s", run.ID, name, strings.Join(names, ", "))
+	text := run.Workloads[i].Text
+	for _, f := range run.Workloads[i].Includes {
+		text += fmt.Sprintf("\n# %s\n%s", f.Name, f.Text)
+	}
+	_, err := io.WriteString(env.AsItIs(), text)
+	return err
 }
 
 func write(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis) error {

@@ -528,9 +528,9 @@ func TestKilledWhileWorkersAreStopped(t *testing.T) {
 	p.alone()
 }
 
-// TestWorkerThatNobodyReads runs a worker whose output nobody reads, as after the command was killed. The
-// signal for writing to a closed pipe must not end the worker, because then its database would be
-// left.
+// TestWorkerThatNobodyReads runs a worker whose output nobody reads, as after the command was killed.
+// Writing to the closed pipe sends a signal to the worker. This signal must not end the worker, because
+// then its database would be left behind.
 func TestWorkerThatNobodyReads(t *testing.T) {
 	t.Parallel()
 	w, err := workload.Load("testdata/tiny.yaml")

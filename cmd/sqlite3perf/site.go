@@ -49,9 +49,11 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	if err != nil {
 		return nil, err
 	}
+	about := observer.Machine
+	about.Directory = r.dir // the scratch directory will be gone when users read this
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	return &site{
-		machine: cli.MachineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		machine: about, executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return lab.Prepare(ctx, cases, r.Builder, progress)
 		},
@@ -60,12 +62,16 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 }
 
 func remoteSite(ctx context.Context, env *cli.Environment, o *runOptions, r *request, show *cli.Progress) (*site, error) {
-	options, err := o.hosts.options(r)
+	executable, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	options.Say = show.Note
-	m, err := host.Connect(ctx, r.host.Name, options)
+	m, err := host.Connect(ctx, r.host.Name, &host.Options{
+		SSH: strings.Fields(o.hosts.ssh), Version: cli.Version(), Executable: executable, Say: show.Note,
+		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
+			return buildFor(ctx, r.Builder.Source, goos, goarch)
+		},
+	})
 	if err != nil {
 		return nil, o.hosts.other.wait(ctx, cli.Incomplete(err), "")
 	}
@@ -164,14 +170,6 @@ func (o *runOptions) checkHosts(r *request) error {
 	return nil
 }
 
-func (o *hostOptions) options(r *request) (*host.Options, error) {
-	executable, err := os.Executable()
-	return &host.Options{SSH: strings.Fields(o.ssh), Version: cli.Version(), Executable: executable,
-		Build: func(ctx context.Context, goos, goarch string) (string, func(), error) {
-			return buildFor(ctx, r.Builder.Source, goos, goarch)
-		}}, err
-}
-
 // buildFor builds this command for another platform. The function remove deletes the executable at path.
 // buildFor returns "" and nil if source is not a clone with the command's sources.
 func buildFor(ctx context.Context, source build.Source, goos, goarch string) (path string, remove func(), err error) {
@@ -201,18 +199,8 @@ func hostAgentCommand(env *cli.Environment) *cobra.Command {
 		Args:    cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			env.OutliveReaders() // after a lost connection, the command must first remove what it created
-			ctx, cancel := context.WithCancel(cmd.Context())
-			defer cancel()
-			interrupts := env.Catch()
-			go func() {
-				select {
-				case <-interrupts:
-					cancel()
-				case <-ctx.Done():
-				}
-			}()
 			agent := &host.Agent{Version: cli.Version(), DirectoryPrefix: cli.RunDirectory}
-			return agent.Serve(ctx, os.Stdin, env.RawOut)
+			return agent.Serve(cli.Until(cmd.Context(), env.Catch()), os.Stdin, env.RawOut)
 		},
 	}
 }

@@ -24,8 +24,8 @@ func terminal(t *testing.T, args ...string) (stdout string) {
 	return out.String()
 }
 
-// TestStepFits checks that the line about a step of the command workload from is shortened so that it
-// ends before the terminal's last column.
+// TestStepFits checks that the command "workload from" shortens the line about its current step, so that
+// the line ends before the terminal's last column.
 func TestStepFits(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Now()
@@ -147,7 +147,7 @@ func TestTuneOnTerminal(t *testing.T) {
 }
 
 // TestDriversOnTerminal checks that the list of drivers fits on a terminal, and that the command
-// drivers NAME prints what the list leaves out.
+// "drivers NAME" prints what the list leaves out.
 func TestDriversOnTerminal(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	drivers := func(width, height int, args ...string) string {

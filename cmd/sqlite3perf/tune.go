@@ -90,20 +90,15 @@ func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) error {
-	if err := o.output.CheckFormat(); err != nil {
-		return err
-	}
-	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.Now}
 	most, ok := mostLost[o.durability]
 	if !ok {
 		return cli.Usagef("--durability %s: %s", o.durability, driver.Suggest(o.durability, durabilities))
 	}
-	s.Most = most
 	gain, err := cli.Share("--least-gain", o.leastGain)
 	if err != nil {
 		return err
 	}
-	s.Margin = gain
+	s := &tune.Search{Time: o.time, Phase: o.phase, Loss: conditions.Severity, Now: env.Now, Most: most, Margin: gain}
 	if o.flags.Changed("settings") && len(o.settings) == 0 {
 		return cli.Usagef("--settings names none: want such as journal_mode,cache_size, or leave it out")
 	}
@@ -144,8 +139,9 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
-		space, skipped := tune.Space(at, o.searched(r, given), given)
-		return space, append(skipped, o.fixed(r)...)
+		names, leftOut := o.searched(r, given)
+		space, skipped := tune.Space(at, names, given)
+		return space, append(skipped, leftOut...)
 	}
 	found, failure := s.Run(ctx)
 	if base, ok := errors.AsType[*tune.BaseError](failure); ok {
@@ -195,42 +191,38 @@ func (o *tuneOptions) given() (tried map[string][]string, fixed []string, err er
 		}
 	}
 	for _, entry := range fixed {
-		if name, _, _ := strings.Cut(entry, "="); tried[strings.TrimSpace(name)] != nil {
-			return nil, nil, cli.Usagef("--set %s: it is given once with one value and once with several: leave one of them out", strings.TrimSpace(name))
+		if name := settingOf(entry); tried[name] != nil {
+			return nil, nil, cli.Usagef("--set %s: it is given once with one value and once with several: leave one of them out", name)
 		}
 	}
 	return tried, fixed, nil
 }
 
-// searched returns the settings to search. It leaves out settings with a fixed value. If --settings
-// is given, it keeps only the named ones and those with several values in --set.
-func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string) {
+// settingOf returns the name of the setting in an entry of --set.
+func settingOf(entry string) string {
+	name, _, _ := strings.Cut(entry, "=")
+	return strings.TrimSpace(name)
+}
+
+// searched returns the settings to search, and the settings that are left out because --set or --dsn
+// fixes them. If --settings is given, searched considers only the settings that it names, and those with
+// several values in --set.
+func (o *tuneOptions) searched(r *request, given map[string][]string) (names []string, leftOut []tune.Skipped) {
 	for _, name := range tune.Names {
-		_, fixed := r.matrix.Settings[name]
-		if !fixed && (len(o.settings) == 0 || slices.Contains(o.settings, name) || given[name] != nil) {
+		values, fixed := r.matrix.Settings[name]
+		named := len(o.settings) == 0 || slices.Contains(o.settings, name)
+		switch {
+		case fixed && named:
+			by := "--dsn"
+			if slices.ContainsFunc(o.set, func(entry string) bool { return settingOf(entry) == name }) {
+				by = "--set"
+			}
+			leftOut = append(leftOut, tune.Skipped{Setting: name, Why: fmt.Sprintf("fixed by %s, to %s", by, strings.Join(values, ","))})
+		case !fixed && (named || given[name] != nil):
 			names = append(names, name)
 		}
 	}
-	return names
-}
-
-// fixed lists the settings that the search leaves out because --set or --dsn fixes them.
-func (o *tuneOptions) fixed(r *request) (list []tune.Skipped) {
-	for _, name := range tune.Names {
-		values, fixed := r.matrix.Settings[name]
-		if !fixed || len(o.settings) > 0 && !slices.Contains(o.settings, name) {
-			continue
-		}
-		by := "--dsn"
-		if slices.ContainsFunc(o.set, func(entry string) bool {
-			given, _, _ := strings.Cut(entry, "=")
-			return strings.TrimSpace(given) == name
-		}) {
-			by = "--set"
-		}
-		list = append(list, tune.Skipped{Setting: name, Why: fmt.Sprintf("fixed by %s, to %s", by, strings.Join(values, ","))})
-	}
-	return list
+	return names, leftOut
 }
 
 type candidateRuns struct {
@@ -252,7 +244,8 @@ func withSettings(cases []*lab.Case, set driver.Settings) (list []*lab.Case, err
 	return list, nil
 }
 
-// cannot returns the reason why a value of a setting is not tried, or "", for [tune.Situation].
+// cannot returns the reason why a value of a setting is not tried, or "". It is used as the field Cannot
+// of a [tune.Situation].
 func (t *candidateRuns) cannot(name, value string) string {
 	if why, ok := t.r.cases[0].Info.Limit(name, value); ok {
 		return why

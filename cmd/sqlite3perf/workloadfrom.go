@@ -166,15 +166,14 @@ func replaceable(file string) bool {
 }
 
 func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database string, share float64) (err error) {
-	d := cli.NewDisplay(env, o.quiet)
-	ctx, stop, release := env.Interruptible(ctx, d.Say, cli.Stopping)
+	ctx, stop, release := env.Interruptible(ctx, env.Say, cli.Stopping)
 	defer release()
 	ctx = cli.Until(ctx, stop)
 	tell := o.teller(env)
 	defer func() {
 		if cli.Interrupted(stop) && err != nil {
 			tell("")
-			d.Say("interrupted: no workload is written")
+			env.Say("interrupted: no workload is written")
 			err = cli.StatusError(cli.ExitInterrupted)
 		}
 	}()

@@ -232,8 +232,8 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements))
 }
 
-// ownDefaults returns a warning about settings that the workload does not set. It is for the time
-// before a run begins; reports have the warning [conditions.CaveatUnset] instead.
+// ownDefaults returns a warning about settings that the workload does not set. The warning is printed
+// before a run begins. Reports have the warning [conditions.CaveatUnset] instead.
 func ownDefaults(unset driver.Settings) string {
 	return "doesn't set " + document.Or(slices.Sorted(maps.Keys(unset))) + ", so each driver uses its own default"
 }

@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
 func main() {
@@ -88,16 +89,26 @@ func split(ref string) (store, run string, err error) {
 	return ref[:i], ref[i+1:], nil
 }
 
-func (p *pages) report(ctx context.Context, ref, file string) error {
+// stored reads a run from its store.
+func (p *pages) stored(ctx context.Context, ref string) (*result.Run, error) {
 	store, run, err := split(ref)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	data, err := p.run(ctx, "show", run, "--store", store, "--format", "json")
 	if err != nil {
+		return nil, err
+	}
+	return report.ReadJSON(bytes.NewReader(data))
+}
+
+func (p *pages) report(ctx context.Context, ref, file string) error {
+	run, err := p.stored(ctx, ref)
+	if err != nil {
 		return err
 	}
-	if data, err = published(data); err != nil {
+	data, err := published(run)
+	if err != nil {
 		return err
 	}
 	exported := filepath.Join(p.dir, "run.json")
@@ -111,13 +122,9 @@ func (p *pages) report(ctx context.Context, ref, file string) error {
 	return err
 }
 
-// published removes the paths of this machine from a JSON report: it writes ~ for the home directory
-// in the directory for databases, and removes the store from the command.
-func published(data []byte) ([]byte, error) {
-	run, err := report.ReadJSON(bytes.NewReader(data))
-	if err != nil {
-		return nil, err
-	}
+// published returns the JSON report of a run without the paths of this machine: it writes ~ for the
+// home directory in the directory for databases, and removes the store from the command.
+func published(run *result.Run) ([]byte, error) {
 	if home, err := os.UserHomeDir(); err == nil && strings.HasPrefix(run.Machine.Directory, home+"/") {
 		run.Machine.Directory = "~" + strings.TrimPrefix(run.Machine.Directory, home)
 	}

@@ -22,22 +22,14 @@ const (
 // screen writes the answer and the bars of a run's first screen, as on a terminal with 100 columns,
 // into the README.
 func (p *pages) screen(ctx context.Context, ref string) error {
-	store, run, err := split(ref)
-	if err != nil {
-		return err
-	}
-	data, err := p.run(ctx, "show", run, "--store", store, "--format", "json")
-	if err != nil {
-		return err
-	}
-	of, err := report.ReadJSON(bytes.NewReader(data))
+	run, err := p.stored(ctx, ref)
 	if err != nil {
 		return err
 	}
 	var out bytes.Buffer
 	opts := document.Options{Width: 100, Lines: 40, Hints: document.Hints{Rest: []document.Hint{
 		{Shows: "all tables", Command: "sqlite3perf show last --full"}, {Shows: "pictures", Command: "sqlite3perf report last"}}}}
-	if err := report.Write(&out, "table", stats.Analyze(of, "native"), report.Options{Options: opts}); err != nil {
+	if err := report.Write(&out, "table", stats.Analyze(run, "native"), report.Options{Options: opts}); err != nil {
 		return err
 	}
 	file := filepath.Join(p.docs, "..", "README.md")

@@ -117,19 +117,14 @@ func paragraphs(report string, beginnings ...string) string {
 	return strings.Join(list, "\n")
 }
 
-var headed = regexp.MustCompile(`^(.*) \| head -([0-9]+)$`)
-
 // cut returns a command without its "| head -N", and N. It returns -1 if the command has no head.
 func cut(command string) (string, int) {
-	m := headed.FindStringSubmatch(command)
-	if m == nil {
-		return command, -1
-	}
-	n, err := strconv.Atoi(m[2])
+	whole, lines, _ := strings.Cut(command, " | head -")
+	n, err := strconv.Atoi(lines)
 	if err != nil {
 		return command, -1
 	}
-	return m[1], n
+	return whole, n
 }
 
 // head returns the first n lines of text, or all of it if n is negative.

@@ -102,7 +102,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// count returns how many claims have a verdict. Outputs of older versions have "cannot be told"
+// count returns how many claims have the given verdict. Outputs of older versions have "cannot be told"
 // for "not known yet".
 func count(claims, verdict string) int {
 	n := strings.Count("\n"+claims, "\n"+verdict+" ")

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -14,41 +15,35 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 )
 
-// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was
-// measured. Causes follow for the phases in which that is too much according to [lab.AddsTooMuch].
+// AddedCost returns a table of the time that sqlite3perf adds to each driver for which it was measured.
+// Below the table are the causes for each phase in which the added time is too long, as
+// [lab.AddsTooMuch] decides.
 func AddedCost(known []build.Known) document.Document {
-	var lines, causes, not []string
+	var measured, not []string
 	var rows [][]string
-	of := map[string][]string{} // names of drivers and phases, by the cause that explains their added cost
+	var explained conditions.Groups[string, string] // names of drivers and phases, by the cause that explains their added cost
 	for _, k := range known {
 		c := k.AddedCost
 		if c == nil {
+			if len(k.Command) == 0 {
+				not = append(not, k.Name)
+			}
 			continue
 		}
+		measured = distinct.Append(measured, fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime))
 		for _, p := range c.Phases {
 			mark := ""
 			if lab.AddsTooMuch(p) {
 				mark = " *"
-				cause := c.Causes[p.Phase]
-				causes = distinct.Append(causes, cause)
-				of[cause] = append(of[cause], k.Name+" "+p.Phase)
+				explained.Add(c.Causes[p.Phase], k.Name+" "+p.Phase)
 			}
 			rows = append(rows, []string{k.Name, p.Phase, fmt.Sprintf("%.0f ns", p.Hand), ratio(p.WallRatio), ratio(p.CPURatio), nanoseconds(p.WallAdded) + mark, nanoseconds(p.CPUAdded)})
 		}
 	}
-	for _, cause := range causes {
-		lines = append(lines, fmt.Sprintf("* %s: %s", strings.Join(of[cause], ", "), cause))
-	}
-	for _, k := range known {
-		c := k.AddedCost
-		switch {
-		case c != nil:
-			how := fmt.Sprintf("measured %s, %s, %s", c.Measured, c.Machine, c.Runtime)
-			lines = distinct.Append(lines, how)
-		case len(k.Command) == 0:
-			not = append(not, k.Name)
-		}
-	}
+	lines := document.Map(explained.Keys, func(cause string) string {
+		return fmt.Sprintf("* %s: %s", strings.Join(explained.Of[cause], ", "), cause)
+	})
+	lines = append(lines, measured...)
 	if not != nil {
 		lines = append(lines, "not measured: "+strings.Join(not, ", "))
 	}

@@ -30,7 +30,8 @@ func indented(text string) document.Paragraph {
 func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
 	var rows, short, ofNamed [][]string
-	var about, named document.Document // about has the notes about all drivers, named those about variants of drivers and about workers that are given as executables
+	var about document.Document // notes about all drivers
+	var named document.Document // notes about variants of drivers, and about workers that are given as executables
 	for _, ref := range refs {
 		row, notes, err := p.about(ctx, ref)
 		if err != nil {
@@ -58,8 +59,8 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Docum
 	return document.Document{document.Section{Forms: forms}}, nil
 }
 
-// shortVersion shortens a version without a release, such as v0.0.0-20240816174256-9328d0478def, to
-// its date.
+// shortVersion shortens the version of a commit that is not a release, such as
+// v0.0.0-20240816174256-9328d0478def, so that it ends with the commit's date.
 func shortVersion(v string) string {
 	if m := pseudoVersion.FindStringSubmatch(v); m != nil {
 		return m[1] + "…"
@@ -108,7 +109,7 @@ func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes
 }
 
 // Features returns a table with a row for each feature, and a column for each driver whose worker is
-// available. Notes follow on how to get features that a driver lacks.
+// available. Notes below the table say how to get features that a driver lacks.
 func (p *Catalog) Features(ctx context.Context, refs []build.Ref) (document.Document, error) {
 	titles := []string{"FEATURE"}
 	rows := make([][]string, len(driver.Features))

@@ -18,7 +18,6 @@ import (
 // version.
 const CheckupVersion = 1
 
-// Formats are the output formats of a checkup.
 var Formats = document.Question[*result.Checkup]{Name: "checkup", Document: checkup, Title: "Doctor", Fits: true}.Formats(
 	document.Format[*result.Checkup, document.Options]{Name: "json", To: writeCheckupJSON})
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
@@ -91,9 +92,7 @@ func (a *BesideItself) Measure(ctx, early context.Context, c *result.Checkup) er
 		return err
 	}
 	run := &result.Run{Seed: matrix.Seed, Scale: matrix.Scale}
-	for _, x := range cases {
-		run.Cases = append(run.Cases, x.Case)
-	}
+	run.Cases = document.Map(cases, func(x *lab.Case) result.Case { return x.Case })
 	a.Note("comparing %s with itself for %v", ref.Name, noiseTime)
 	l := &lab.Laboratory{
 		Run: run, Cases: cases, Schedule: lab.Schedule{Time: noiseTime}, Recorder: unrecorded{}, Progress: a.Show,
@@ -174,9 +173,10 @@ func noiseOf(a *stats.Analysis, took time.Duration) (*result.Noise, *protocol.Re
 	return n, nil
 }
 
-// lengths returns the numbers of rounds for which a smallest visible difference is computed: the
-// fewest that a run has, 30, and as many as fit into [machine.NoiseTime]. It leaves out numbers
-// greater than the last one. round is the duration of one round.
+// lengths returns the numbers of rounds for which a smallest visible difference is computed. These are
+// three numbers: the least number of rounds of a run, then 30, and then the number of rounds that fit
+// into [machine.NoiseTime]. It leaves out numbers greater than the last one. The parameter round is the
+// duration of one round.
 func lengths(round time.Duration) []int {
 	most := max(lab.MinRounds, int(machine.NoiseTime/max(round, 1)))
 	list := []int{lab.MinRounds, 30, most}

@@ -45,9 +45,9 @@ func TestNoiseOf(t *testing.T) {
 	}
 }
 
-// TestLengths checks the numbers of rounds for which the command `sqlite3perf doctor` gives the
-// smallest visible difference. The last one is how many rounds fit into 5 minutes, but at least the
-// fewest that a run has.
+// TestLengths checks the numbers of rounds for which the command `sqlite3perf doctor` gives the smallest
+// visible difference. The last one is the number of rounds that fit into 5 minutes, or the least number
+// of rounds of a run, if that is greater.
 func TestLengths(t *testing.T) {
 	for round, want := range map[time.Duration][]int{
 		time.Second: {6, 30, 300}, 10 * time.Second: {6, 30}, 20 * time.Second: {6, 15}, 50 * time.Second: {6}, time.Minute: {6}, 0: {6, 30, 300e9},

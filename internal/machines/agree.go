@@ -135,13 +135,8 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 	if n == 0 {
 		return "Nothing was compared on more than one machine."
 	}
-	measured := 0
-	for _, x := range all {
-		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
-			measured++
-		}
-	}
-	where := together(measured)
+	measured := slices.DeleteFunc(slices.Clone(all), func(x OnMachine) bool { return !x.Measured() })
+	where := together(len(measured))
 	same := map[stats.Verdict]int{} // for comparisons of two sides: number of cells with this verdict on all machines
 	for _, p := range m.Pairs {
 		if p.Agreement == stats.Everywhere {
@@ -175,8 +170,8 @@ func agreements(all []OnMachine, m *stats.Machines) string {
 	return fmt.Sprintf("Of %s of two drivers, %s.", document.Counted(int64(n), "comparison"), strings.Join(parts, ", "))
 }
 
-// ofTwoSides reports whether a run was made to compare two sides, for example two versions of a
-// driver.
+// ofTwoSides reports whether one of the runs was made to compare two sides, for example two versions of
+// a driver.
 func ofTwoSides(all []OnMachine) bool {
 	return slices.ContainsFunc(all, func(m OnMachine) bool { return m.Analysis != nil && m.Analysis.Run.Compares != nil })
 }

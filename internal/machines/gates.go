@@ -1,7 +1,6 @@
 package machines
 
 import (
-	"io"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -17,9 +16,7 @@ type GatedOn struct {
 	Options document.Options // options for the document of this result alone
 }
 
-// GateFormats are the output formats of a gate on several machines.
-var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates}.Formats(
-	document.Format[[]GatedOn, document.Options]{Name: "json", To: writeGatesJSON})
+var GateFormats = document.Question[[]GatedOn]{Name: "gates", Document: gates, JSON: jsonGates}.Formats()
 
 func gatesAnswer(all []GatedOn) string {
 	var found conditions.Groups[string, string]
@@ -63,11 +60,11 @@ type JSONGateOfIt struct {
 	Gate any    `json:"gate"`
 }
 
-func writeGatesJSON(w io.Writer, all []GatedOn, _ document.Options) error {
+func jsonGates(all []GatedOn) any {
 	out := JSONGates{Version: gate.GateVersion, Answer: gatesAnswer(all), Passed: true}
 	for _, x := range all {
 		out.Machines = append(out.Machines, JSONGateOfIt{x.Name, gate.JSONOf(x.Gated)})
 		out.Passed = out.Passed && x.Gated.Decision() == stats.Passed
 	}
-	return document.Encode(w, out)
+	return out
 }

@@ -27,9 +27,12 @@ type OnMachine struct {
 	Options  report.Options  // options for the report of this run alone
 }
 
-// Formats are the output formats of runs of the same work on several machines. They begin with
-// the verdicts that are the same everywhere or that contradict each other. If there is room, the
-// report of each run follows.
+// Measured reports whether the run has trials.
+func (x OnMachine) Measured() bool { return x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 }
+
+// Formats are the output formats of runs of the same work on several machines. The output begins with
+// the verdicts that are the same on all machines and those that contradict each other. If there is room,
+// the report of each run follows.
 var Formats = document.Question[[]OnMachine]{Name: "machines", Document: machines}.Formats(
 	document.Format[[]OnMachine, document.Options]{Name: "json", To: writeMachinesJSON})
 
@@ -38,13 +41,12 @@ func sideBySide(all []OnMachine) *stats.Machines {
 }
 
 // MachinesAnswer summarizes the runs on all machines in a sentence or two.
-func MachinesAnswer(all []OnMachine) string { return machinesAnswer(all, sideBySide(all)) }
-
-func machinesAnswer(all []OnMachine, m *stats.Machines) string {
+func MachinesAnswer(all []OnMachine) string {
+	m := sideBySide(all)
 	sentences := []string{cmp.Or(claimsOn(all), whoIsFirst(all, m)), agreements(all, m)}
 	for _, x := range all {
 		switch {
-		case x.Analysis == nil || len(x.Analysis.Run.Trials) == 0:
+		case !x.Measured():
 			sentences = append(sentences, fmt.Sprintf("On %s nothing was measured.", x.Name))
 		case conditions.HostLost(x.Analysis):
 			sentences = append(sentences, fmt.Sprintf("%s went away before its run had ended.", x.Name))
@@ -73,7 +75,7 @@ var agreementLabels = []struct {
 
 func machines(all []OnMachine, o document.Options) document.Document {
 	m := sideBySide(all)
-	d := document.Document{document.Heading{Level: 1, Text: machinesAnswer(all, m)}}
+	d := document.Document{document.Heading{Level: 1, Text: MachinesAnswer(all)}}
 	var l document.List
 	for _, words := range shared(all) {
 		l = append(l, conditions.KindOf(result.WarningShared).Item(words))
@@ -89,7 +91,7 @@ func machines(all []OnMachine, o document.Options) document.Document {
 		}
 	}
 	for _, x := range all {
-		if x.Analysis != nil && len(x.Analysis.Run.Trials) > 0 {
+		if x.Measured() {
 			l = append(l, document.Item{Label: "how sure", Text: x.Name + ": " + x.trust(), Alarm: false})
 		}
 	}
@@ -151,7 +153,7 @@ func shared(all []OnMachine) (list []string) {
 
 // trust says how certain the verdicts of a run are, what disturbed the run, and how many further
 // warnings its report has.
-func (x *OnMachine) trust() string {
+func (x OnMachine) trust() string {
 	said := report.AnswersOf(x.Analysis, x.Options)
 	words := report.HowSure(x.Analysis, &said, x.Options)
 	shared := conditions.KindOf(result.WarningShared).Name // shown once for all machines
@@ -171,14 +173,14 @@ func (x *OnMachine) trust() string {
 	return words
 }
 
-func (x *OnMachine) document() document.Document {
+func (x OnMachine) document() document.Document {
 	if c := x.comparison(); c != nil {
 		return compare.Comparison(*c, x.Options.Options)
 	}
 	return report.Build(x.Analysis, x.Options)
 }
 
-func (x *OnMachine) comparison() *compare.Compared {
+func (x OnMachine) comparison() *compare.Compared {
 	if x.Analysis.Run.Compares == nil {
 		return nil
 	}
@@ -346,7 +348,7 @@ type JSONMachineSaid struct {
 
 func writeMachinesJSON(w io.Writer, all []OnMachine, _ document.Options) error {
 	m := sideBySide(all)
-	out := JSONMachines{Version: MachinesVersion, Answer: machinesAnswer(all, m), Machines: []JSONMachine{}, Pairs: []JSONMachinePair{}}
+	out := JSONMachines{Version: MachinesVersion, Answer: MachinesAnswer(all), Machines: []JSONMachine{}, Pairs: []JSONMachinePair{}}
 	for _, x := range all {
 		j := JSONMachine{Name: x.Name, Failure: x.Failure}
 		if x.Analysis != nil {

@@ -18,8 +18,9 @@ import (
 // AnswerWriter writes an answer in one of its formats.
 type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 
-// PrintAnswer prints an answer to the file of the options or to standard output. The parameter
-// "again" is the command that prints the answer once more, or "" for the same command.
+// PrintAnswer prints an answer to the file of the options or to standard output. The parameter "again"
+// is the command that prints the answer once more. If again is "", hints and errors name "the same
+// command".
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines, opts.Hints = o.Screen(env), AllOfIt
@@ -30,7 +31,8 @@ func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again 
 	}, o.Again(cmp.Or(again, "the same command")))
 }
 
-// ShowAgain returns the command that prints the answer of a run, or "" if run is 0.
+// ShowAgain returns the command that prints the answer of a run, given by its ID. It returns "" if the
+// ID is 0, because such a run was not stored.
 func ShowAgain(run int64) string {
 	if run == 0 {
 		return ""
@@ -79,7 +81,8 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// openStore opens the store file that the user named or, if file is "", the default store.
+// openStore calls open with the path of the store that the user named or, if file is "", of the default
+// store.
 func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
 	path, err := StorePath(file)
 	if err != nil {
@@ -95,10 +98,12 @@ func MachineHere(dir string) result.Machine {
 	if m.Hostname == "" {
 		m.Hostname, _ = os.Hostname()
 	}
-	return MachineIn(m, dir)
+	m.Directory = dir
+	return m
 }
 
-// Analyzed returns a loader of runs of the store that the user named.
+// Analyzed returns a function that loads and analyzes runs from the store in storeFile or, if that is
+// "", from the default store.
 func Analyzed(ctx context.Context, storeFile string) Loader {
 	return func(id int64) (*stats.Analysis, error) {
 		st, err := openStore(ctx, storeFile, store.OpenReadOnly)

@@ -42,17 +42,11 @@ const (
 // reachKey is the annotation in which a flag stores its reach.
 const reachKey = "sqlite3perf_reach"
 
-// Reaching sets the reach of flags that can affect more than the figures of a run. It is called
-// where the flags are declared, and applies to the flags with these names of all commands.
-func Reaching(f *pflag.FlagSet, r Reach, names ...string) {
-	for _, name := range names {
-		if err := f.SetAnnotation(name, reachKey, []string{string(r)}); err != nil {
-			panic(err) // no flag has this name
-		}
-	}
-}
+// Reaching sets the reach of flags. It is called where the flags are declared. The reach applies to the
+// flags with these names in all commands.
+func Reaching(f *pflag.FlagSet, r Reach, names ...string) { annotate(f, reachKey, string(r), names) }
 
-// ReachOf returns the reach of the flags with this name.
+// ReachOf returns the reach of the flags with the given name.
 func ReachOf(root *cobra.Command, name string) (r Reach) {
 	for _, c := range Subcommands(root) {
 		if f := c.Flags().Lookup(name); f != nil && f.Annotations[reachKey] != nil {
@@ -62,10 +56,10 @@ func ReachOf(root *cobra.Command, name string) (r Reach) {
 	return r
 }
 
-// Configure sets the flags that are not on the command line from other sources: the environment
-// (SQLITE3PERF_ROUNDS=8), sqlite3perf.yaml in the working directory, and config.yaml in the user's
-// configuration directory. The first source that has a flag sets it. Configure prints to standard
-// error which file set which flags.
+// Configure sets each flag that the user has not typed. It takes the value from the first of these
+// sources that has one: the environment (SQLITE3PERF_ROUNDS=8), sqlite3perf.yaml in the working
+// directory, and config.yaml in the user's configuration directory. It prints to standard error which
+// file set which flags.
 func Configure(cmd *cobra.Command) error {
 	var files []*configFile
 	for _, path := range configPaths() {
@@ -123,16 +117,16 @@ func Typed(f *pflag.Flag) bool {
 	return f.Changed && !other
 }
 
-func setAnnotation(f *pflag.Flag, key string) {
+func markDefault(f *pflag.Flag) {
 	if f.Annotations == nil {
 		f.Annotations = map[string][]string{}
 	}
-	f.Annotations[key] = nil
+	f.Annotations[isDefault] = nil
 }
 
 func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 	if v := os.Getenv(variable(f.Name)); v != "" {
-		setAnnotation(f, isDefault)
+		markDefault(f)
 		if err := cmd.Flags().Set(f.Name, v); err != nil {
 			return Usagef("environment variable %s: %w", variable(f.Name), FlagError(cmd, err))
 		}
@@ -146,7 +140,7 @@ func setDefault(cmd *cobra.Command, f *pflag.Flag, files []*configFile) error {
 		if _, several := f.Value.(pflag.SliceValue); e.list && !several {
 			return Usagef("configuration file %s:%d: %s is a list: want one value", file.path, e.line, f.Name)
 		}
-		setAnnotation(f, isDefault)
+		markDefault(f)
 		for _, v := range e.values {
 			if err := cmd.Flags().Set(f.Name, v); err != nil {
 				return Usagef("configuration file %s:%d: %w", file.path, e.line, FlagError(cmd, err))

@@ -83,6 +83,11 @@ func (env *Environment) Printing() *Environment {
 	return &own
 }
 
+// Say prints a line to standard error.
+func (env *Environment) Say(format string, args ...any) {
+	fmt.Fprintf(env.Stderr, format+"\n", args...)
+}
+
 // AsItIs returns standard output for text that must not be changed. If standard output is a
 // terminal, the text is made printable anyway.
 func (env *Environment) AsItIs() io.Writer {
@@ -227,10 +232,10 @@ func FromDatabase(file string) string {
 	return fmt.Sprintf("sqlite3perf workload from %s -o mine.yaml writes a workload that imitates it; one with database: %s begins with a copy of it", file, PathOf(file))
 }
 
-// asFlag returns the flag that was probably meant by the first argument, with its value, or "" if no
-// flag is likely. If the argument is a workload or a driver, the flag's value also contains the next
-// arguments of the same kind. Any other argument is assumed to be a further value of the last flag on
-// the command line that takes a list.
+// asFlag guesses which flag the user forgot to type before the first argument. It returns the flag with
+// its value, or "" if no flag fits. If the argument is a workload or a driver, the flag's value also
+// contains the next arguments of the same kind. Any other argument is assumed to be a further value of
+// the last flag on the command line that takes a list.
 func asFlag(cmd *cobra.Command, args []string) string {
 	n, kind := 1, kindOfArgument(cmd, args[0])
 	list := cmd.Flags().Lookup(kind)
@@ -264,8 +269,8 @@ func IsWorkload(arg string) bool {
 	return slices.Contains(workload.Builtins(), arg) || strings.HasSuffix(arg, ".yaml") || strings.HasSuffix(arg, ".yml")
 }
 
-// kindOfArgument returns the flag of run that takes the argument: "workloads" for a workload,
-// "drivers" for a driver, or "" for anything else.
+// kindOfArgument returns the flag of the command run that takes the argument: "workloads" for a
+// workload, "drivers" for a driver, or "" for anything else.
 func kindOfArgument(cmd *cobra.Command, arg string) string {
 	if IsWorkload(arg) {
 		return "workloads"
@@ -278,9 +283,8 @@ func kindOfArgument(cmd *cobra.Command, arg string) string {
 	return ""
 }
 
-// ForHosts returns an environment for the work on each host. Each line that is written to its Stderr
-// begins with the host's name. The environments have no terminal, and each of them receives every
-// Ctrl-C.
+// ForHosts returns one environment for each host. Each line that is written to its Stderr begins with
+// the host's name. The environments have no terminal, and each of them receives every Ctrl-C.
 func (env *Environment) ForHosts(names []string) []*Environment {
 	signals := make([]chan os.Signal, len(names))
 	for i := range signals {

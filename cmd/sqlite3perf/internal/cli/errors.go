@@ -15,16 +15,13 @@ const (
 )
 
 // UsageError is an error in the command line.
-type UsageError struct{ err error }
+type UsageError struct{ error }
 
-func (e UsageError) Error() string { return e.err.Error() }
-
-func (e UsageError) Unwrap() error { return e.err }
+func (e UsageError) Unwrap() error { return e.error }
 
 // WrongUsage returns an error with the exit status of wrong usage.
 func WrongUsage(err error) error { return UsageError{err} }
 
-// Usagef returns an error in the command line.
 func Usagef(format string, args ...any) error { return WrongUsage(fmt.Errorf(format, args...)) }
 
 // IncompleteError is the reason why nothing can be measured.

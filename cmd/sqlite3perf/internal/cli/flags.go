@@ -26,16 +26,17 @@ const (
 	GroupOutput = "Output"
 )
 
-// FlagGroups are the groups of flags in the order of the help.
 var FlagGroups = []string{GroupWhat, GroupLong, GroupWhere, GroupOutput}
 
 // groupKey is the annotation in which a flag stores its group.
 const groupKey = "sqlite3perf_group"
 
 // Grouped sets the group of flags. It is called where the flags are declared.
-func Grouped(f *pflag.FlagSet, group string, names ...string) {
+func Grouped(f *pflag.FlagSet, group string, names ...string) { annotate(f, groupKey, group, names) }
+
+func annotate(f *pflag.FlagSet, key, value string, names []string) {
 	for _, name := range names {
-		if err := f.SetAnnotation(name, groupKey, []string{group}); err != nil {
+		if err := f.SetAnnotation(name, key, []string{value}); err != nil {
 			panic(err) // no flag has this name
 		}
 	}
@@ -49,7 +50,7 @@ func GroupOf(f *pflag.Flag) string {
 	return ""
 }
 
-// mostInOneList is how many flags the help lists without groups.
+// mostInOneList is the greatest number of flags that the help lists without groups.
 const mostInOneList = 12
 
 // FlagUsages returns the flags of a command for its help. If there are many, and each has a group,
@@ -89,11 +90,11 @@ const FormerKey = "sqlite3perf_former"
 func Renamed(f *pflag.FlagSet, former, now string) {
 	f.String(former, "", "the former name of --"+now)
 	_ = f.MarkHidden(former) // the flag was just declared
-	_ = f.SetAnnotation(former, FormerKey, []string{now})
+	annotate(f, FormerKey, now, []string{former})
 }
 
-// useFormer sets flags whose former names were used, and prints a note about each. It returns an
-// error if the user typed both names.
+// useFormer sets each flag that was given by its former name, and prints a note about it. It returns an
+// error if the user typed both names of a flag.
 func useFormer(cmd *cobra.Command) error {
 	var former []*pflag.Flag
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -104,7 +105,7 @@ func useFormer(cmd *cobra.Command) error {
 	for _, f := range former {
 		now := cmd.Flags().Lookup(f.Annotations[FormerKey][0])
 		byUser := Typed(f)
-		f.Changed = false // so that only the flag that is now used counts
+		f.Changed = false // so that only the flag with the new name counts
 		switch {
 		case Typed(now) && byUser:
 			return Usagef("--%s is now --%s: leave --%[1]s out", f.Name, now.Name)
@@ -115,7 +116,7 @@ func useFormer(cmd *cobra.Command) error {
 			return FlagError(cmd, err)
 		}
 		if !byUser {
-			setAnnotation(now, isDefault)
+			markDefault(now)
 		}
 		fmt.Fprintf(cmd.ErrOrStderr(), "--%s is now --%s\n", f.Name, now.Name)
 	}
@@ -145,21 +146,18 @@ func Subcommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// AddStoreFlag adds --store.
 func AddStoreFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "store", "", "`file` that stores the results (default: results.db in the user's data directory)")
 	Reaching(f, Writes, "store")
 	Grouped(f, GroupOutput, "store")
 }
 
-// AddDirFlag adds --dir.
 func AddDirFlag(f *pflag.FlagSet, value *string) {
 	f.StringVar(value, "dir", "", "`directory` for databases, which are removed at the end; those of killed runs are removed too (default: in the user's cache directory)")
 	Reaching(f, Writes, "dir")
 	Grouped(f, GroupWhere, "dir")
 }
 
-// AddQuietFlag adds --quiet.
 func AddQuietFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "quiet", false, "no progress")
 	Grouped(f, GroupOutput, "quiet")
@@ -208,13 +206,12 @@ func Words[V any](m map[string]V) string {
 	return document.Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
 }
 
-// AddAllowFilesFlag adds --allow-files.
 func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {
 	f.BoolVar(value, "allow-files", false, "let SQL of workload files use other files: ATTACH, VACUUM INTO, …")
 	Reaching(f, ReachesOut, "allow-files")
 }
 
-// JobFlags has the flags that set the fields of jobs, by the field's name in JSON.
+// JobFlags maps the name of a job's field in JSON to the flag that sets the field.
 var JobFlags = map[string]string{
 	"table": "--table", "rows": "-r", "batch": "-b", "prepared": "-p", "vacuum": "-v", "force": "--force", "pipeline": "--pipeline",
 	"readers": "-r", "writers": "-w", "from": "--from", "duration_ms": "-d", "clear": "--clear",
@@ -222,7 +219,8 @@ var JobFlags = map[string]string{
 	"files": "--allow-files",
 }
 
-// Flagged rewords a problem with fields of a job as a problem with the flags that set them.
+// Flagged rewords an error message about fields of a job, so that it names the flags that set these
+// fields.
 func Flagged(fields []protocol.Field, problem string) string {
 	var wrong, other []string
 	for _, f := range fields {
@@ -242,7 +240,7 @@ func Flagged(fields []protocol.Field, problem string) string {
 	return problem
 }
 
-// WithFlags adds flags to the command c, with the function add, and returns c.
+// WithFlags calls add with the flags of the command c, and returns c.
 func WithFlags(add func(*pflag.FlagSet), c *cobra.Command) *cobra.Command {
 	add(c.Flags())
 	return c

@@ -28,7 +28,7 @@ type OutputOptions struct {
 	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
 	Store   string             // the store as the user named it; "" for the default store
-	Known   func(string) error // returns an error for an unknown format; nil for report.Check
+	Known   func(string) error // returns an error for an unknown format; nil if the command chooses the format
 	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }
 
@@ -46,15 +46,14 @@ func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
 // TableFormat is the default format.
 const TableFormat = "table"
 
-// SetFormats says in the usage of --format what is printed and in which formats. known returns an
-// error for all other formats.
+// SetFormats sets the formats of the command, and the usage of --format. The parameter "what" describes
+// what is printed. The function known returns an error for any other format.
 func (o *OutputOptions) SetFormats(what string, formats []string, known func(string) error) {
 	o.Known = known
 	o.Asked.DefValue = ""
 	o.Asked.Usage = fmt.Sprintf("%s: %s (default: as the extension of -o says, otherwise %s)", what, strings.Join(formats, ", "), TableFormat)
 }
 
-// AddFullFlag adds --full.
 func (o *OutputOptions) AddFullFlag(f *pflag.FlagSet) {
 	f.BoolVar(&o.Full, "full", false, "print every table, also on a terminal")
 	Grouped(f, GroupOutput, "full")
@@ -100,24 +99,23 @@ func (o *OutputOptions) CheckPlace() error {
 // file's extension. A format from the environment or a configuration file is used for standard
 // output and for files without an extension. CheckFormat returns an error if the format is not known.
 func (o *OutputOptions) CheckFormat() error {
-	known := o.Known
-	if known == nil {
-		known = report.Check
+	if o.Known == nil {
+		return nil
 	}
 	extension := filepath.Ext(o.File)
 	if o.Asked == nil || Typed(o.Asked) || o.File == "" || extension == "" || extension == filepath.Base(o.File) {
-		if err := known(o.Format); err != nil {
+		if err := o.Known(o.Format); err != nil {
 			return WrongUsage(err)
 		}
 		return nil
 	}
-	if format := FormatOf(o.File); format != "" && known(format) == nil {
+	if format := FormatOf(o.File); format != "" && o.Known(format) == nil {
 		o.Format = format
 		return nil
 	}
 	var possible []string
 	for _, e := range document.Extensions {
-		if known(e.Format) == nil && !slices.ContainsFunc(possible, func(p string) bool { return FormatOf("x"+p) == e.Format }) {
+		if o.Known(e.Format) == nil && !slices.ContainsFunc(possible, func(p string) bool { return FormatOf("x"+p) == e.Format }) {
 			possible = append(possible, e.Extension)
 		}
 	}
@@ -159,7 +157,6 @@ func notADatabase(file string) error {
 	return nil
 }
 
-// IsDatabase reports whether a file is an SQLite database.
 func IsDatabase(file string) bool {
 	if fi, err := os.Stat(file); err != nil || !fi.Mode().IsRegular() {
 		return false

@@ -25,7 +25,7 @@ import (
 // WorkerOptions are the flags of the commands that need workers.
 type WorkerOptions struct{ Source, Cache string }
 
-// AddFlags adds the flags that say from what workers are built, and where they are kept.
+// AddFlags adds the flags that name the sources of workers and the directory for built workers.
 func (o *WorkerOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Source, "source", "", "`directory` with a source tree of sqlite3perf to build workers from (default: its own sources)")
 	f.StringVar(&o.Cache, "worker-cache", "", "`directory` for built workers (default: in the user's cache directory)")
@@ -121,7 +121,8 @@ func DatabasesDirectory(given string) (string, error) {
 	return filepath.Abs(given)
 }
 
-// NoDirectory returns the error for a directory that does not exist.
+// NoDirectory returns the error for a directory that does not exist. flag is the flag that names the
+// directory.
 func NoDirectory(flag, dir string) error {
 	return Usagef("%s: there is no directory %s: create it, or give another directory", flag, dir)
 }
@@ -149,7 +150,6 @@ func (s Workshop) UsualDrivers() (names []string) {
 // the names under which libraries register with database/sql.
 var formerNames = map[string]string{"sqlite3": "mattn", "sqlite": "modernc"}
 
-// IsDirectory reports whether path is a directory.
 func IsDirectory(path string) bool {
 	fi, err := os.Stat(path)
 	return err == nil && fi.IsDir()
@@ -206,26 +206,26 @@ func (s Workshop) MeasuredRefs(ctx context.Context, a *stats.Analysis) map[strin
 	return refs
 }
 
-// ErrRetype is the reason why a driver of a stored run is not run unless the user types it again.
+// ErrRetype is the reason why a driver that a stored run names is not executed, unless the user types
+// its name again.
 var ErrRetype = errors.New("is not a released version of a driver of sqlite3perf, and a stored run may be somebody else's")
 
 // RunDirectory is the beginning of the names of directories in which databases are measured.
 const RunDirectory = "sqlite3perf-run-"
 
-// NewScratch creates a directory for databases in dir.
+// NewScratch creates a directory for databases in dir or, if dir is "", in the default directory.
 func NewScratch(dir string) (*process.Scratch, error) {
+	if dir == "" {
+		var err error
+		if dir, err = DatabasesDirectory(""); err != nil {
+			return nil, err
+		}
+	}
 	scratch, err := process.NewScratch(dir, RunDirectory)
 	if err != nil {
 		return nil, fmt.Errorf("directory for databases: %w: name another with --dir", err)
 	}
 	return scratch, nil
-}
-
-// MachineIn returns the machine m with dir as its directory for databases. dir replaces the run's own
-// directory below dir, which is removed before users read the description of the machine.
-func MachineIn(m result.Machine, dir string) result.Machine {
-	m.Directory = dir
-	return m
 }
 
 // Observed creates a directory for databases in dir, and observes the machine with that directory.

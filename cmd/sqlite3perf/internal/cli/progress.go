@@ -34,11 +34,6 @@ func newBar(env *Environment, most int64, options ...progressbar.Option) *progre
 	)...)
 }
 
-// NewDisplay returns a display without a bar.
-func NewDisplay(env *Environment, quiet bool) *display {
-	return &display{w: env.Stderr, quiet: quiet}
-}
-
 // Say prints a line, even if the display is quiet.
 func (d *display) Say(format string, args ...any) {
 	d.mu.Lock()
@@ -119,16 +114,24 @@ func (p *Progress) Built(i, n int, name string, err error) {
 // tellRows is the least number of rows whose hashing takes long enough to show progress.
 const tellRows = 50_000_000
 
-// Computing shows how many rows of expected answers have been hashed: the rows that a workload must
-// return or leave in the database.
+// Computing shows how many rows have been hashed to compute expected answers. These are the rows that a
+// workload must return, or leave in the database.
 func (p *Progress) Computing(workload string, done, total int64) {
 	if p.quiet || total < tellRows {
 		return
 	}
-	if now := p.now(); done == 0 || now.Sub(p.Told) >= between {
-		p.Told = now
-		p.Say("computing what %s must return: %d of %d rows", workload, done, total)
+	if done == 0 || p.due() {
+		p.tell("computing what %s must return: %d of %d rows", workload, done, total)
 	}
+}
+
+// due reports whether enough time has passed since the last plain line to print another one.
+func (p *Progress) due() bool { return p.now().Sub(p.Told) >= between }
+
+// tell prints a plain line.
+func (p *Progress) tell(format string, args ...any) {
+	p.Told = p.now()
+	p.Say(format, args...)
 }
 
 // Merging shows how many runs of a store have been merged. The parameter "done" is that number. The
@@ -142,14 +145,11 @@ func (p *Progress) Merging(name string, done, of int) {
 	if of > 0 {
 		text, share = fmt.Sprintf("merged %d of %s of %s", done, document.Counted(of, "run"), document.Line(name)), float64(done)/float64(of)
 	}
-	if p.bar == nil {
-		if p.now().Sub(p.Told) >= between {
-			p.Told = p.now()
-			p.Say("%s", text)
-		}
-		return
+	if p.bar != nil {
+		p.draw(text, share)
+	} else if p.due() {
+		p.tell("%s", text)
 	}
-	p.draw(text, share)
 }
 
 func (p *Progress) draw(text string, share float64) {
@@ -227,9 +227,7 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 			p.Say("%s", w.Message)
 		}
 	}
-	if t.Status != result.OK {
-		p.Say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
-	}
+	p.sayFailed(c, t)
 	if p.began.IsZero() {
 		p.began = p.now().Add(-time.Duration(t.TookNS))
 	}
@@ -246,10 +244,8 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		remaining = ", estimating the time left"
 	}
 	if p.bar == nil {
-		last := round == rounds
-		if done == total && (last || p.Told.IsZero() || p.now().Sub(p.Told) >= between) {
-			p.Told = p.now()
-			p.Say("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), Roughly(elapsed), remaining)
+		if done == total && (round == rounds || p.due()) {
+			p.tell("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), Roughly(elapsed), remaining)
 		}
 		return
 	}
@@ -276,12 +272,19 @@ func Roughly(d time.Duration) string {
 }
 
 func (p *Progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {
-	switch {
-	case p.quiet:
-	case t.Status != result.OK:
-		p.Say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
-	case p.Told.IsZero() || p.now().Sub(p.Told) >= between || samples >= lab.EnoughSamples:
-		p.Told = p.now()
-		p.Say("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
+	if p.quiet || p.sayFailed(c, t) {
+		return
 	}
+	if p.due() || samples >= lab.EnoughSamples {
+		p.tell("%s: %d of %d samples", c.Driver, min(samples, lab.EnoughSamples), lab.EnoughSamples)
+	}
+}
+
+// sayFailed prints why a trial has no result. It returns false if the trial has a result.
+func (p *Progress) sayFailed(c *lab.Case, t *result.Trial) bool {
+	if t.Status == result.OK {
+		return false
+	}
+	p.Say("%s on %s: %s: %s%s", c.Driver, c.Workload, t.Status, t.Reason.Message, conditions.Said(t.Reason))
+	return true
 }

@@ -20,8 +20,8 @@ type signals struct {
 	caught     atomic.Bool
 }
 
-// OwnedVariable is set if another process owns this one and holds the other end of its standard
-// input. The end of standard input then has the effect of Ctrl-C.
+// OwnedVariable is an environment variable. If it is set, the end of standard input has the effect of
+// Ctrl-C. A process sets it for the processes that it starts, so that they end when it ends.
 const OwnedVariable = "SQLITE3PERF_OWNED"
 
 func watchSignals() *signals {
@@ -72,8 +72,8 @@ func endBy(sig os.Signal) {
 	os.Exit(ExitFailed)
 }
 
-// outlet is standard output or standard error. Unless outlives is true, writing to an outlet ends the
-// process if the reader has gone away, as the program head does after some lines.
+// outlet is standard output or standard error. If the reader has gone away, as the program head does
+// after some lines, a write ends the process. If outlives is true, the write returns an error instead.
 type outlet struct {
 	file     *os.File
 	outlives *atomic.Bool
@@ -114,8 +114,8 @@ func StoppingTrials(measuring func() bool) func() string {
 }
 
 // Interruptible catches Ctrl-C. The first Ctrl-C closes stop. It also calls what() and prints the
-// returned message with say. The second Ctrl-C ends the returned context. The function release ends
-// the context and returns after the message has been printed.
+// returned message with say. The second Ctrl-C ends the returned context. The function release ends the
+// context. If there was a Ctrl-C, release waits until the message has been printed.
 func (env *Environment) Interruptible(ctx context.Context, say func(format string, args ...any), what func() string) (_ context.Context, stop <-chan struct{}, release func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan struct{})
@@ -145,8 +145,8 @@ func (env *Environment) Interruptible(ctx context.Context, say func(format strin
 	}
 }
 
-// Until returns a context that ends when stop is closed or ctx ends.
-func Until(ctx context.Context, stop <-chan struct{}) context.Context {
+// Until returns a context that ends when stop is closed or receives a value, or when ctx ends.
+func Until[T any](ctx context.Context, stop <-chan T) context.Context {
 	ctx, cancel := context.WithCancel(ctx)
 	go func() {
 		select {
@@ -166,7 +166,7 @@ func UnlessInterrupted(stop <-chan struct{}, err error) error {
 	return err
 }
 
-// Interrupted reports whether there was a Ctrl-C, which closes stop.
+// Interrupted reports whether stop is closed, that is, whether there was a Ctrl-C.
 func Interrupted(stop <-chan struct{}) bool {
 	select {
 	case <-stop:

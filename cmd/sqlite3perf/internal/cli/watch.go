@@ -29,9 +29,9 @@ func NewWatcher(env *Environment, quiet bool, of int64, line func(*protocol.Prog
 	return w
 }
 
-// Every returns the interval in ms at which the worker should report. That is the parameter lines if
-// progress is shown as plain lines, and a shorter interval for a bar. It is 0, which means never, if
-// the watcher is quiet.
+// Every returns the interval in ms at which the worker should report. For plain lines, the interval is
+// the parameter "lines"; for a bar it is shorter. Every returns 0, which means never, if the watcher is
+// quiet.
 func (w *Watcher) Every(lines int64) int64 {
 	switch {
 	case w.quiet:
@@ -42,7 +42,6 @@ func (w *Watcher) Every(lines int64) int64 {
 	return lines
 }
 
-// Progress shows what a worker reports.
 func (w *Watcher) Progress(p *protocol.Progress) {
 	if w.quiet {
 		return

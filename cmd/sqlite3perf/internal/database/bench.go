@@ -25,7 +25,6 @@ type benchOptions struct {
 	interval int
 }
 
-// BenchCommand returns the command bench.
 func BenchCommand(env *cli.Environment) *cobra.Command {
 	o := &benchOptions{}
 	cmd := &cobra.Command{
@@ -58,73 +57,66 @@ Rows that do not match are counted, the first ten are shown, and the exit status
 	return cmd
 }
 
-// benched is the result of reading the table in one way.
-type benched struct {
-	*databaseOutput
-	how    string
-	where  string
-	result *protocol.Benched
+// reading is one way to read the table.
+type reading struct {
+	*task
+	how     string // "pipeline", or "" for one connection
+	watcher *cli.Watcher
+	result  *protocol.JobResult // nil before the job has run
 }
 
 func bench(ctx context.Context, env *cli.Environment, o *benchOptions) error {
-	type reading struct {
-		how string
-		protocol.Bench
-		driver string
-	}
-	list := []reading{{"", protocol.Bench{Pipeline: o.pipeline}, o.driver}}
-	if o.pipeline {
-		list[0].how = "pipeline"
-	}
+	drivers := []string{o.driver}
 	if o.python {
-		list = append(list, reading{"", protocol.Bench{}, "python-fetchall"}, reading{"", protocol.Bench{}, "python"})
+		drivers = append(drivers, "python-fetchall", "python")
 	}
-	var tasks []*task
-	var watchers []*cli.Watcher
-	for i := range list {
+	var list []*reading
+	for i, driver := range drivers {
 		own := o.databaseOptions
-		own.driver = list[i].driver
-		w := cli.NewWatcher(env, own.quiet, 0, benchLine(list[i].how, list[i].driver, len(list) > 1))
-		b := list[i].Bench
-		b.Table, b.EveryMS = o.table, w.Every(int64(o.interval)*1000)
-		t, err := own.check(ctx, env, protocol.Job{Bench: &b}, reads)
-		if err != nil {
+		own.driver = driver
+		r := &reading{}
+		b := &protocol.Bench{Table: o.table, Pipeline: o.pipeline && i == 0}
+		if b.Pipeline {
+			r.how = "pipeline"
+		}
+		r.watcher = cli.NewWatcher(env, own.quiet, 0, benchLine(r.how, driver, len(drivers) > 1))
+		b.EveryMS = r.watcher.Every(int64(o.interval) * 1000)
+		var err error
+		if r.task, err = own.check(ctx, env, protocol.Job{Bench: b}); err != nil {
 			return err
 		}
-		if s := t.request.Settings; b.Pipeline && s["locking_mode"] != "exclusive" {
+		if s := r.request.Settings; b.Pipeline && s["locking_mode"] != "exclusive" {
 			s["pool_size"] = strconv.Itoa(runtime.NumCPU())
 		}
-		tasks, watchers = append(tasks, t), append(watchers, w)
+		list = append(list, r)
 	}
-	for i, t := range tasks {
-		if err := t.prepare(ctx, watchers[i]); err != nil {
+	for _, r := range list {
+		if err := r.prepare(ctx, r.watcher); err != nil {
 			return err
 		}
 	}
-	var done []benched
+	var done []*reading
 	stopped := false
-	for i, t := range tasks {
-		res, err := t.run(ctx, watchers[i])
+	for _, r := range list {
+		res, err := r.run(ctx, r.watcher)
 		if err != nil && len(done) > 0 {
-			err = errors.Join(err, printBenched(env.Stdout, &o.databaseOptions, done, false))
+			err = errors.Join(err, printBenched(env.Stdout, o.format, done, false))
 		}
 		if err != nil {
 			return err
 		}
-		if res.Bench != nil {
-			done = append(done, benched{t.databaseOutput("bench", res), list[i].how, t.where(), res.Bench})
+		if r.result = res; res.Bench != nil {
+			done = append(done, r)
 		}
 		if stopped = res.Interrupted; stopped {
 			break
 		}
 	}
-	if err := printBenched(env.Stdout, &o.databaseOptions, done, stopped); err != nil {
+	if err := printBenched(env.Stdout, o.format, done, stopped); err != nil {
 		return err
 	}
-	for _, b := range done {
-		if b.result.Mismatches > 0 {
-			return cli.StatusError(cli.ExitFailed)
-		}
+	if slices.ContainsFunc(done, func(r *reading) bool { return r.result.Bench.Mismatches > 0 }) {
+		return cli.StatusError(cli.ExitFailed)
 	}
 	if stopped {
 		return cli.StatusError(cli.ExitInterrupted)
@@ -150,18 +142,18 @@ func benchLine(how, driver string, named bool) func(*protocol.Progress) string {
 
 func perSecond(n, ns int64) float64 { return float64(n) / max(float64(ns)/1e9, 1e-9) }
 
-func printBenched(out io.Writer, o *databaseOptions, list []benched, stopped bool) error {
-	if o.format == "json" {
-		return document.EncodeEscaped(out, document.Map(list, func(b benched) *databaseOutput { return b.databaseOutput }))
+func printBenched(out io.Writer, format string, list []*reading, stopped bool) error {
+	if format == "json" {
+		return document.EncodeEscaped(out, document.Map(list, func(r *reading) *databaseOutput { return r.databaseOutput("bench", r.result) }))
 	}
-	for i, b := range list {
+	for i, x := range list {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		r := b.result
-		fmt.Fprintf(out, "table %s of %s", o.table, b.where)
-		if b.how != "" {
-			fmt.Fprintf(out, ", %s", b.how)
+		r := x.result.Bench
+		fmt.Fprintf(out, "table %s of %s", x.options.table, x.where())
+		if x.how != "" {
+			fmt.Fprintf(out, ", %s", x.how)
 		}
 		fmt.Fprintln(out)
 		rows := [][]string{{"time after query", time.Duration(r.AfterQueryNS).String()}, {"rows", strconv.FormatInt(r.Rows, 10)}}

@@ -27,7 +27,6 @@ type concurrentOptions struct {
 	pool     string
 }
 
-// ConcurrentCommand returns the command concurrent.
 func ConcurrentCommand(env *cli.Environment) *cobra.Command {
 	o := &concurrentOptions{}
 	cmd := &cobra.Command{
@@ -70,8 +69,8 @@ Two of them may run on one file at the same time:
 	return cmd
 }
 
-// settings adds the settings of the other flags to s, which already has the settings in --db. It
-// returns an error if --db has a different value.
+// settings adds the settings of the other flags to s, which already has the settings in --db. It returns
+// an error if a flag and --db give the same setting different values.
 func (o *concurrentOptions) settings(s driver.Settings) error {
 	set := func(flag, name, value string) error {
 		v, err := driver.ParseSetting(name, value)
@@ -114,7 +113,7 @@ func (o *concurrentOptions) settings(s driver.Settings) error {
 func concurrent(ctx context.Context, env *cli.Environment, o *concurrentOptions) error {
 	o.Table, o.DurationMS, o.KeepOpen = o.table, o.duration.Milliseconds(), !o.close
 	w := cli.NewWatcher(env, o.quiet, 0, activityLine)
-	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent}, creates)
+	t, err := o.check(ctx, env, protocol.Job{Concurrent: &o.Concurrent})
 	if err != nil {
 		return err
 	}

@@ -68,15 +68,7 @@ type task struct {
 	proof *protocol.Proof // set after the database is opened
 }
 
-// use says what a job does with the database file.
-type use int
-
-const (
-	reads   use = iota // the file must exist
-	creates            // the file is created if necessary
-)
-
-func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j protocol.Job, u use) (*task, error) {
+func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j protocol.Job) (*task, error) {
 	t := &task{env: env, options: o}
 	t.request.Job = j
 	if o.format != "table" && o.format != "json" {
@@ -93,13 +85,14 @@ func (o *databaseOptions) check(ctx context.Context, env *cli.Environment, j pro
 	if t.request.Seed, err = cli.Seed(o.seed); err != nil {
 		return nil, err
 	}
-	if err := t.checkDatabase(u); err != nil {
+	if err := t.checkDatabase(); err != nil {
 		return nil, err
 	}
 	return t, t.checkDriver(ctx)
 }
 
-func (t *task) checkDatabase(u use) (err error) {
+func (t *task) checkDatabase() (err error) {
+	creates := t.request.Job.Generate != nil || t.request.Job.Concurrent != nil // other jobs need a file that exists
 	path, _, _ := strings.Cut(t.options.db, "?")
 	path = strings.TrimPrefix(path, "file:")
 	if t.request.Settings, err = driver.ParseDSN(t.options.db); err != nil {
@@ -114,7 +107,7 @@ func (t *task) checkDatabase(u use) (err error) {
 	t.request.Path = path
 	mode := t.request.Settings["mode"]
 	if mode == "memory" {
-		if u == reads {
+		if !creates {
 			return cli.Usagef("--db %s: a database in memory is empty: want a file", t.options.db)
 		}
 		return nil
@@ -126,7 +119,7 @@ func (t *task) checkDatabase(u use) (err error) {
 	case err == nil && !fi.Mode().IsRegular():
 		return cli.Usagef("--db %s is not a regular file", path)
 	case errors.Is(err, fs.ErrNotExist):
-		if u == reads || mode == "rw" || mode == "ro" {
+		if !creates || mode == "rw" || mode == "ro" {
 			return fmt.Errorf("there is no database %s: sqlite3perf generate --db %s makes one", path, path)
 		}
 		if dir := filepath.Dir(path); !cli.IsDirectory(dir) {
@@ -135,7 +128,7 @@ func (t *task) checkDatabase(u use) (err error) {
 	case err != nil:
 		return fmt.Errorf("--db: %w", err)
 	}
-	if u == reads && mode == "" {
+	if !creates && mode == "" {
 		t.request.Settings["mode"] = "rw" // never create the file, even if it disappears now
 	}
 	return nil
@@ -253,6 +246,20 @@ func (t *task) databaseOutput(command string, r *protocol.JobResult) *databaseOu
 		d.Seed = t.request.Seed
 	}
 	return d
+}
+
+// do checks and runs a job, and prints its result as [task.print] does.
+func (o *databaseOptions) do(ctx context.Context, env *cli.Environment, command string, j protocol.Job, w *cli.Watcher,
+	text func(*task, io.Writer, *protocol.JobResult) error) (*protocol.JobResult, error) {
+	t, err := o.check(ctx, env, j)
+	if err != nil {
+		return nil, err
+	}
+	res, err := t.run(ctx, w)
+	if err != nil {
+		return nil, err
+	}
+	return res, t.print(command, res, func(out io.Writer) error { return text(t, out, res) })
 }
 
 // print prints the result of a job: as JSON, or as text by calling the parameter text. It returns

@@ -12,7 +12,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// GenerateCommand returns the command generate.
 func GenerateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	g := &protocol.Generate{}
@@ -62,15 +61,7 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 		return ""
 	})
 	g.EveryMS = w.Every(int64(interval) * 1000)
-	t, err := o.check(ctx, env, protocol.Job{Generate: g}, creates)
-	if err != nil {
-		return err
-	}
-	res, err := t.run(ctx, w)
-	if err != nil {
-		return err
-	}
-	return t.print("generate", res, func(out io.Writer) error {
+	_, err := o.do(ctx, env, "generate", protocol.Job{Generate: g}, w, func(t *task, out io.Writer, res *protocol.JobResult) error {
 		done := res.Generate
 		if done == nil {
 			_, err := fmt.Fprintf(out, "interrupted before the table %s was recreated\n", g.Table)
@@ -86,9 +77,10 @@ func generate(ctx context.Context, env *cli.Environment, o *databaseOptions, g *
 		}
 		return err
 	})
+	return err
 }
 
-// written returns a line about progress. Its words are those of the program from which sqlite3perf
+// written returns a line about progress. The line is worded as in the program from which sqlite3perf
 // began.
 func written(rows, of int64, took time.Duration) string {
 	width := len(fmt.Sprint(of))

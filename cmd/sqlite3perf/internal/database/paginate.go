@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PaginateCommand returns the command paginate.
 func PaginateCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	p := &protocol.Paginate{}
@@ -54,15 +53,7 @@ func paginate(ctx context.Context, env *cli.Environment, o *databaseOptions, p *
 		return fmt.Sprintf("repetition %d of %d", g.Rows, p.Repetitions)
 	})
 	p.EveryMS = w.Every(2000)
-	t, err := o.check(ctx, env, protocol.Job{Paginate: p}, reads)
-	if err != nil {
-		return err
-	}
-	res, err := t.run(ctx, w)
-	if err != nil {
-		return err
-	}
-	err = t.print("paginate", res, func(out io.Writer) error {
+	res, err := o.do(ctx, env, "paginate", protocol.Job{Paginate: p}, w, func(t *task, out io.Writer, res *protocol.JobResult) error {
 		r := res.Paginate
 		if r == nil || len(r.Depths) == 0 || len(r.Depths[0].OffsetNS) == 0 {
 			return nil
@@ -70,7 +61,7 @@ func paginate(ctx context.Context, env *cli.Environment, o *databaseOptions, p *
 		fmt.Fprintf(out, "table %s of %s: %d rows, pages of %d in the order of ID\n", p.Table, t.where(), r.Rows, p.Limit)
 		return printPaginated(out, r.Depths)
 	})
-	if res.Interrupted {
+	if res != nil && res.Interrupted {
 		fmt.Fprintln(env.Stderr, "interrupted")
 	}
 	return err

@@ -14,7 +14,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// PragmaCommand returns the command pragma.
 func PragmaCommand(env *cli.Environment) *cobra.Command {
 	o := &databaseOptions{}
 	return cli.WithFlags(o.addFlags, &cobra.Command{
@@ -45,15 +44,8 @@ func pragma(ctx context.Context, env *cli.Environment, o *databaseOptions, args 
 		}
 		p.Pragmas = append(p.Pragmas, a)
 	}
-	t, err := o.check(ctx, env, protocol.Job{Pragma: p}, reads)
-	if err != nil {
-		return err
-	}
-	res, err := t.run(ctx, cli.NewWatcher(env, o.quiet, 0, func(*protocol.Progress) string { return "" }))
-	if err != nil {
-		return err
-	}
-	err = t.print("pragma", res, func(out io.Writer) error {
+	w := cli.NewWatcher(env, o.quiet, 0, func(*protocol.Progress) string { return "" })
+	res, err := o.do(ctx, env, "pragma", protocol.Job{Pragma: p}, w, func(t *task, out io.Writer, res *protocol.JobResult) error {
 		var rows [][]string
 		for _, r := range res.Pragma {
 			row := []string{document.Line(r.Name), answer(r.Before), ""}

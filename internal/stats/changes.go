@@ -66,14 +66,13 @@ func divide(values []float64, from int, level float64) []Change {
 	if len(parts) < 2 || distance <= 0 {
 		return nil
 	}
-	p, found := rarer(values, distance, level, noise{}, 0)
+	p, found := rarer(values, distance, level, autoregression, 0)
 	if !found {
 		return nil
 	}
 	left := lag1(values)
 	for _, n := range dependent {
-		strength := n.strongest(len(values), left)
-		q, found := rarer(values, distance, level, n, strength)
+		q, found := rarer(values, distance, level, n.make, n.strongest(len(values), left))
 		if !found {
 			return nil
 		}
@@ -85,18 +84,18 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times, so that their ranks follow noise n of the given
-// strength. It returns the share p of these orders for which [levels] returns at least the given
-// distance, and whether p is at most level. If it is not, p is 0. The seed is fixed, so that a
-// series always has the same changes.
-func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
+// rarer reorders the values at random many times, so that their ranks follow noise of the given
+// strength, which the function imitate generates. It returns the share p of these orders for which
+// [levels] returns at least the given distance, and whether p is at most level. If it is not, p is
+// 0. The seed is fixed, so that a series always has the same changes.
+func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
 	mixed := make([]float64, len(values))
 	orders := math.Ceil(5 / level)
 	reached := 1.0
 	for range int(orders) - 1 {
-		for i, rank := range ranks(n.draw(r, len(values), strength)) {
+		for rank, i := range ascending(imitate(r, len(values), strength)) {
 			mixed[i] = sorted[rank]
 		}
 		// The last digits of a sum depend on the order of its terms, so distances may differ by
@@ -110,22 +109,17 @@ func rarer(values []float64, distance, level float64, n noise, strength float64)
 	return reached / orders, true
 }
 
-// noise is a kind of noise whose values may depend on each other. The zero value is
-// independent noise.
+// A generator returns n random values. The greater strength is, the more they depend on each other.
+type generator func(r *rand.Rand, n int, strength float64) []float64
+
+// noise is a kind of noise whose values depend on each other.
 type noise struct {
-	make      func(r *rand.Rand, n int, strength float64) []float64
+	make      generator
 	strengths []float64 // possible strengths, ascending
 
 	// lags maps a length and a strength to the correlations that [lag1] computes for random series
 	// of that kind, in ascending order.
 	lags *sync.Map
-}
-
-func (n noise) draw(r *rand.Rand, count int, strength float64) []float64 {
-	if n.make == nil {
-		return autoregression(r, count, 0)
-	}
-	return n.make(r, count, strength)
 }
 
 var dependent = []noise{
@@ -205,12 +199,7 @@ func lag1(values []float64) float64 {
 	var sum, of, before float64
 	for _, v := range x {
 		first, _ := slices.BinarySearch(sorted, v)
-		after, _ := slices.BinarySearchFunc(sorted, v, func(e, v float64) int {
-			if e <= v {
-				return -1
-			}
-			return 1
-		})
+		after, _ := slices.BinarySearch(sorted, math.Nextafter(v, math.Inf(1)))
 		d := float64(first+after) - float64(len(x)) // twice the distance of the value's rank from the mean rank
 		sum, of, before = sum+d*before, of+d*d, d
 	}
@@ -220,17 +209,14 @@ func lag1(values []float64) float64 {
 	return sum / of
 }
 
-func ranks(x []float64) []int {
-	order := make([]int, len(x))
+// ascending returns the indexes of values in ascending order of the values.
+func ascending(values []float64) []int {
+	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(x[i], x[j]), cmp.Compare(i, j)) })
-	r := make([]int, len(x))
-	for rank, i := range order {
-		r[i] = rank
-	}
-	return r
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	return order
 }
 
 // levels divides a series where the energy distance of its parts is greatest, and then divides one

@@ -205,7 +205,7 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence 
 					if other < 0 {
 						continue
 					}
-					if a, b := cell(g, driver), cell(groups[other], driver); a != nil && b != nil && !FailuresDiffer(a, b) {
+					if a, b := cell(g, driver), cell(groups[other], driver); a != nil && b != nil && CompareFailures(a, b).P >= Alpha {
 						ratios, _ := Ratios(a.Points(), b.Points())
 						list = append(list, combination{g, ratios})
 					}

@@ -102,35 +102,28 @@ func exceeds(d []float64, value float64) float64 {
 			more = append(more, s)
 		}
 	}
-	count := make([]float64, lowest+1) // number of subsets with each sum, from the lowest sum to 0
+	count := make([]float64, lowest+1) // share of the subsets with each sum, from the lowest sum to 0
 	count[lowest] = 1
-	halvings := 0
-	added := func() {
-		if halvings++; halvings == 1000 { // 2^1024 is too great for a float64
-			for t := range count {
-				count[t] = math.Ldexp(count[t], -halvings)
-			}
-			halvings = 0
-		}
-	}
 	for _, s := range less {
-		for t, n := range count[min(s, len(count)):] {
-			count[t] += n
+		for t := range count {
+			count[t] /= 2
+			if t+s < len(count) {
+				count[t] += count[t+s] / 2
+			}
 		}
-		added()
 	}
 	for _, s := range more {
-		to := count[min(s, len(count)):]
-		for t, n := range slices.Backward(count[:len(to)]) {
-			to[t] += n
+		for t := range slices.Backward(count) {
+			count[t] /= 2
+			if t >= s {
+				count[t] += count[t-s] / 2
+			}
 		}
-		added()
 	}
 	sum := 0.0
-	for _, n := range count {
-		sum += n
+	for _, share := range count {
+		sum += share
 	}
-	sum = math.Ldexp(sum, -halvings)
 	return min(1, sum)
 }
 
@@ -172,13 +165,9 @@ func (t Test) Seems() (enough int, seems bool) {
 }
 
 // CompareFailures tests whether two cells differ in the share of operations that failed, by more
-// than [FailureMargin].
-func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
-
-// FailuresDiffer reports whether two cells seem to differ in their share of failed operations.
-// Then the ratio of their times has no meaning. The result is not a verdict, because its p-value
+// than [FailureMargin]. If they seem to differ, the ratio of their times has no meaning. The p-value
 // is not corrected for other comparisons.
-func FailuresDiffer(a, b *Cell) bool { return CompareFailures(a, b).P < Alpha }
+func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
 // compareFailures compares the shares of failed operations of every two cells of each table. The
 // p-values are corrected like those of times: over the pairs of a table, and over the tables of
@@ -205,15 +194,15 @@ func (t *Table) pairsOfShares() []Pair {
 	for _, c := range t.Measured() {
 		sets = append(sets, c.shares())
 	}
+	return compareSharesOfAll(sets)
+}
+
+// compareSharesOfAll compares every two sets of shares of failed operations, as [CompareAll]
+// compares every two sets of times. It returns nil if no operation failed.
+func compareSharesOfAll(sets [][]Point) []Pair {
 	if !anyFailed(sets...) {
 		return nil
 	}
-	return CompareShares(sets)
-}
-
-// CompareShares compares every two sets of shares of failed operations, as [CompareAll]
-// compares every two sets of times.
-func CompareShares(sets [][]Point) []Pair {
 	raised := make([][]Point, len(sets)) // the exponentials of the shares: the logarithms of their ratios are the differences of the shares
 	for i, set := range sets {
 		for _, p := range set {
@@ -291,10 +280,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	for i := range drivers {
 		sets[i] = AcrossSets(tables[i], arithmeticMean)
 	}
-	if !anyFailed(sets...) {
-		return nil
-	}
-	pairs := CompareShares(sets)
+	pairs := compareSharesOfAll(sets)
 	adjustRun([][]Pair{pairs}, looking(a.Confidence))
 	return pairs
 }

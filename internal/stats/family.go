@@ -28,28 +28,27 @@ func adjustPairs(k int, pairs []Pair) {
 		}
 		return
 	}
-	order := make([]int, len(pairs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pairs[a].fine, pairs[b].fine) })
-	adjusted := make([]float64, len(pairs))
 	if k > maxClosed {
 		family := make([]*float64, len(pairs))
 		for i := range pairs {
-			adjusted[i], family[i] = pairs[i].fine, &adjusted[i]
+			family[i] = &pairs[i].fine
 		}
 		holm(family, 1)
 	} else {
-		closedTesting(k, pairs, order, adjusted)
+		closedTesting(k, pairs)
 	}
 	for i := range pairs {
-		pairs[i].fine = adjusted[i]
-		pairs[i].Adjusted = max(pairs[i].P, adjusted[i])
+		pairs[i].Adjusted = max(pairs[i].P, pairs[i].fine)
 	}
 }
 
-func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
+// closedTesting corrects the field fine of all pairs of k sets.
+func closedTesting(k int, pairs []Pair) {
+	fine := make([]float64, len(pairs))
+	for i, p := range pairs {
+		fine[i] = p.fine
+	}
+	order := ascending(fine)
 	masks := make([]uint, len(pairs)) // bits of the two sets of each pair, in ascending order of p-values
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
@@ -67,12 +66,12 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 		for i, at := range order {
 			if masks[i]&^subset == 0 {
 				found++
-				least = min(least, pairs[at].fine*of/found)
+				least = min(least, fine[at]*of/found)
 			}
 		}
 		for i, at := range order {
 			if masks[i]&^subset == 0 {
-				adjusted[at] = max(adjusted[at], least)
+				pairs[at].fine = max(pairs[at].fine, least)
 			}
 		}
 	}

@@ -205,7 +205,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 		beware("the second measurement, too, was compared with the stored one, because the baseline's driver could not be measured together with the candidate: " + g.Apart)
 	}
 	for _, c := range g.Cells {
-		if words := remark(c, g.Max, g.Tests()); words != "" {
+		if words := remark(c, g.Max, g.Tests); words != "" {
 			l = append(l, document.Item{Label: stateWords(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}

@@ -23,7 +23,7 @@ type workCell struct {
 // means all phases. Phases that are too short to compare alternatives count only if all phases are
 // too short.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
-	outcomes := (&Analysis{Run: run}).outcomes()
+	outcomes := (&Analysis{Run: run}).judgeCases()
 	each := len(outcomes) / n
 	a := &Alternatives{}
 	for i := range n {

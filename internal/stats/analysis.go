@@ -66,16 +66,17 @@ type Outcome struct {
 	As string
 }
 
+// Outcomes returns the outcomes of all groups.
+func (a *Analysis) Outcomes() (list []*Outcome) {
+	for _, g := range a.Groups {
+		list = append(list, g.Outcomes...)
+	}
+	return list
+}
+
 // Complete reports whether every case is OK.
 func (a *Analysis) Complete() bool {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Outcomes(), func(o *Outcome) bool { return o.Status != result.OK })
 }
 
 // Analyze judges a run: it compares and ranks the drivers. Ratios are relative to the driver
@@ -121,7 +122,7 @@ func Preview(run *result.Run, floor string) *Analysis {
 func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	a := &Analysis{Run: run, Floor: floor, Confidence: confidence}
 	byKey := map[string]*Group{}
-	for _, o := range a.outcomes() {
+	for _, o := range a.judgeCases() {
 		k := groupKey(o.Case)
 		g := byKey[k]
 		if g == nil {
@@ -149,11 +150,9 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 // Proof returns the report of a worker of the driver about itself, such as its version of
 // SQLite. It returns nil if no trial of the driver has such a report.
 func (a *Analysis) Proof(driver string) *protocol.Proof {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if p := o.Proof(); p != nil && o.Case.Driver == driver {
-				return p
-			}
+	for _, o := range a.Outcomes() {
+		if p := o.Proof(); p != nil && o.Case.Driver == driver {
+			return p
 		}
 	}
 	return nil
@@ -179,7 +178,8 @@ func (o *Outcome) Proof() *protocol.Proof {
 	return nil
 }
 
-func (a *Analysis) outcomes() []*Outcome {
+// judgeCases returns the outcome of each case of the run, and notes the run's own warnings.
+func (a *Analysis) judgeCases() []*Outcome {
 	byID := map[int]*Outcome{}
 	var list []*Outcome
 	for i := range a.Run.Cases {
@@ -298,9 +298,7 @@ func groupKey(c *result.Case) string {
 func (g *Group) phases() []string {
 	var list []string
 	for _, o := range g.Outcomes {
-		for _, p := range o.Case.Phases {
-			list = distinct.Append(list, p)
-		}
+		list = distinct.Append(list, o.Case.Phases...)
 	}
 	return list
 }

@@ -43,14 +43,8 @@ type Test struct {
 	family float64 // P was corrected for at most this number of comparisons
 }
 
-// Compare tests whether two sets of samples differ, by their ratios within rounds. The result's
-// Adjusted equals its P until it is corrected together with other comparisons.
-func Compare(a, b []Point) Test {
-	ratios, _ := Ratios(a, b)
-	return CompareRatios(Values(ratios))
-}
-
-// CompareRatios tests whether ratios, one from each round, differ from 1.
+// CompareRatios tests whether ratios, one from each round, differ from 1. The result's Adjusted
+// equals its P until it is corrected together with other comparisons.
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)

@@ -138,9 +138,12 @@ type Compared struct {
 
 	interleaved bool // both sides were measured in the same rounds
 
+	// Tests is the number of comparisons, over all Pairs, for which P is corrected: one for each
+	// cell, and one more for each cell in which operations failed.
+	Tests int
+
 	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
-	least float64 // least is the smallest P that is possible with this number of rounds
-	tests int     // number of comparisons, over all Pairs, for which P is corrected
+	least float64 // the smallest P that is possible with this number of rounds
 }
 
 // Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
@@ -183,9 +186,9 @@ func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why !=
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
-		return x.P*float64(x.tests) < Doubt // Holm's correction multiplies P by at most the number of tests
+		return x.P*float64(x.Tests) < Doubt // Holm's correction multiplies P by at most the number of tests
 	case FailsMore, FailsLess:
-		return x.Failing.P*float64(x.tests) < Doubt
+		return x.Failing.P*float64(x.Tests) < Doubt
 	}
 	return x.Verdict != Unclear
 }
@@ -235,7 +238,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	}
 	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true, Pairs: 1}
 	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
-	c.judge(looked(by), true)
+	c.judge(looked(by))
 	return c
 }
 
@@ -256,7 +259,7 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	if a.Run.Compares == nil && a.Run.Search == nil { // otherwise the run's own tests are not corrected for how early it was judged
 		c.findInRun(a)
 	}
-	c.judge(looks, true)
+	c.judge(looks)
 	if averaged := c.averaged(); len(averaged) > 0 && !slices.ContainsFunc(averaged, func(x *Compared) bool { return x.InRun == nil }) {
 		c.MeanInRun = mean(averaged, func(int) float64 { return a.Confidence })
 	}
@@ -296,7 +299,7 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 		}
 	}
 	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
-	c.judge(looked(&result.Compares{Looks: how.Looks}), false)
+	c.judge(looked(&result.Compares{Looks: how.Looks}))
 	return c
 }
 
@@ -329,27 +332,26 @@ func looked(by *result.Compares) func(rounds int) float64 {
 }
 
 // judge compares the cells that have no verdict yet. The function looks is the result of
-// [looked]. If interleaved is true, both sides were measured in the same rounds.
-func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
+// [looked].
+func (c *Comparison) judge(looks func(rounds int) float64) {
 	var tests []*Compared
 	var family []*float64 // p-values that are corrected together
 	for _, x := range c.Cells {
 		if x.Verdict != "" {
 			continue
 		}
-		x.measure(looks, interleaved)
-		x.Adjusted = x.P
+		x.measure(looks, c.Interleaved)
 		tests, family = append(tests, x), append(family, &x.Adjusted)
-		if x.Failing = x.compareFailures(interleaved); x.Failing != nil {
+		if x.Failing = x.compareFailures(); x.Failing != nil {
 			family = append(family, &x.Failing.Adjusted)
 		}
 	}
 	holm(family, c.Pairs)
 	for _, x := range tests {
-		x.tests = len(family) * c.Pairs
+		x.Tests = len(family) * c.Pairs
 		x.decide(c)
 	}
-	if interleaved {
+	if c.Interleaved {
 		c.Mean = mean(c.averaged(), func(rounds int) float64 { return 1 - Doubt/looks(rounds) })
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
@@ -391,21 +393,19 @@ func (x *Compared) Medians() (first, second float64) {
 func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	first, second := x.Points()
 	x.interleaved = interleaved
-	if !interleaved {
+	var p float64
+	if interleaved {
+		ratios, _ := Ratios(second, first)
+		x.looks = looks(len(ratios))
+		p, _ = signedRank(logs(Values(ratios)))
+		x.Ratio, x.least = SummarizeRatiosAt(Values(ratios), 1-Doubt/x.looks), 2*signedRankNull(len(ratios))(0)
+	} else {
 		x.looks = looks(len(second))
-		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
-		x.P, x.least = min(1, p*x.looks), x.least*x.looks
-		x.Means = x.means(1 - Doubt/x.looks)
-		return
 	}
-	ratios, _ := Ratios(second, first)
-	x.looks = looks(len(ratios))
-	x.least = 2 * signedRankNull(len(ratios))(0) * x.looks
-	values := Values(ratios)
-	p, _ := signedRank(logs(values))
+	x.least *= x.looks
 	x.P = min(1, p*x.looks)
-	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
+	x.Adjusted = x.P
 	x.Means = x.means(1 - Doubt/x.looks)
 }
 
@@ -430,10 +430,6 @@ func holm(family []*float64, pairs int) {
 		*p = most
 	}
 }
-
-// Tests returns the number of comparisons for which the p-value is corrected: one for each cell,
-// and one more for each cell in which operations failed.
-func (x *Compared) Tests() int { return x.tests }
 
 // mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
 // returns nil if there is no such round. The function confidence returns the confidence of the

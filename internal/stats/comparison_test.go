@@ -426,8 +426,8 @@ func TestCompareDrivers(t *testing.T) {
 	}
 	for i, x := range three.Cells {
 		y := two.Cells[i]
-		if want := min(1, 3*y.Adjusted); x.P != y.P || math.Abs(x.Adjusted-want) > 1e-12 || x.Tests() != 3*y.Tests() {
-			t.Errorf("%s: p %g, corrected %g for %d, want %g", x, x.P, x.Adjusted, x.Tests(), want)
+		if want := min(1, 3*y.Adjusted); x.P != y.P || math.Abs(x.Adjusted-want) > 1e-12 || x.Tests != 3*y.Tests {
+			t.Errorf("%s: p %g, corrected %g for %d, want %g", x, x.P, x.Adjusted, x.Tests, want)
 		}
 		if d := cmp.Diff(y.Ratio, x.Ratio); d != "" {
 			t.Errorf("%s: %s", x, d)

@@ -84,13 +84,13 @@ func (x *Compared) more(within float64) int {
 		half := (math.Log(m.High) - math.Log(m.Low)) / 2
 		return x.moreUntil(n, TailRounds, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
 	}
-	least := LeastRounds(x.tests, x.looks > 1)
+	least := LeastRounds(x.Tests, x.looks > 1)
 	i := x.Ratio.Interval
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(least-n, 1)
 	}
 	level := Doubt / x.looks
-	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
+	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.Tests)))
 }
 
 // moreUntil estimates how many rounds more than n are needed until an interval is narrower by

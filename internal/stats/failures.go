@@ -303,12 +303,12 @@ func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Dou
 // no operation failed. If the sides were not measured together, the first round of one side is
 // paired with the first round of the other, and so on. Any other pairing would be as good, because
 // the rounds have nothing in common.
-func (x *Compared) compareFailures(interleaved bool) *Failing {
+func (x *Compared) compareFailures() *Failing {
 	first, second := x.First.shares(), x.Second.shares()
 	if !anyFailed(first, second) {
 		return nil
 	}
-	if !interleaved {
+	if !x.interleaved {
 		n := min(len(first), len(second))
 		first, second = first[:n], slices.Clone(second[:n])
 		for i := range second {
@@ -372,8 +372,8 @@ func (f *Failing) within(margin float64) bool {
 // operations differ significantly, or certainly differ by less than the margin.
 func (x *Compared) moreForFailures(margin float64) int {
 	f := x.Failing
-	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)
-	factor := normalQuantile(Doubt/x.looks/float64(x.tests)) / normalQuantile(min(f.test.P, 0.999))
+	n, least := f.test.N, LeastRounds(x.Tests, x.looks > 1)
+	factor := normalQuantile(Doubt/x.looks/float64(x.Tests)) / normalQuantile(min(f.test.P, 0.999))
 	if i, at := f.Difference(), math.Abs(Mean(f.test.logs)); at < margin {
 		factor = min(factor, (i.High-i.Low)/2/(margin-at))
 	}

@@ -52,8 +52,9 @@ type Gate struct {
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
 
+	Tests int // number of comparisons for which p-values are corrected
+
 	interleaved bool // both sides were measured by one run
-	tests       int  // number of comparisons for which p-values are corrected
 }
 
 // Gated is a cell of a gate.
@@ -99,7 +100,7 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	}
 	g.test()
 	for _, c := range g.Cells {
-		c.judge(most, g.tests)
+		c.judge(most, g.Tests)
 	}
 	g.sort()
 	return g
@@ -152,11 +153,8 @@ func (g *Gate) test() {
 		}
 	}
 	holm(family, 1)
-	g.tests = len(family)
+	g.Tests = len(family)
 }
-
-// Tests returns the number of comparisons for which p-values are corrected.
-func (g *Gate) Tests() int { return g.tests }
 
 // moreThan returns the p-value of the one-sided test that the second side exceeds the first
 // side's metric by more than the given share. It is corrected for the number of looks. The test
@@ -279,8 +277,8 @@ func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := (c.State != GatePossible || c.beyond(g.Max)) && c.State != GateTooFew &&
-			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction multiplies by at most g.tests
-			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
+			(c.State != GateRegression || c.more*float64(g.Tests) < Doubt) && // Holm's correction multiplies by at most g.Tests
+			(c.State != GateFailing || c.Failing.P*float64(g.Tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
 				continue // the baseline was measured by another run

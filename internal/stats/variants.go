@@ -64,16 +64,11 @@ func sharedKey(c *result.Case, kind driver.Kind) string {
 // measured in only one of the two groups, and its results would be the same in the other.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
-				key := sharedKey(o.Case, kind)
-				sharing[key] = append(sharing[key], o)
-			}
+	for _, o := range a.Outcomes() {
+		if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
+			key := sharedKey(o.Case, kind)
+			sharing[key] = append(sharing[key], o)
 		}
-	}
-	if len(sharing) == 0 {
-		return
 	}
 	for _, g := range a.Groups {
 		for _, o := range sharing[sharedKey(g.Outcomes[0].Case, "")] {

@@ -173,24 +173,9 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	}
 	d = append(d, stepGrid(b.Steps))
 	if l = append(l, conditions.MachineWarnings(seen, rounds)...); l != nil {
-		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: measured(l)}}})
+		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: conditions.HowMeasured(l)}}})
 	}
 	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: time of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
-}
-
-// measured returns the name of the section that says how the releases were measured, with the number
-// of its warnings.
-func measured(l document.List) string {
-	warnings := 0
-	for _, it := range l {
-		if it.Alarm {
-			warnings++
-		}
-	}
-	if warnings > 0 {
-		return "how it was measured, with " + document.Counted(int64(warnings), "warning")
-	}
-	return "how it was measured"
 }
 
 func (d Difference) words() string {

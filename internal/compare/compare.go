@@ -86,15 +86,11 @@ func Comparison(c Compared, o document.Options) document.Document {
 		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
 	}
 	from.Note(More(o.Hints))
-	const measured = "how it was measured"
 	forms := []document.Form{{Body: document.Document{from}}}
-	if warnings := slices.DeleteFunc(slices.Clone(from), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
-		forms = append(forms, document.Form{Body: document.Document{warnings.Brief()}, Missing: measured},
-			document.Form{Missing: measured + ", with " + document.Counted(int64(len(warnings)), "warning")})
-	} else {
-		forms = append(forms, document.Form{Missing: measured})
+	if warnings := from.Alarms(); len(warnings) > 0 {
+		forms = append(forms, document.Form{Body: document.Document{warnings.Brief()}, Missing: "how it was measured"})
 	}
-	d = append(d, document.Section{Rank: 3, Forms: forms})
+	d = append(d, document.Section{Rank: 3, Forms: append(forms, document.Form{Missing: conditions.HowMeasured(from)})})
 	if len(g.Rows) > 0 {
 		section(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides))
 	}
@@ -208,13 +204,11 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
 	for _, x := range c.Cells {
 		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
-			if !slices.Contains(unset.Of[it], x.Workload) {
-				unset.Add(it, x.Workload)
-			}
+			conditions.AddOnce(&unset, it, x.Workload)
 		}
 		for _, w := range x.Second.Warnings {
-			if w.Code == result.WarningIdle && !slices.Contains(idle.Of[w.Message], x.Workload) {
-				idle.Add(w.Message, x.Workload)
+			if w.Code == result.WarningIdle {
+				conditions.AddOnce(&idle, w.Message, x.Workload)
 			}
 		}
 	}
@@ -327,8 +321,7 @@ func correctedFor(c *stats.Comparison) string {
 }
 
 // without lists the cells that have no ratio, with the reason, followed by the cells that have a ratio
-// although some operations failed. It lists at most [conditions.MostWithout] items and the number of
-// further ones.
+// although some operations failed. The list is [conditions.Limited].
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
@@ -362,10 +355,7 @@ func without(c *stats.Comparison) document.List {
 				FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First), false)
 		}
 	}
-	if more := len(l) - conditions.MostWithout; more > 0 {
-		l = append(l[:conditions.MostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
-	}
-	return l
+	return conditions.Limited(l)
 }
 
 // NoFigure says why a cell has no figures.

@@ -28,7 +28,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, RatioRow(x, shownP(x), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
+		rows = append(rows, RatioRow(x, x.ShownP(), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -87,9 +87,9 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 // RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, kind the
 // index of its verdict among the picture's kinds, and judged the verdict in words.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Ratio {
-	m := medians(x)
-	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(shown(x).Median) + " " + document.Interval(shown(x).Interval) + " " + conditions.Marked(judged, x)}
-	r.Value, r.Low, r.High = document.OfSummary(shown(x))
+	m, ratio := medians(x), x.ShownRatio()
+	r := chart.Ratio{Name: CellName(x), Kind: kind, Text: document.Times(ratio.Median) + " " + document.Interval(ratio.Interval) + " " + conditions.Marked(judged, x)}
+	r.Value, r.Low, r.High = document.OfSummary(ratio)
 	settle := ""
 	if x.Rounds > 0 {
 		settle = "to be sure: " + MoreRounds(x.Rounds, x.Time)

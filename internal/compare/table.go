@@ -17,7 +17,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	unclear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict == stats.Unclear })
 	cells := append(clear, unclear...)
 	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
-	columns := RatioColumns(verdict, shownP, c.First, c.Second)
+	columns := RatioColumns(verdict, (*stats.Compared).ShownP, c.First, c.Second)
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
@@ -57,8 +57,8 @@ func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compa
 		document.Figures(firstSide, 2, func(x *stats.Compared) string { return medians(x)[0] }),
 		document.Figures(secondSide, 1, func(x *stats.Compared) string { return medians(x)[1] }),
 		{Column: document.Column{Title: "ratio", Whole: true},
-			Cell:   func(x *stats.Compared) string { return document.Times(shown(x).Median) },
-			Spread: func(x *stats.Compared) string { return document.Interval(shown(x).Interval) }},
+			Cell:   func(x *stats.Compared) string { return document.Times(x.ShownRatio().Median) },
+			Spread: func(x *stats.Compared) string { return document.Interval(x.ShownRatio().Interval) }},
 		document.Figures("p", 3, func(x *stats.Compared) string { return document.Probability(p(x)) }),
 		document.Figures("n", 4, func(x *stats.Compared) string { return fmt.Sprint(x.Ratio.N) }),
 	}

@@ -219,10 +219,8 @@ func ReadLater(outcomes []*stats.Outcome) document.Document {
 
 func OutcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
 	outcomes := map[int]*stats.Outcome{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			outcomes[o.Case.ID] = o
-		}
+	for _, o := range a.Outcomes() {
+		outcomes[o.Case.ID] = o
 	}
 	return outcomes
 }

@@ -34,12 +34,11 @@ func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 		if !ok {
 			continue
 		}
-		l := LibraryOf(o.Case, o.Proof())
-		d := DriverDefects{Driver: Label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known}
-		if d.Known == nil {
-			d.Known = []defects.Defect{}
+		if known == nil {
+			known = []defects.Defect{}
 		}
-		list = append(list, d)
+		l := LibraryOf(o.Case, o.Proof())
+		list = append(list, DriverDefects{Driver: Label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known})
 	}
 	return list
 }
@@ -106,13 +105,7 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 
 // UseOf says how a run uses its databases, and which words its SQL can contain. It does not know whether
 // other processes open the database, or whether contexts are canceled.
-func UseOf(a *stats.Analysis) defects.Use {
-	var outcomes []*stats.Outcome
-	for _, g := range a.Groups {
-		outcomes = append(outcomes, g.Outcomes...)
-	}
-	return useIn(a, outcomes)
-}
+func UseOf(a *stats.Analysis) defects.Use { return useIn(a, a.Outcomes()) }
 
 func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}

@@ -33,10 +33,7 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 // ofEachDriver returns an outcome of each driver. Drivers with an outcome in first come before the
 // other drivers.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
-	for _, g := range a.Groups {
-		first = append(first, g.Outcomes...)
-	}
-	for _, o := range first {
+	for _, o := range append(first, a.Outcomes()...) {
 		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
 		switch {
 		case i < 0:
@@ -276,9 +273,7 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 		for _, t := range g.Tables {
 			for _, it := range UnsetIn(t) {
 				names[it.Label] = true
-				if !slices.Contains(by.Of[g.Workload], it.Label) {
-					by.Add(g.Workload, it.Label)
-				}
+				AddOnce(&by, g.Workload, it.Label)
 			}
 		}
 	}

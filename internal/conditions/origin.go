@@ -65,6 +65,15 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
+// HowMeasured returns the title of a section that says how something was measured, with the number
+// of warnings in the section's list.
+func HowMeasured(l document.List) string {
+	if n := len(l.Alarms()); n > 0 {
+		return "how it was measured, with " + document.Counted(int64(n), "warning")
+	}
+	return "how it was measured"
+}
+
 // Alternated reports whether all successful trials of a run took turns, at least at each phase. It
 // returns false if no trial was successful.
 func Alternated(run *result.Run) bool {

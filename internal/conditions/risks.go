@@ -153,12 +153,8 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 			all[o.Case.Driver] = true
 			for _, p := range o.Case.Phases {
 				for _, r := range CellRisks(o, p) {
-					if !slices.Contains(told.Of[r], g.Workload) {
-						told.Add(r, g.Workload)
-					}
-					if !slices.Contains(drivers.Of[r], o.Case.Driver) {
-						drivers.Add(r, o.Case.Driver)
-					}
+					AddOnce(&told, r, g.Workload)
+					AddOnce(&drivers, r, o.Case.Driver)
 				}
 			}
 		}

@@ -64,8 +64,15 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 			l = append(l, KindOf(CaveatTooShort).Item(x.String()+": "+text))
 		}
 	}
-	if more := len(l) - MostWithout; more > 0 {
-		l = append(l[:MostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
+	return Limited(l)
+}
+
+// Limited returns a list about cells that are too short, or that have no ratio. If it has more than
+// mostWithout items, the rest are replaced by their number.
+func Limited(l document.List) document.List {
+	const mostWithout = 12
+	if more := len(l) - mostWithout; more > 0 {
+		l = append(l[:mostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
 	}
 	return l
 }
@@ -95,7 +102,3 @@ func Marked(verdict string, x *stats.Compared) string {
 	}
 	return verdict
 }
-
-// MostWithout is the greatest number of lines about cells that are too short, or that have no
-// ratio.
-const MostWithout = 12

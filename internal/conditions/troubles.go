@@ -32,6 +32,13 @@ func (g *Groups[K, V]) Add(k K, v V) {
 	g.Of[k] = append(g.Of[k], v)
 }
 
+// AddOnce adds a value to the list of a key, unless the list already contains it.
+func AddOnce[K, V comparable](g *Groups[K, V], k K, v V) {
+	if !slices.Contains(g.Of[k], v) {
+		g.Add(k, v)
+	}
+}
+
 // Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
 // warnings. It leaves out cases and warnings whose codes are in told, because they are reported
 // elsewhere.

@@ -243,12 +243,6 @@ type gitLabIssue struct {
 	} `json:"location"`
 }
 
-// fingerprint returns a text that identifies the same finding in different runs.
-func fingerprint(words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:16])
-}
-
 func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 	issues := []gitLabIssue{}
 	for _, a := range annotations(g) {
@@ -263,7 +257,8 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 		if a.cell != nil {
 			name = compare.CellName(a.cell.Compared)
 		}
-		issue.Fingerprint = fingerprint(g.Candidate, name)
+		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + name))
+		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same for the same finding in another run
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)
 	}

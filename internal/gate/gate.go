@@ -233,7 +233,8 @@ func Gate(g Gated, o document.Options) document.Document {
 		section(1, "what is too short", short)
 	}
 	if origin := gateOrigin(g, o.Hints); len(g.Runs) > 0 {
-		section(2, strings.ToLower(origin.Title[:1])+origin.Title[1:], origin)
+		title := conditions.HowMeasured(origin)
+		section(2, title, document.Details{Title: document.Upper(title), Body: document.Document{origin}})
 	}
 	if len(g.Cells) > 0 {
 		section(3, "what the columns mean", document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
@@ -254,17 +255,12 @@ func gateNote(g Gated) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-func gateOrigin(g Gated, h document.Hints) document.Details {
-	var l document.List
+func gateOrigin(g Gated, h document.Hints) (l document.List) {
 	if len(g.Runs) > 0 {
 		l = conditions.Origin([2]string{g.Baseline, g.Candidate}, comparedCells(g.Gate), cmp.Or(g.Base, g.Runs[0]), g.Runs[0], g.Runs[1:]...)
 	}
-	title := "How it was measured"
-	if warnings := slices.DeleteFunc(slices.Clone(l), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
-		title += ", with " + document.Counted(int64(len(warnings)), "warning")
-	}
 	l.Note(compare.More(h))
-	return document.Details{Title: title, Body: document.Document{l}}
+	return l
 }
 
 func comparedCells(g *stats.Gate) []*stats.Compared {
@@ -391,6 +387,6 @@ func gatePage(g Gated, o document.Options) document.Document {
 	}
 	d = append(d, compare.SidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
 	d = append(d, orders...)
-	d = append(append(append(d, document.Heading{Level: 2, Text: "How it was measured"}), gateOrigin(g, h).Body...), document.Methodology(compare.OfSides))
+	d = append(d, document.Heading{Level: 2, Text: "How it was measured"}, gateOrigin(g, h), document.Methodology(compare.OfSides))
 	return document.WithSource(d, conditions.PictureSource(g.measured()...))
 }

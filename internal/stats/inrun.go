@@ -14,8 +14,8 @@ type InRun struct {
 // the p-value that is corrected for all cells. A clear difference, for which the verdict is slower
 // or faster, is also probable.
 func (x *Compared) Likely() int {
-	switch ratio, p := x.Shown(); {
-	case !x.Measured() || !(p < Alpha):
+	switch ratio := x.ShownRatio(); {
+	case !x.Measured() || !(x.ShownP() < Alpha):
 	case x.InRun != nil:
 		return x.InRun.Sign()
 	case ratio.Median > 1:
@@ -26,13 +26,21 @@ func (x *Compared) Likely() int {
 	return 0
 }
 
-// Shown returns the ratio and the p-value that people see. If the cell has InRun, they are those of
-// the run, so that the comparison agrees with the report of the run.
-func (x *Compared) Shown() (ratio Summary, p float64) {
+// ShownRatio returns the ratio that people see. If the cell has InRun, it is the ratio in the report
+// of the run, so that the comparison agrees with that report.
+func (x *Compared) ShownRatio() Summary {
 	if x.InRun != nil {
-		return x.InRun.Ratio, x.InRun.Adjusted
+		return x.InRun.Ratio
 	}
-	return x.Ratio, x.Adjusted
+	return x.Ratio
+}
+
+// ShownP returns the p-value that belongs to [Compared.ShownRatio].
+func (x *Compared) ShownP() float64 {
+	if x.InRun != nil {
+		return x.InRun.Adjusted
+	}
+	return x.Adjusted
 }
 
 // findInRun sets InRun of each cell whose sides have a rank in the same table of the run.

@@ -116,9 +116,8 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 				return err
 			}
 			r := &result.Run{}
-			if decode(record, &runRecord{Run: r}) == nil { // a damaged run gets no key, so that no other run matches it
-				k := key(r, seed.String)
-				m.ids[k] = append(m.ids[k], id)
+			if decodeRun(r, seed.String, record) == nil { // a damaged run gets no key, so that no other run matches it
+				m.ids[key(r)] = append(m.ids[key(r)], id)
 			}
 			return nil
 		})
@@ -127,12 +126,12 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 
 // key returns a string that identifies a run. Two runs with the same key are the same run, or
 // began in the same nanosecond on the same machine.
-func key(r *result.Run, seed string) string {
+func key(r *result.Run) string {
 	host := ""
 	if r.Host != nil {
 		host = r.Host.Name
 	}
-	return fmt.Sprintf("%s %s %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), seed, r.Machine.Hostname, host, r.Command)
+	return fmt.Sprintf("%s %d %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), r.Seed, r.Machine.Hostname, host, r.Command)
 }
 
 // run adds a run of the other store to this store, or only the part that this store lacks.
@@ -151,8 +150,8 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		}
 		renumber(r.Answer, m.numbers)
 	}
-	k := key(r, fmt.Sprint(r.Seed))
-	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o, fmt.Sprint(o.Seed)) == k }) {
+	k := key(r)
+	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o) == k }) {
 		if err := m.flush(ctx); err != nil {
 			return err
 		}
@@ -183,11 +182,8 @@ func unreadable(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-func (m *merge) leaveOut(id int64, format string, args ...any) {
-	if len(args) > 0 {
-		format = fmt.Sprintf(format, args...)
-	}
-	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: format})
+func (m *merge) leaveOut(id int64, why string) {
+	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: why})
 }
 
 // flush writes the pending runs.
@@ -202,8 +198,7 @@ func (m *merge) flush(ctx context.Context) error {
 		x := &m.list[m.places[i]]
 		x.What, x.Is = MergedNew, r.ID
 		m.numbers[x.Run] = r.ID
-		k := key(r, fmt.Sprint(r.Seed))
-		m.ids[k] = append(m.ids[k], r.ID)
+		m.ids[key(r)] = append(m.ids[key(r)], r.ID)
 	}
 	m.pending, m.places, m.rows = nil, nil, 0
 	return nil
@@ -231,7 +226,8 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	case more <= 0 && whole:
 		m.list = append(m.list, Merged{Store: m.from.path, Run: there, What: MergedThere, Is: id})
 	case ours.Merged == "":
-		m.leaveOut(there, "it is run %d here, which was measured into this store and has %d trials, there %d: merge both into another store to have the longer one", id, len(ours.Trials), len(theirs.Trials))
+		m.leaveOut(there, fmt.Sprintf("it is run %d here, which was measured into this store and has %d trials, there %d: merge both into another store to have the longer one",
+			id, len(ours.Trials), len(theirs.Trials)))
 	default:
 		if err := m.to.extend(ctx, ours, theirs); err != nil {
 			return false, err

@@ -35,13 +35,14 @@ func newRun(id int64) *result.Run {
 // which reads the rows of the run in other tables.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		var seed, record sql.NullString
+		var seed sql.NullString
+		var record []byte
 		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, r.ID).Scan(&seed, &record)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, r.ID)
 		}
 		if err == nil {
-			err = decodeRun(r, seed.String, record.String)
+			err = decodeRun(r, seed.String, record)
 		}
 		if err == nil {
 			err = parts(ctx, c, r)
@@ -57,8 +58,8 @@ func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Cont
 	return r, nil
 }
 
-func decodeRun(r *result.Run, seed, record string) (err error) {
-	if err := decode([]byte(record), &runRecord{Run: r}); err != nil {
+func decodeRun(r *result.Run, seed string, record []byte) (err error) {
+	if err := decode(record, &runRecord{Run: r}); err != nil {
 		return err
 	}
 	if r.Rounds < 0 {

@@ -172,9 +172,7 @@ func newCells(a *stats.Analysis, share float64) *cells {
 		}
 	}
 	for i := range a.Run.Cases {
-		if d := a.Run.Cases[i].Driver; !slices.Contains(c.drivers, d) {
-			c.drivers = append(c.drivers, d)
-		}
+		c.drivers = distinct.Append(c.drivers, a.Run.Cases[i].Driver)
 	}
 	return c
 }
@@ -203,11 +201,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 			list[i] = own[j]
 		}
 	}
-	// A second version of a driver in first has its own entry.
-	for _, d := range own {
-		list = distinct.Append(list, d)
-	}
-	return list
+	return distinct.Append(list, own...) // a second version of a driver in first has its own entry
 }
 
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }

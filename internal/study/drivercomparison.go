@@ -100,20 +100,11 @@ var (
 )
 
 func comparisonOverall(driver string, list ...comparisonPart) operand {
-	var o operand
-	for _, p := range list {
-		o = append(o, quotient{over: p.key(driver)})
-	}
-	return o
+	return document.Map(list, func(p comparisonPart) quotient { return quotient{over: p.key(driver)} })
 }
 
 func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
-	var o operand
-	for _, p := range list {
-		under := p.key(to)
-		o = append(o, quotient{p.key(driver), &under})
-	}
-	return o
+	return document.Map(list, func(p comparisonPart) quotient { return per(p.key(driver), p.key(to))[0] })
 }
 
 // comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase

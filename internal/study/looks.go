@@ -137,15 +137,14 @@ func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 
 func (s *Study) judge(a *stats.Analysis) []report.Claim {
 	var rulings [][]*ruling
-	switch {
-	case !a.Run.Study.Looks:
+	if a.Run.Study.Looks {
+		_, rulings = s.rulings(a)
+	} else {
 		share := 1.0
 		if a.Confidence != stats.Confidence { // cases were measured until they were settled
 			share = (1 - a.Confidence) / stats.Alpha
 		}
 		rulings = rule(s.claims, newCells(a, share), nil)
-	default:
-		_, rulings = s.rulings(a)
 	}
 	list := []report.Claim{}
 	for i := range s.claims {

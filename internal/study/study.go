@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -186,14 +187,15 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 			parameters[duration] = []int64{p.time}
 		}
 	}
-	drivers := l.drivers(p.drivers)
+	drivers := p.drivers
+	if l.on != nil {
+		drivers = only(drivers, l.on)
+	}
 	if !p.fewer || l.fewer == nil {
 		return p.matrix(l, w, drivers, parameters)
 	}
-	known := func(r build.Ref) bool {
-		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
-	}
-	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r build.Ref) bool { return !known(r) }), parameters)
+	known := had(p.study.had...)
+	cases, err := p.matrix(l, w, only(drivers, known), parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -227,26 +229,23 @@ func scaled(w *workload.Workload, name string, values []int64, scale string) []i
 	}
 	var list []int64
 	for _, v := range values {
-		if x := max(1, int64(math.Round(float64(v)*factor))); !slices.Contains(list, x) {
-			list = append(list, x)
-		}
+		list = distinct.Append(list, max(1, int64(math.Round(float64(v)*factor))))
 	}
 	return list
 }
 
-func (l *leg) drivers(refs []build.Ref) []build.Ref {
-	if l.on == nil {
-		return refs
-	}
-	return slices.DeleteFunc(slices.Clone(refs), func(r build.Ref) bool { return !l.on(r) })
+func only(refs []build.Ref, is func(build.Ref) bool) []build.Ref {
+	return slices.DeleteFunc(slices.Clone(refs), func(r build.Ref) bool { return !is(r) })
 }
 
 func databaseSQL(r build.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-func had(driver string) func(build.Ref) bool {
-	return func(r build.Ref) bool { return sameDriver(driver, r.Name) }
+func had(drivers ...string) func(build.Ref) bool {
+	return func(r build.Ref) bool {
+		return slices.ContainsFunc(drivers, func(d string) bool { return sameDriver(d, r.Name) })
+	}
 }
 
 func serves(r build.Ref) bool {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -229,11 +230,7 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 		}
 		c := stats.CompareRun(stats.Analyze(run, ""))
 		if s.done(c, !stats.Look(round)) {
-			var all []int
-			for i := range run.Cases {
-				all = append(all, run.Cases[i].ID)
-			}
-			return all, true
+			return document.Map(run.Cases, func(c result.Case) int { return c.ID }), true
 		}
 		if s.f.Change != nil || !stats.Look(round) {
 			return nil, false

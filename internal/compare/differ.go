@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -16,19 +17,19 @@ import (
 // reported them: a table of those that differ, and a list of those that are equal. It returns nil if there
 // is no cell for which workers of both sides reported anything.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
-	differ, same, proven := sideFacts(cells)
+	_, same, proven := sideFacts(cells)
 	if proven == 0 {
 		return nil
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "What differs between the sides"}}
-	if len(differ.Keys) == 0 {
-		d = append(d, document.Paragraph{Text: "Nothing that the workers reported: library, SQLite, compile options and settings are the same on both sides."})
-	} else {
-		g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
-		for _, f := range SideDifferences(cells) {
-			g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
-		}
+	g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
+	for _, f := range SideDifferences(cells) {
+		g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
+	}
+	if g.Rows != nil {
 		d = append(d, g)
+	} else {
+		d = append(d, document.Paragraph{Text: "Nothing that the workers reported: library, SQLite, compile options and settings are the same on both sides."})
 	}
 	values, count := conditions.Groups[string, string]{}, map[string]int{}
 	for _, f := range same.Keys {
@@ -177,9 +178,7 @@ func (l factList) of(what string) string {
 
 func factNames(a, b factList) (names []string) {
 	for _, f := range slices.Concat(a, b) {
-		if !slices.Contains(names, f[0]) {
-			names = append(names, f[0])
-		}
+		names = distinct.Append(names, f[0])
 	}
 	return names
 }

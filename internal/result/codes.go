@@ -1,5 +1,7 @@
 package result
 
+import "cmp"
+
 // The metrics by which a phase is judged, in [Sample].Metric.
 const (
 	MetricTime      = "time"    // wall time, of a bulk phase, query or script
@@ -66,17 +68,8 @@ const CodeHost = "host"
 
 // Ending describes, in a few words, a reason why a run stopped, such as [StoppedTime].
 func Ending(stopped string) string {
-	switch stopped {
-	case "":
-		return "unfinished"
-	case StoppedRounds:
-		return "rounds done"
-	case StoppedTime:
-		return "time over"
-	case StoppedNothingLeft:
-		return "nothing to measure"
-	}
-	return stopped
+	words := map[string]string{"": "unfinished", StoppedRounds: "rounds done", StoppedTime: "time over", StoppedNothingLeft: "nothing to measure"}
+	return cmp.Or(words[stopped], stopped)
 }
 
 // LeftOutTime is the code of [LeftOut] for a workload that was left out because it would take

@@ -203,19 +203,15 @@ func (a *Analysis) judgeCases() []*Outcome {
 	for _, o := range list {
 		o.judge()
 		if s := a.Run.Search; s != nil && !s.Confirms {
-			if last := o.lastRound(); last < a.Run.Rounds {
-				o.LeftAfter = last
+			for _, t := range o.Trials {
+				o.LeftAfter = max(o.LeftAfter, t.Round)
+			}
+			if o.LeftAfter >= a.Run.Rounds {
+				o.LeftAfter = 0
 			}
 		}
 	}
 	return list
-}
-
-func (o *Outcome) lastRound() (last int) {
-	for _, t := range o.Trials {
-		last = max(last, t.Round)
-	}
-	return last
 }
 
 // severity lists the statuses of trials, the worst first. A case has the worst status of its

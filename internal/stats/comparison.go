@@ -223,9 +223,6 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// AnswersDiffer reports whether the two sides read different values in any cell.
-func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
-
 // CompareRun compares the two sides that the run's Compares names, by time. It returns nil if
 // the run has no Compares.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }

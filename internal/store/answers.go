@@ -113,11 +113,3 @@ func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entr
 func (e *Entry) Sampled() bool {
 	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
 }
-
-// renumber replaces the numbers of runs in an answer. numbers maps old numbers to new ones. A
-// run that is not in numbers gets 0.
-func renumber(a *result.Answer, numbers map[int64]int64) {
-	for i, id := range a.Runs {
-		a.Runs[i] = numbers[id]
-	}
-}

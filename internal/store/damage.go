@@ -79,11 +79,6 @@ func (e *DamagedError) Error() string {
 // Unwrap returns [ErrDamaged] and the reason.
 func (e *DamagedError) Unwrap() []error { return []error{ErrDamaged, e.Reason} }
 
-// Damaged returns a [DamagedError] with err as its reason.
-func Damaged(path string, runID int64, err error) error {
-	return &DamagedError{path, runID, err}
-}
-
 var metrics = []string{result.MetricTime, result.MetricTimePerOp, result.MetricLatency}
 
 var statuses = []result.Status{result.OK, result.Wrong, result.Refused, result.Failed, result.Unavailable}

@@ -148,7 +148,9 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		if err := m.flush(ctx); err != nil { // makes sure that m.numbers has the runs that the answer names
 			return err
 		}
-		renumber(r.Answer, m.numbers)
+		for i, there := range r.Answer.Runs {
+			r.Answer.Runs[i] = m.numbers[there] // 0 if this store does not have that run
+		}
 	}
 	k := key(r)
 	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o) == k }) {

@@ -48,7 +48,7 @@ func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Cont
 			err = parts(ctx, c, r)
 		}
 		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
-			return Damaged(s.path, r.ID, err)
+			return &DamagedError{s.path, r.ID, err}
 		}
 		return err
 	})

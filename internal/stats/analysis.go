@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NotMeasured is the status of a case if none of its trials counts. It is also the status of a cell
-// if the case is OK but none of its trials has a sample of the phase.
+// NotMeasured is the status of a case without any trial that counts. It is also the status of a
+// cell if the case is OK but no trial that counts has a sample of the phase.
 const NotMeasured result.Status = "not measured"
 
 // Analysis is a run with everything that was computed from its samples.
@@ -57,12 +57,12 @@ type Outcome struct {
 
 	Warnings []result.Warning // about the case and its trials
 
-	// LeftAfter is the last round in which a search for settings measured the case, if the
-	// search dropped it early; otherwise 0.
+	// LeftAfter is set if a search for settings dropped the case early. Then it is the last round
+	// in which the case was measured. Otherwise it is 0.
 	LeftAfter int
 
-	// As names the outcome's row in tables where rows differ in more than the driver; otherwise
-	// "".
+	// As is the name of the row in tables whose rows differ in more than the driver. In other
+	// tables it is "".
 	As string
 }
 
@@ -147,8 +147,8 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	return a
 }
 
-// Proof returns the report of a worker of the driver about itself, such as its version of
-// SQLite. It returns nil if no trial of the driver has such a report.
+// Proof returns what a worker of the driver reported about itself, such as its version of SQLite.
+// It returns nil if no trial of the driver has such a report.
 func (a *Analysis) Proof(driver string) *protocol.Proof {
 	for _, o := range a.Outcomes() {
 		if p := o.Proof(); p != nil && o.Case.Driver == driver {
@@ -167,7 +167,7 @@ func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	return asked
 }
 
-// Proof returns the report of a worker about itself in a trial of the case. It returns nil if no
+// Proof returns what a worker reported about itself in a trial of the case. It returns nil if no
 // trial has such a report.
 func (o *Outcome) Proof() *protocol.Proof {
 	for _, t := range o.Trials {

@@ -12,30 +12,30 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates a probability: that a series without a change can be divided, at some index, as
-	// clearly as this series can be divided at index At. There is one estimate for each kind of
-	// noise; P is the greatest.
+	// P estimates how likely noise alone would allow a division as clear as this one. It is the
+	// share of random series without a change that can be divided at least as clearly, at any
+	// index. Each kind of noise has its own share, and P is the greatest of them.
 	P float64
 }
 
 const (
-	// ChangeLevel is the probability of finding any change in several series, judged together,
-	// that have no change.
+	// ChangeLevel is the probability that any change is found if none of the series that are judged
+	// together has a change.
 	ChangeLevel = 0.05
 
-	// MinChanges is the least number of values that a series must have; shorter series have no
-	// changes.
+	// MinChanges is the least number of values of a series in which changes are searched for.
 	MinChanges = 12
 
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the greatest probability that noise is stronger than [noise.strongest] says.
-	// The stronger noise is, the more its successive values depend on each other.
+	// notWeaker is the level of the confidence bound that [noise.strongest] returns: the noise is
+	// stronger than this bound with at most this probability. The stronger noise is, the more its
+	// successive values depend on each other.
 	notWeaker = 0.01
 
-	// calibrations is the number of random series that are generated to measure the correlation
-	// of noise with a given strength.
+	// calibrations is the number of random series from which the correlation of noise is measured,
+	// for each strength.
 	calibrations = 200
 )
 
@@ -84,10 +84,10 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times, so that their ranks follow noise of the given
-// strength, which the function imitate generates. It returns the share p of these orders for which
-// [levels] returns at least the given distance, and whether p is at most level. If it is not, p is
-// 0. The seed is fixed, so that a series always has the same changes.
+// rarer reorders the values at random many times. The order of the ranks follows random noise,
+// which the function imitate generates with the given strength. The result p is the share of these
+// orders that [levels] divides at least as clearly as the given distance. ok is true if p is at
+// most level; otherwise p is 0. The seed is fixed, so that a series always has the same changes.
 func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
@@ -117,8 +117,8 @@ type noise struct {
 	make      generator
 	strengths []float64 // possible strengths, ascending
 
-	// lags maps a length and a strength to the correlations that [lag1] computes for random series
-	// of that kind, in ascending order.
+	// lags has correlations as [lag1] computes them, of random series of this kind, in ascending
+	// order. The key has the length and the strength of the series.
 	lags *sync.Map
 }
 
@@ -127,10 +127,10 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength that the noise of a judged series may have. The series
-// has count values, and left is its [lag1] correlation. At that strength, at least the share
-// [notWeaker] of random series with count values has a correlation of less than left. If there is
-// no such strength, strongest returns the least strength.
+// strongest returns the greatest strength that the noise of a series may have. The series has count
+// values, and its [lag1] correlation is left. A strength is possible if, of random series with this
+// strength and length, at least the share [notWeaker] has a smaller correlation than left. If no
+// strength is possible, strongest returns the least one.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {
@@ -167,8 +167,9 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// pink returns n values. The given share of their variance is 1/f noise, which varies as much
-// over two values as over four, eight and so on. The rest is independent.
+// pink returns n values that are the sum of two kinds of noise. The given share of their variance
+// is 1/f noise, which varies as much over two values as over four, eight and so on. The rest is
+// independent from value to value.
 func pink(r *rand.Rand, n int, share float64) []float64 {
 	const octaves = 9
 	x := autoregression(r, n, 0)
@@ -183,8 +184,8 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 	return x
 }
 
-// lag1 returns the correlation of the ranks of successive values of a series. Before that, it
-// subtracts from each value the median of the value's level, which [levels] finds. Equal values
+// lag1 returns the correlation of the ranks of successive values of a series. First it subtracts
+// the level from each value: the median of its part, as [levels] divides the series. Equal values
 // have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)

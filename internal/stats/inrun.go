@@ -2,17 +2,17 @@ package stats
 
 import "slices"
 
-// InRun compares two drivers of the same run, with the test and the correction of that run.
+// InRun is the comparison of two drivers in the report of their run, with the test and the
+// correction of that report.
 type InRun struct {
 	Test
 	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has
 }
 
 // Likely returns 1 if the second side is probably slower than the first, -1 if it is probably
-// faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. If the cell
-// has InRun, that is the p-value of the run, which also decides the run's ranks. Otherwise it is
-// the p-value that is corrected for all cells. A clear difference, for which the verdict is slower
-// or faster, is also probable.
+// faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. The p-value is
+// that of [Compared.ShownP]. If the cell has InRun, the same p-value decides the ranks in the run's
+// report. A clear difference, for which the verdict is slower or faster, is also probable.
 func (x *Compared) Likely() int {
 	switch ratio := x.ShownRatio(); {
 	case !x.Measured() || !(x.ShownP() < Alpha):

@@ -345,9 +345,9 @@ func TestComparePoolSizes(t *testing.T) {
 	}
 }
 
-// TestMeanOfSettledCells checks that the mean covers the rounds that all cells have, and that
-// its interval is corrected for the looks up to then. Cells that were measured for longer must
-// not widen it.
+// TestMeanOfSettledCells checks cells that are settled after different numbers of rounds. The mean
+// must cover the rounds that all cells have, and its interval must be corrected for the looks at
+// these rounds only. Later rounds of single cells must not widen it.
 func TestMeanOfSettledCells(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 6))
 	run := asked(made(2, 2, 88, func(_, _, _ int) float64 { return math.Exp(0.01 * r.NormFloat64()) }), true)

@@ -69,8 +69,9 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs returns the legs of the study, each also in the published form. In the published
-// form the pool keeps two idle connections, on drivers that have such a pool.
+// writersLegs returns the legs of the study, each in the corrected and in the published form. In
+// the published form the pool keeps only two idle connections, and only drivers with such a pool
+// are measured.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -116,8 +117,8 @@ func writersSized(sync string, size int64) key {
 	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
 }
 
-// writersKey returns the key of a cell whose pool keeps all idle connections, or two in the
-// published form.
+// writersKey returns the key of a cell with the pool of the run's form. The pool keeps all idle
+// connections, but in the published form only two.
 func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
@@ -130,8 +131,8 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// writersCollapse returns comparisons that find a collapse with 100 or more writers: a drop to half
-// of one writer's rate or less, or lock errors.
+// writersCollapse returns comparisons that find a collapse with 100 or more writers. A collapse is
+// a drop to half of one writer's rate or less, or any lock errors.
 func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {

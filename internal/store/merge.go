@@ -20,7 +20,7 @@ const (
 	MergedLeftOut   = "left-out"
 )
 
-// Merged is the outcome of merging one run of another store into this store.
+// Merged says what a merge did with one run of the other store.
 type Merged struct {
 	Store  string `json:"store"`            // path of the other store
 	Run    int64  `json:"run"`              // number of the run in the other store
@@ -30,7 +30,7 @@ type Merged struct {
 	Reason string `json:"reason,omitempty"` // why the run was left out; "" if it was not
 }
 
-// A merge begins a new transaction after this many runs or rows.
+// A merge begins a new transaction after this many runs or this many rows.
 const (
 	mergedRuns = 100
 	mergedRows = 20_000
@@ -48,11 +48,13 @@ type merge struct {
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. If the function told is not nil, Merge calls it before each run,
-// with the number of runs that are done and the number of all runs. Of a run that s already has, only parts
-// that s lacks are added. A run that cannot be read is left out. A run is added completely or not at all. If
-// there is an error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the remaining
-// runs.
+// Merge adds the runs of another store to s. If s already has a run, only the parts that s lacks
+// are added. A run that cannot be read is left out. A run is added completely or not at all. If
+// there is an error or ctx ends, Merge returns the outcomes so far together with the error, and a
+// later Merge adds the remaining runs.
+//
+// If the function told is not nil, Merge calls it before each run, with the number of finished runs
+// and the number of all runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -75,8 +77,8 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 	return m.list, err
 }
 
-// Mergeable reports whether the store has any run that can be read, and so can be merged into another store.
-// If no run can be read, the result "leftOut" has the reason for each run.
+// Mergeable reports whether any run of the store can be read, and so can be merged into another
+// store. If there is none, the result leftOut has the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}
@@ -102,7 +104,8 @@ func (s *Store) ids(ctx context.Context) (ids []int64, err error) {
 	return ids, err
 }
 
-// begin returns the numbers of the other store's runs, and reads the keys of this store's runs.
+// begin prepares a merge. It returns the numbers of the other store's runs, and reads the keys of
+// this store's runs.
 func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 	if ids, err = m.from.ids(ctx); err != nil {
 		return nil, err
@@ -134,7 +137,8 @@ func key(r *result.Run) string {
 	return fmt.Sprintf("%s %d %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), r.Seed, r.Machine.Hostname, host, r.Command)
 }
 
-// run adds a run of the other store to this store, or only the part that this store lacks.
+// run adds a run of the other store to this store. If this store has the run already, it adds only
+// the missing parts.
 func (m *merge) run(ctx context.Context, id int64) error {
 	r, err := m.from.Load(ctx, id)
 	if ctx.Err() != nil {
@@ -206,10 +210,10 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare finds out whether "theirs", a run of the other store, is the run with the number id in this store,
-// or continues that run. If it continues a run that was merged into this store, compare adds the missing
-// parts. A run that was measured into this store is never changed. The result "done" is false if "theirs" is
-// a different run, or if this store's run is damaged.
+// compare compares a run of the other store, theirs, with the run of this store that has the number
+// id. done is true if they are the same run. If this store's copy is itself from a merge, compare
+// adds the parts that it lacks. A run that was measured into this store is never changed. done is
+// false if the runs are different, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -239,9 +243,9 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key. The result common says whether they have the same cases and
-// profiles, and the same trials up to the end of the shorter list. The result whole says whether ours has
-// everything that theirs has, apart from trials after the end of the shorter list.
+// overlap compares two runs with the same key, up to the end of the shorter list of trials. common
+// is true if they have the same cases, profiles and trials. whole is true if ours also has
+// everything else that theirs has: its end, its answer and its marks on trials.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -268,8 +272,9 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to "ours", a run of this store, the parts that only "theirs" has, and replaces the run's
-// record. "theirs" is a longer copy of the same run; extend gives it the number of "ours".
+// extend adds the parts that only theirs has to ours, which is a run of this store. theirs is a
+// longer copy of the same run. extend replaces the record of ours by that of theirs, and changes
+// the number of theirs to that of ours.
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {
@@ -317,8 +322,8 @@ func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) erro
 	return err
 }
 
-// replaceRecord replaces the record of a run. The run's cases, trials and warnings are in other
-// tables, and remain.
+// replaceRecord replaces the record of a run. It does not change the run's cases, trials and
+// warnings, which are in other tables.
 func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	record, err := encode(runRecord{Run: r})
 	if err != nil {

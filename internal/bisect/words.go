@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is the result of a search for the release that changed a cell, with the facts that reports
-// show in addition.
+// Bisection is the result of a search for the release that changed a cell. It also has the other
+// facts that reports show.
 type Bisection struct {
 	*Finding
 	Driver string
@@ -69,7 +69,8 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// why returns the error that leaves one side of the change without figures, or "".
+// why returns the error that leaves one side of the change without figures. It returns "" if there
+// is none.
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""
@@ -102,8 +103,8 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval or, if the shares of failed operations
-// differ, both shares. It returns "" if the cell has neither.
+// ratioOf formats the ratio of a cell with its interval. If the verdict is about failed operations,
+// it formats the shares of both sides instead. It returns "" if the cell has neither.
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
@@ -307,8 +308,8 @@ func (b Bisection) measured() (runs []*result.Run) {
 	return runs
 }
 
-// stepsPicture shows the ratio of each step, ordered by release. ok is false if no step has a
-// ratio.
+// stepsPicture returns a picture of the ratio of each step, ordered by release. ok is false if no
+// step has a ratio.
 func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
 	var rows []chart.Ratio

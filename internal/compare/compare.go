@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Compared is a comparison with the one or two runs that its samples come from.
+// Compared is a comparison with the run or the two runs that its samples come from.
 type Compared struct {
 	*stats.Comparison
 	First, Second *stats.Analysis // analyses of the sides' runs; both are the same pointer if one run has both sides
@@ -43,8 +43,8 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// headline returns the answer as a heading. A change of the machine comes first, because then the answer
-// says little about the drivers.
+// headline returns the answer as a heading. If the machine changed, the heading begins with that,
+// because then the answer says little about the drivers.
 func headline(c Compared) document.Heading {
 	words := Answer(c.Comparison)
 	if l := MachineChanged(c); l != nil {
@@ -117,9 +117,9 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	return d
 }
 
-// LeftOut says why cells are not compared. In a workload that both sides have, the text, the scale,
-// the settings or the parameters may differ. Other cells are on one side only. LeftOut returns ""
-// if all cells are compared.
+// LeftOut says why cells are not compared. Either only one side has the cell, or both sides have
+// its workload, but with different text, scale, settings or parameters. LeftOut returns "" if all
+// cells are compared.
 func LeftOut(alone []string, unlike []stats.Unlike) string {
 	var workloads conditions.Groups[string, string] // by what differs
 	cells, other := map[string]int{}, map[string]bool{}
@@ -181,8 +181,8 @@ func confidence(c *stats.Comparison) float64 {
 const OfSides = "Comparisons of two sides"
 
 // RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided
-// by another; the parameters "over" and "under" describe these two. interleaved says that both were
-// measured in the same rounds, and confidence is that of the intervals.
+// by another. The parameters over and under describe the two figures. interleaved is true if both
+// were measured in the same rounds. confidence is the confidence of the intervals.
 func RatioNote(over, under string, interleaved bool, confidence float64) string {
 	of := "over all pairs of samples"
 	if interleaved {
@@ -197,8 +197,8 @@ func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
 
-// doubtful lists, with their workloads, the settings that nobody set although they differ between
-// the sides, and the settings that have no effect.
+// doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
+// that have no effect, and settings that nobody set although they differ between the sides.
 func doubtful(c *stats.Comparison) (l document.List) {
 	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
@@ -223,8 +223,9 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// HowSure says how likely it is that a comparison calls equal sides different. It returns "" if the
-// comparison calls no cell slower or faster, not even probably.
+// HowSure says how likely it is that the verdicts slower and faster are wrong: that equal sides are
+// called different. It returns "" if the comparison calls no cell slower or faster, not even
+// probably.
 func HowSure(c *stats.Comparison) string {
 	clear, probable := called(c)
 	var words string
@@ -245,8 +246,8 @@ func HowSure(c *stats.Comparison) string {
 	return words
 }
 
-// called reports whether a comparison calls any cell slower or faster, and whether it calls any cell
-// probably slower or faster.
+// called reports whether a comparison calls any cell slower or faster (clear), and whether it calls
+// any cell probably slower or probably faster (probable).
 func called(c *stats.Comparison) (clear, probable bool) {
 	for _, x := range c.Cells {
 		switch kindOf(x) {
@@ -274,8 +275,8 @@ func howSure(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// MachineChanged warns if the speed of the machine seems to have changed between the two runs of a
-// comparison. It returns nil if the speed seems to be the same, or if that is not known.
+// MachineChanged returns a warning if the speed of the machine seems to have changed between the
+// two runs of a comparison. Otherwise, or if nothing is known about the speed, it returns nil.
 func MachineChanged(c Compared) document.List {
 	reference := floorOf(c.First)
 	ratio, ok := c.Drift(reference)
@@ -320,8 +321,9 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, followed by the cells that have a ratio
-// although some operations failed. The list is [conditions.Limited].
+// without lists cells with the reasons why their times are doubtful. First come the cells that have
+// no ratio. Then come the cells that have a ratio although some operations failed. The list is
+// shortened by [conditions.Limited].
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
@@ -366,5 +368,5 @@ func NoFigure(c *stats.Cell) string {
 	return conditions.Reason(c.Outcome)
 }
 
-// MostNamed is how many cells or drivers a sentence names at most.
+// MostNamed is the greatest number of cells or drivers that a sentence names.
 const MostNamed = 6

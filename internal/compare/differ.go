@@ -13,9 +13,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// SidesDiffer returns the section about the versions and settings of both sides as their workers
-// reported them: a table of those that differ, and a list of those that are equal. It returns nil if there
-// is no cell for which workers of both sides reported anything.
+// SidesDiffer returns the section that compares the versions and settings of both sides, as their
+// workers reported them. It has a table of the facts that differ, and a list of the facts that are
+// the same. It returns nil if there is no cell for which workers of both sides reported anything.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
 	_, same, proven := sideFacts(cells)
 	if proven == 0 {
@@ -54,8 +54,8 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	return d
 }
 
-// SideDifference is a version or setting for which the workers of the two sides reported different
-// values.
+// SideDifference is a version or setting that differs: the workers of the two sides reported
+// different values.
 type SideDifference struct {
 	What   string `json:"what"` // what differs, such as "SQLite" or a setting
 	First  string `json:"first"`
@@ -63,7 +63,7 @@ type SideDifference struct {
 	In     string `json:"in"` // names of the cells, or "all cells"
 }
 
-// allCells is the value of [SideDifference].In if all cells have the difference.
+// allCells is the value of [SideDifference].In for a difference that all cells have.
 const allCells = "all cells"
 
 // SideDifferences lists the facts that differ between two sides, as their workers reported them.
@@ -82,8 +82,9 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 // sideFact is a version or setting, with the value that the worker of each side reported.
 type sideFact struct{ what, first, second string }
 
-// sideFacts lists the facts that differ between two sides and the facts that are the same, each
-// with its cells. proven is the number of cells for which workers of both sides reported facts.
+// sideFacts compares the facts that the workers of two sides reported. The results differ and same
+// have the names of the cells for each fact. The result proven is the number of cells for which
+// workers of both sides reported facts.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
@@ -109,9 +110,9 @@ func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact
 	return differ, same, proven
 }
 
-// modulesApart lists the linked modules, other than the library itself, that differ between two
-// versions of a library. Two different libraries have few modules in common, so their modules are
-// not compared.
+// modulesApart lists the linked modules that differ between two versions of a library, without the
+// library itself. It compares nothing if the two sides have different libraries, because these have
+// few modules in common.
 func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	a, b := first.Case.Linked, second.Case.Linked
 	module := first.Proof().Module
@@ -128,9 +129,9 @@ func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	return list
 }
 
-// alsoDiffers lists differences between the sides other than the driver, its library, the version of
-// SQLite and the setting that is compared. It returns "" if there is no cell for which workers of both
-// sides reported anything.
+// alsoDiffers lists further differences between the sides. It leaves out the driver, its library,
+// the version of SQLite and the setting that is compared, because the names of the sides contain
+// them. It returns "" if there is no cell for which workers of both sides reported anything.
 func alsoDiffers(c Compared) string {
 	if _, _, proven := sideFacts(c.Cells); proven == 0 {
 		return ""
@@ -208,9 +209,9 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 	return l
 }
 
-// optionsApart returns compile options as two texts: a has those that only the first outcome has,
-// and b those that only the second has. It leaves out options that don't matter. Both texts are
-// empty if the options of one outcome are unknown.
+// optionsApart returns the compile options in which two outcomes differ: a has the options that
+// only the first outcome has, and b those that only the second has. Options that don't matter are
+// left out. Both texts are empty if the options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

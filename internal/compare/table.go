@@ -48,8 +48,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns returns the columns of a table of cells with ratios. The first column is the
-// parameter "judged". p returns the p-value of a cell.
+// RatioColumns returns the columns of a table of cells with ratios. The parameter judged is the
+// first column. The function p returns the p-value of a cell.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,
@@ -72,8 +72,8 @@ func CellName(x *stats.Compared) string {
 	return x.String() + " (" + string(x.Metric) + ")"
 }
 
-// medians formats the medians of both sides in the same unit, with four significant digits, because
-// differences of two percent matter.
+// medians formats the medians of both sides in the same unit. It uses four significant digits,
+// because differences of two percent matter.
 func medians(x *stats.Compared) []string {
 	a, b := x.Medians()
 	return figuresOf(x, 4, a, b)
@@ -148,7 +148,7 @@ type JSONSideCell struct {
 	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
 }
 
-// JSONInRun has the ratio of two drivers and its p-value as the report of their run has them.
+// JSONInRun has the ratio of two drivers and its p-value, as in the report of their run.
 type JSONInRun struct {
 	Ratio     stats.Summary `json:"ratio"` // ratio of second to first
 	PAdjusted float64       `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Answer says what the comparison found. Cells of the same [kind] share a sentence. Other sentences are
-// about sides without figures, answers that differ, failed operations and risks.
+// Answer says what the comparison found. It has one sentence for each [kind] of cells, and further
+// sentences about sides without figures, different answers, failed operations and risks.
 func Answer(c *stats.Comparison) string {
 	if len(c.Cells) == 0 {
 		return fmt.Sprintf("Nothing to compare: %s and %s have no cell in common.", c.First, c.Second)
@@ -147,9 +147,10 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
 }
 
-// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter
-// "than": "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the
-// smallest and the greatest ratio. The function ratio returns the ratio of a cell.
+// ratiosThan describes the ratios of cells, such as "33% slower than mattn in simple insert (30% to
+// 36%)". The parameter than is the name of the other side, and where says which cells these are.
+// The function ratio returns the ratio of a cell. For several cells, the text has the smallest and
+// the greatest ratio.
 func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summary, where, than string) string {
 	by, within := ratioWords(cells, ratio)
 	return document.Than(by, than) + where + within
@@ -157,9 +158,9 @@ func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summa
 
 func means(x *stats.Compared) stats.Summary { return x.Means }
 
-// ratioWords describes ratios of cells. The parameter "of" is a function that returns the ratio of
-// a cell. For one cell, by is like "33% slower", and within is the interval in parentheses. For
-// several cells, by is the range of their ratios, and within is "".
+// ratioWords describes ratios of cells. The function of returns the ratio of a cell. For one cell,
+// by is like "33% slower", and within is the interval in parentheses. For several cells, by is the
+// range of their ratios, and within is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -198,9 +199,10 @@ func RatioOf(x *stats.Compared) string {
 	return by + within
 }
 
-// Ratios describes the range of the ratios of the given cells. The parameter "of" is the number of
-// cells in the table. For a single cell, Ratios gives the interval, and also the cell's name if the
-// table has other cells. The text contains no parentheses, so callers can put it in parentheses.
+// Ratios describes the ratios of the given cells of a table. For several cells, the text has their
+// range. For a single cell, it has the interval, and also the cell's name if the table has other
+// cells. The parameter of is the number of cells in the table. The text contains no parentheses, so
+// callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
 	by, within := ratioWords(cells, (*stats.Compared).ShownRatio)
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {
@@ -225,8 +227,8 @@ func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
 	return []string{fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(len(cells), c), failedShares(cells))}
 }
 
-// failedShares returns the shares of failed operations in parentheses if there is only one cell, and
-// otherwise "".
+// failedShares returns the shares of failed operations of a single cell, in parentheses. For
+// several cells, it returns "".
 func failedShares(cells []*stats.Compared) string {
 	if len(cells) > 1 {
 		return ""
@@ -251,8 +253,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 	return sentences
 }
 
-// atFault names the phase that leaves a side of a cell without figures. It may be a phase other than
-// the cell's, because one failed phase leaves all phases of its trials without figures.
+// atFault names the phase whose fault leaves a side of a cell without figures. It need not be the
+// phase of the cell, because one failed phase leaves all phases of its trials without figures.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
@@ -268,8 +270,8 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// inCells says in which cells something was found: by name for one cell, otherwise by their number. It
-// returns "" if the comparison has only one cell.
+// inCells says in which cells something was found. It names a single cell, and counts several
+// cells. It returns "" if the comparison has only one cell.
 func inCells(cells []*stats.Compared, c *stats.Comparison) string {
 	switch {
 	case len(c.Cells) == 1:
@@ -293,7 +295,8 @@ func Settling(cells []*stats.Compared) string {
 }
 
 // TimeToSettle returns how long further rounds take until all the given cells have a clear verdict.
-// Cells of the same cases are measured in the same trials, so their time counts once.
+// If several cells belong to the same cases, the same trials measure them, so their time counts
+// once.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	longest := map[[2]int]time.Duration{} // by the IDs of both sides' cases
 	for _, x := range cells {
@@ -306,7 +309,8 @@ func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	return sum
 }
 
-// MoreRounds formats an estimate of n further rounds, which take the time took.
+// MoreRounds formats an estimate of n further rounds. The parameter took is the time that these
+// rounds take.
 func MoreRounds(n int, took time.Duration) string {
 	if n >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " rounds"

@@ -135,8 +135,8 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 			t.Error = p
 			suite.Errors++
 		case c.Hides(), c.State == stats.GateUnconfirmed:
-			// A CI service may show no more than the name of a passed test, so this cell is a skipped
-			// test.
+			// A passed test would hide this cell, because a CI service may show only the names of
+			// passed tests.
 			t.Skipped = &problem{Message: stateWords(c.State) + ": " + summary(c)}
 			suite.Skipped++
 		}
@@ -177,9 +177,9 @@ type annotation struct {
 	text  string
 }
 
-// annotations returns an annotation with the gate's answer, followed by an error for each cell that
-// fails the gate or could not be judged, and a warning for each cell that leaves the decision in
-// doubt.
+// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is
+// an error for each cell that fails the gate or could not be judged, and a warning for each cell
+// that leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {

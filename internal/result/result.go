@@ -151,8 +151,8 @@ type Case struct {
 	// are not known.
 	Linked map[string]string `json:"linked,omitempty"`
 
-	// Options are the build options and run options that the driver was requested with, by key,
-	// such as tags and GOGC.
+	// Options has the build options and run options of this variant of the driver, by key, such as
+	// tags and GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
 	// Needed is for a driver that was requested without options. It lists the features of the

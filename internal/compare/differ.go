@@ -88,12 +88,12 @@ type sideFact struct{ what, first, second string }
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
-		if a == nil || b == nil {
+		if a.Keys == nil || b.Keys == nil {
 			continue
 		}
 		proven++
-		for _, what := range factNames(a, b) {
-			f := sideFact{what, a.of(what), b.of(what)}
+		for _, what := range distinct.Append(slices.Clone(a.Keys), b.Keys...) {
+			f := sideFact{what, valueOf(a, what), valueOf(b, what)}
 			if f.first == f.second {
 				same.Add(f, CellName(x))
 			} else {
@@ -165,35 +165,23 @@ func inShort(words string) string {
 	return words
 }
 
-// factList has names and values of facts that a worker reported.
-type factList [][2]string
-
-func (l factList) of(what string) string {
-	for _, f := range l {
-		if f[0] == what {
-			return f[1]
-		}
+func valueOf(facts conditions.Groups[string, string], what string) string {
+	if values := facts.Of[what]; values != nil {
+		return values[0]
 	}
 	return "not set"
 }
 
-func factNames(a, b factList) (names []string) {
-	for _, f := range slices.Concat(a, b) {
-		names = distinct.Append(names, f[0])
-	}
-	return names
-}
-
-// provenFacts lists the versions and settings that a worker reported for a phase of a case. It
-// returns nil if no worker reported any.
-func provenFacts(o *stats.Outcome, phase string) (l factList) {
+// provenFacts returns the versions and settings that a worker reported for a phase of a case, by
+// name. It returns no keys if no worker reported any.
+func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string, string]) {
 	p := o.Proof()
 	if p == nil {
-		return nil
+		return facts
 	}
 	add := func(what, value string) {
 		if value != "" {
-			l = append(l, [2]string{what, value})
+			facts.Add(what, value)
 		}
 	}
 	add("driver", conditions.Label(o.Case))
@@ -206,7 +194,7 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 		}
 	}
 	add("connections", fmt.Sprint(len(p.Connections)))
-	return l
+	return facts
 }
 
 // optionsApart returns the compile options in which two outcomes differ: a has the options that

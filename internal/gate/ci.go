@@ -142,21 +142,19 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		}
 		suite.Cases = append(suite.Cases, t)
 	}
-	for _, m := range g.Unknown {
-		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
-	}
-	whole := "" // name of a test case that fails for the gate itself; without it, services would show an empty suite as passed
-	switch {
-	case g.Interrupted:
-		whole = "measured to the end"
-	case len(g.Cells) == 0:
-		whole = "anything measured"
-	}
-	if whole != "" {
+	fail := func(name, message string) { // adds a test case that is not about a cell
 		suite.Tests++
 		suite.Errors++
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: document.Line(g.Answer()), Type: string(stats.GateUnusable)}})
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: name, Error: &problem{Message: message, Type: string(stats.GateUnusable)}})
+	}
+	for _, m := range g.Unknown {
+		fail(string(m), "there are no figures of "+string(m))
+	}
+	switch { // without these test cases, services would show an empty suite as passed
+	case g.Interrupted:
+		fail("measured to the end", document.Line(g.Answer()))
+	case len(g.Cells) == 0:
+		fail("anything measured", document.Line(g.Answer()))
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err

@@ -59,10 +59,8 @@ func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (i
 
 func rests(list [][]*ruling) map[int]bool {
 	ids := map[int]bool{}
-	for _, claim := range list {
-		for _, r := range claim {
-			maps.Copy(ids, r.cases)
-		}
+	for _, r := range slices.Concat(list...) {
+		maps.Copy(ids, r.cases)
 	}
 	return ids
 }

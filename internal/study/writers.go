@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -162,20 +163,13 @@ var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
 }
 
-func writersColumns(published bool) []report.StudyColumn {
-	list := []report.StudyColumn{
-		{Title: "published n", Published: true},
-		{Title: "published", Unit: "ns/op", Published: true},
-		{Title: "here", Unit: "ns/op", Statistic: "median"},
-		{Title: "here", Unit: "op/s", Statistic: "median alone"},
-		{Title: "p99", Unit: "ms", Statistic: "median alone"},
-		{Title: "locked", Statistic: "total"},
-		{Title: "waited", Unit: "s", Statistic: "total"},
-	}
-	if !published {
-		return list[2:]
-	}
-	return list
+// writersColumns are the columns for the figures that [cells.writersFigures] returns.
+var writersColumns = []report.StudyColumn{
+	{Title: "here", Unit: "ns/op", Statistic: "median"},
+	{Title: "here", Unit: "op/s", Statistic: "median alone"},
+	{Title: "p99", Unit: "ms", Statistic: "median alone"},
+	{Title: "locked", Statistic: "total"},
+	{Title: "waited", Unit: "s", Statistic: "total"},
 }
 
 func (c *cells) writersFigures(k key) []report.StudyFigure {
@@ -187,7 +181,8 @@ func writersTables(c *cells) []report.StudyTable {
 	kept := either(c, "", "2") // value of the setting pool_idle: "", or "2" in the published form
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
-		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
+		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"},
+			Columns: append([]report.StudyColumn{{Title: "published n", Published: true}, {Title: "published", Unit: "ns/op", Published: true}}, writersColumns...),
 			Corrected: either(c, []string{
 				"every connection of the pool stays open while it is idle",
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
@@ -253,7 +248,7 @@ func writersTables(c *cells) []report.StudyTable {
 // connections.
 func (c *cells) idleTable() report.StudyTable {
 	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
-		Columns: writersColumns(false)}
+		Columns: writersColumns}
 	var keys []key
 	for _, n := range []int64{32, 256} {
 		for _, keep := range []string{"", "2"} {
@@ -279,7 +274,7 @@ func (c *cells) idleTable() report.StudyTable {
 // retryTable returns the table that shows the effect of retries without a busy timeout.
 func (c *cells) retryTable() report.StudyTable {
 	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
-		Columns: append(writersColumns(false), report.StudyColumn{Title: "retries", Statistic: "total"})}
+		Columns: append(slices.Clip(writersColumns), report.StudyColumn{Title: "retries", Statistic: "total"})}
 	var keys []key
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {

@@ -148,9 +148,9 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 }
 
 // ratiosThan describes the ratios of cells, such as "33% slower than mattn in simple insert (30% to
-// 36%)". The parameter than is the name of the other side, and where says which cells these are.
-// The function ratio returns the ratio of a cell. For several cells, the text has the smallest and
-// the greatest ratio.
+// 36%)". The parameter "than" is the name of the other side, and "where" says which cells these
+// are. The function ratio returns the ratio of a cell. For several cells, the text has the smallest
+// and the greatest ratio.
 func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summary, where, than string) string {
 	by, within := ratioWords(cells, ratio)
 	return document.Than(by, than) + where + within
@@ -158,9 +158,9 @@ func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summa
 
 func means(x *stats.Compared) stats.Summary { return x.Means }
 
-// ratioWords describes ratios of cells. The function of returns the ratio of a cell. For one cell,
-// by is like "33% slower", and within is the interval in parentheses. For several cells, by is the
-// range of their ratios, and within is "".
+// ratioWords describes ratios of cells. The function "of" returns the ratio of a cell. For one
+// cell, the result "by" is like "33% slower", and the result "within" is the interval in
+// parentheses. For several cells, "by" is the range of their ratios, and "within" is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -201,7 +201,7 @@ func RatioOf(x *stats.Compared) string {
 
 // Ratios describes the ratios of the given cells of a table. For several cells, the text has their
 // range. For a single cell, it has the interval, and also the cell's name if the table has other
-// cells. The parameter of is the number of cells in the table. The text contains no parentheses, so
+// cells. The parameter "of" is the number of cells in the table. The text contains no parentheses, so
 // callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
 	by, within := ratioWords(cells, (*stats.Compared).ShownRatio)

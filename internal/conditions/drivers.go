@@ -214,7 +214,7 @@ func unasked(a *stats.Analysis) document.List {
 }
 
 // unset lists the settings that the workload does not set, and in which the outcomes differ. For
-// each value of a setting it names at most as many drivers as the parameter most.
+// each value of a setting it names at most as many drivers as the parameter "most".
 func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	got := map[string]map[string][]string{} // drivers by setting and value
 	for _, o := range outcomes {

@@ -177,7 +177,7 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 func (r Risk) Item() document.Item { return r.item(false, nil) }
 
 // item returns the warning of a risk. It begins with the settings, because they are the cause. The
-// parameter always is true if no choice of a driver avoids the risk. workloads has the workloads to
+// parameter "always" is true if no choice of a driver avoids the risk. workloads has the workloads to
 // name; the short form of the warning only counts them.
 func (r Risk) item(always bool, workloads []string) document.Item {
 	head, tail, short := "with "+r.Settings, "", ""

@@ -284,7 +284,7 @@ func (n robbedTrials) String() string {
 }
 
 // Totals adds up the counts of errors in a cell. It returns one sum for each name of an error, over
-// all samples. The function of returns the counts of one sample.
+// all samples. The function "of" returns the counts of one sample.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {

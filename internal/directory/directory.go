@@ -39,7 +39,7 @@ func OpenRegular(path string) (*os.File, error) {
 }
 
 // ReadRegular reads a whole file, which it opens with [OpenRegular]. It returns an error if the
-// file has more bytes than the parameter most.
+// file has more bytes than the parameter "most".
 func ReadRegular(path string, most int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {

@@ -156,7 +156,7 @@ func (g Gated) decisive() []*stats.Compared {
 	})
 }
 
-// judged calls the function by for each cell, and returns the results that are not nil.
+// judged calls the function "by" for each cell, and returns the results that are not nil.
 func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		if x := by(c); x != nil {

@@ -79,8 +79,8 @@ func (a *Alternatives) shares(i int) []Point {
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
 // alternative. The p-value is corrected for the number of such comparisons, which is the parameter
-// tests. The result told is true if significantly more operations of alternative i failed. The
-// result seems is true if there are at least four rounds, and more operations of alternative i
+// tests. The result "told" is true if significantly more operations of alternative i failed. The
+// result "seems" is true if there are at least four rounds, and more operations of alternative i
 // failed in each of them. Differences of at most [FailureMargin] do not count.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))

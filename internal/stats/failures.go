@@ -157,7 +157,7 @@ func compareShares(d []float64) Test {
 // Seems reports whether shares of failed operations seem to differ, but in too few rounds to be
 // significant. There are two conditions. The difference must have the same sign in all rounds, and
 // a t test, corrected for all comparisons, must be significant. Without the t test, most short runs
-// of ten equal drivers would report such a difference. The result enough is the number of rounds
+// of ten equal drivers would report such a difference. The result "enough" is the number of rounds
 // that would suffice.
 func (t Test) Seems() (enough int, seems bool) {
 	enough, few := t.TooFew()

@@ -77,7 +77,7 @@ type Gated struct {
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
-// NewGate judges comparisons of the same two sides, one for each metric. The parameter most is
+// NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
 // [Gate.Max]. A regression that it finds is not confirmed yet. If a second measurement does not
 // find the regression too, [Gate.Confirm] changes the state of the cell.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
@@ -186,7 +186,7 @@ func (x *Compared) moreThan(share float64) float64 {
 const rounding = 1e-9
 
 // excludes reports whether the candidate certainly needs no more than the limit allows. The
-// parameter most is the limit. The result is not corrected for the number of cells, because a gate
+// parameter "most" is the limit. The result is not corrected for the number of cells, because a gate
 // passes only if all of its cells pass.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
@@ -205,7 +205,7 @@ func (x *Compared) beyond(most float64) bool {
 }
 
 // fewRounds reports whether a one-sided test cannot be significant with so few rounds. The
-// parameter tests is the number of tests for which p-values are corrected.
+// parameter "tests" is the number of tests for which p-values are corrected.
 func (x *Compared) fewRounds(tests int) bool {
 	return x.least/2*float64(tests) >= Doubt // x.least is for a two-sided test
 }
@@ -326,9 +326,9 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter why says
-// why a second measurement would be pointless. If same is true, both sides are the same build, so
-// the candidate cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter "why" is
+// the reason why a second measurement would be pointless. If same is true, both sides are the same
+// build, so the candidate cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
@@ -343,7 +343,7 @@ func (x *Compared) candidate(phase string) string {
 }
 
 // confirms reports whether the second measurement x shows the same fault as cell c. The
-// parameter most is the limit. cells is the number of cells that were measured again; the
+// parameter "most" is the limit. cells is the number of cells that were measured again; the
 // p-value is corrected for that number.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {

@@ -51,7 +51,7 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 }
 
 // greatestT returns the greatest t statistic of the differences between any two columns. The result
-// is squared, and lacks a constant factor. As soon as a value reaches the parameter enough,
+// is squared, and lacks a constant factor. As soon as a value reaches the parameter "enough",
 // greatestT returns that value.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0

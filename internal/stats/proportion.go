@@ -23,7 +23,7 @@ func Proportion(k, n int64) Interval {
 
 // PartsDiffer compares the same part of two sampled values a and b. A part is, for example, the CPU
 // time of one group of functions. k1 of a's samples and k2 of b's samples belong to the part. The
-// result difference is the part of b minus the part of a, per trial. The result half is half the
+// result difference is the part of b minus the part of a, per trial. The result "half" is half the
 // width of the interval of the difference. The parameter parts is the number of parts that are
 // compared. With a probability of 95 %, the intervals of all these parts contain the true
 // differences.

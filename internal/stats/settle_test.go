@@ -26,7 +26,7 @@ func newSettling(phases []string, drivers ...string) *settling {
 }
 
 // until measures rounds until all cases are settled, but at most the number of rounds in the
-// parameter most. It returns the number of rounds of each case.
+// parameter "most". It returns the number of rounds of each case.
 func (s *settling) until(most int, floor string, precision float64) map[int]int {
 	judge := stats.UntilSettled(floor, precision)
 	rounds := map[int]int{}

@@ -45,7 +45,7 @@ func (c *Comparison) unlike(first, second keyed) {
 }
 
 // cells returns the cells in which a factor has the given value. If value is "", it returns all
-// cells. The parameter by has the name of the factor. Two cells are compared if their keys are
+// cells. The parameter "by" has the name of the factor. Two cells are compared if their keys are
 // equal. A key has everything in which the two cells must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed

@@ -82,7 +82,7 @@ func (a *Analysis) shareOutcomes() {
 }
 
 // changes returns a text with the parameters of group g, and the settings in which g differs from
-// another group of the same workload, the parameter first. If g differs in no setting, the text
+// another group of the same workload, the parameter "first". If g differs in no setting, the text
 // ends with "as now".
 func (g *Group) changes(first *Group) string {
 	var words []string

@@ -53,7 +53,7 @@ type merge struct {
 // there is an error or ctx ends, Merge returns the outcomes so far together with the error, and a
 // later Merge adds the remaining runs.
 //
-// If the function told is not nil, Merge calls it before each run, with the number of finished runs
+// If the function "told" is not nil, Merge calls it before each run, with the number of finished runs
 // and the number of all runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
@@ -210,10 +210,10 @@ func (m *merge) flush(ctx context.Context) error {
 	return nil
 }
 
-// compare compares a run of the other store, theirs, with the run of this store that has the number
-// id. done is true if they are the same run. If this store's copy is itself from a merge, compare
-// adds the parts that it lacks. A run that was measured into this store is never changed. done is
-// false if the runs are different, or if this store's run is damaged.
+// compare compares a run of the other store ("theirs") with the run of this store that has the
+// number id. The result "done" is true if they are the same run. If this store's copy is itself
+// from a merge, compare adds the parts that it lacks. A run that was measured into this store is
+// never changed. "done" is false if the runs are different, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -243,9 +243,10 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key, up to the end of the shorter list of trials. common
-// is true if they have the same cases, profiles and trials. whole is true if ours also has
-// everything else that theirs has: its end, its answer and its marks on trials.
+// overlap compares two runs with the same key, up to the end of the shorter list of trials. The
+// result "common" is true if they have the same cases, profiles and trials. The result "whole" is
+// true if "ours" also has everything else that "theirs" has: its end, its answer and its marks on
+// trials.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -272,9 +273,9 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds the parts that only theirs has to ours, which is a run of this store. theirs is a
-// longer copy of the same run. extend replaces the record of ours by that of theirs, and changes
-// the number of theirs to that of ours.
+// extend adds to "ours", a run of this store, the parts that only "theirs" has, which is a longer
+// copy of the same run. It replaces the record of "ours" by that of "theirs", and changes the
+// number of "theirs" to that of "ours".
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {

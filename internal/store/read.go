@@ -72,7 +72,7 @@ func decodeRun(r *result.Run, seed string, record []byte) (err error) {
 }
 
 // LoadCases reads only some cases of a run, with their trials and samples: the cases for which the
-// function keep returns true. It does not read warnings, profiles and the run's answer.
+// function "keep" returns true. It does not read warnings, profiles and the run's answer.
 func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
 	return s.load(ctx, newRun(id), func(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		p := newParts(r)
@@ -145,7 +145,7 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials with a number above the parameter after, with their samples and warnings.
+// load reads the trials with a number above the parameter "after", with their samples and warnings.
 // If after is negative, it also reads the warnings about the whole run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)

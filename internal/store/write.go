@@ -268,7 +268,7 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run is resumed. The parameter again has the numbers of the trials that no
+// Resume records that a run is resumed. The parameter "again" has the numbers of the trials that no
 // longer count. Resume marks these trials as repeated. It also replaces the record of the run, and
 // the records of cases that have changed. If another process has resumed the run or added trials
 // since the run was loaded, Resume returns an error and changes nothing.

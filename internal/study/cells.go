@@ -178,8 +178,8 @@ func newCells(a *stats.Analysis, share float64) *cells {
 }
 
 // driversOf returns the drivers of a workload's table. First come the drivers in the parameter
-// first, even if they were not measured; if they were, they have the names that the run uses. Then
-// come the other drivers that were to be measured, in the order of the run.
+// "first", even if they were not measured. If they were, they have the names that the run uses.
+// Then come the other drivers that were to be measured, in the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {

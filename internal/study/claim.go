@@ -29,8 +29,8 @@ type comparison struct {
 	count   bool    // x is a count, added over all trials
 
 	// If x is nil, the figure is in the field value, because it is not computed from samples of
-	// cells. The field why gives the reason if there is no figure, or if the figure cannot be
-	// judged. In the latter case, the field needs says which further rounds may decide the
+	// cells. The field "why" gives the reason if there is no figure, or if the figure cannot be
+	// judged. In the latter case, the field "needs" says which further rounds may decide the
 	// comparison.
 	value *float64
 	why   string
@@ -67,7 +67,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 }
 
 // points returns the operand's figures by round. If it has no figures, it returns the reason as the
-// result why.
+// result "why".
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -313,9 +313,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict returns two verdicts for a claim with several comparisons. A single comparison
-// with the verdict one decides the claim. If all comparisons have the opposite verdict, the claim
-// has the verdict otherwise.
+// decisiveVerdict returns two verdicts for a claim with several comparisons. If a single comparison
+// has the verdict "one", so has the claim. If all comparisons have the opposite verdict, the claim
+// has the verdict "otherwise".
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

@@ -190,11 +190,11 @@ func comparisonNoWinner(c *cells) []comparison {
 }
 
 // tie finds which further rounds may decide a phase in which a driver is tied with others. The
-// parameter sets has the samples of all drivers, and ids has the IDs of their cases. The parameter
-// first is the index of the driver in these lists, and tied has the indexes of the drivers that it
-// is tied with. If the likely verdict is Holds, the driver will probably become the fastest. ok is
-// false if the driver and one of the tied drivers are [alike], because then the phase has no
-// winner.
+// parameter "sets" has the samples of all drivers, and "ids" has the IDs of their cases. The
+// parameter "first" is the index of the driver in these lists, and "tied" has the indexes of the
+// drivers that it is tied with. If the likely verdict is Holds, the driver will probably become the
+// fastest. ok is false if the driver and one of the tied drivers are [alike], because then the
+// phase has no winner.
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -218,7 +218,7 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 }
 
 // majority finds which further rounds may decide how many of the phases in ties a driver wins: more
-// than the parameter most, or not. The driver is tied for first place in all of these phases.
+// than the parameter "most", or not. The driver is tied for first place in all of these phases.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

@@ -122,8 +122,8 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 }
 
 // rulings evaluates the claims at each look that the run has had, and then with all samples, as at
-// the run's end. The result look has the rulings of the last look; it is nil if there was none. The
-// result now has the rulings with all samples.
+// the run's end. The result "look" has the rulings of the last look; it is nil if there was none. The
+// result "now" has the rulings with all samples.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {

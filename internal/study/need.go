@@ -44,7 +44,7 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	return n
 }
 
-// needs finds which further rounds may decide a claim. The parameter look has the rulings on the
+// needs finds which further rounds may decide a claim. The parameter "look" has the rulings on the
 // claim's comparisons at the last look, and now has the rulings with all samples. A comparison that
 // is clear only with all samples needs no further rounds. But its cases are still measured, because
 // it is not decided before the next look.

@@ -13,7 +13,7 @@ import (
 )
 
 // Evaluate returns the tables, claims and notes of a study for a run. It returns nil if the run
-// does not measure a study, or measures a study that this version does not know. The parameter full
+// does not measure a study, or measures a study that this version does not know. The parameter "full"
 // is the command that measures the published sizes.
 func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {

@@ -82,9 +82,9 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 // sideFact is a version or setting, with the value that the worker of each side reported.
 type sideFact struct{ what, first, second string }
 
-// sideFacts compares the facts that the workers of two sides reported. The results differ and same
-// have the names of the cells for each fact. The result proven is the number of cells for which
-// workers of both sides reported facts.
+// sideFacts compares the facts that the workers of two sides reported. It returns the facts that
+// differ and the facts that are the same, each with the names of its cells. The result proven is
+// the number of cells for which workers of both sides reported facts.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)

@@ -127,10 +127,11 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength that the noise of a series may have. The series has count
-// values, and its [lag1] correlation is left. A strength is possible if, of random series with this
-// strength and length, at least the share [notWeaker] has a smaller correlation than left. If no
-// strength is possible, strongest returns the least one.
+// strongest returns the greatest strength that the noise of a series may have. The parameter count
+// is the number of values of the series, and the parameter "left" is their [lag1] correlation. A
+// strength is possible if, of random series with this strength and length, at least the share
+// [notWeaker] has a smaller correlation. If no strength is possible, strongest returns the least
+// one.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {

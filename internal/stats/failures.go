@@ -212,9 +212,9 @@ func compareSharesOfAll(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures sets the field FailsMore of each cell of whose operations significantly more failed
-// than of another cell's operations. If that only seems to be so, because there are too few rounds,
-// it sets the field FailsOpen instead. See [Test.Seems].
+// markFailures marks the cells whose operations failed too often. It sets the field FailsMore of a
+// cell if significantly more of its operations failed than of another cell's. If that only seems to
+// be so, because there are too few rounds, it sets the field FailsOpen. See [Test.Seems].
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {

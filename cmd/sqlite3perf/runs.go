@@ -130,7 +130,7 @@ func machineOf(e store.Entry) string { return cmp.Or(e.Reached, e.Host) }
 func damagedRuns(path string, list []store.Entry) error {
 	for _, e := range list {
 		if e.Damaged != "" {
-			return store.Damaged(path, e.ID, errors.New(e.Damaged))
+			return &store.DamagedError{Path: path, Run: e.ID, Reason: errors.New(e.Damaged)}
 		}
 	}
 	return nil

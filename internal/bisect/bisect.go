@@ -1,7 +1,7 @@
-// Package bisect finds the release of a driver that changed a cell, which is a phase of a workload
+// Package bisect finds the release of a driver that changed a cell. A cell is a phase of a workload
 // with its settings and parameters. The release may have made the cell slower or faster, or it may
-// give wrong answers or fail. The package decides which releases are compared and what each comparison
-// means. It measures nothing itself.
+// give wrong answers or fail. The package decides which releases are compared and what each
+// comparison means. It measures nothing itself.
 package bisect
 
 import (
@@ -71,8 +71,8 @@ type Missing struct{ Release, Why string }
 
 func (e *Missing) Error() string { return e.Release + ": " + e.Why }
 
-// StartError says that the first release is already wrong or failed in all cells that the search
-// follows.
+// StartError says that a search cannot start: the first release is already wrong or failed in all
+// cells that the search follows.
 type StartError struct {
 	Release string
 	Cell    stats.TableName // one of these cells
@@ -80,8 +80,8 @@ type StartError struct {
 	Reason  *protocol.Reason
 }
 
-// Error names the phase that was wrong or failed, because one such phase can leave all phases of a
-// trial without figures.
+// Error names the phase that was wrong or failed. That need not be the phase of the cell, because
+// one such phase can leave all phases of a trial without figures.
 func (e *StartError) Error() string {
 	name := e.Cell
 	name.Phase = cmp.Or(e.Reason.Phase, name.Phase)
@@ -95,17 +95,17 @@ type Search struct {
 	Phase    string   // the only phase that the search follows; "" for all phases
 
 	// UntilFixed says that the search looks only for improvements: a later release is faster, or no
-	// longer wrong or failed. Without UntilFixed, the search ignores cells in which the first release
-	// has no figures.
+	// longer wrong or failed. If UntilFixed is false, the search ignores cells in which the first
+	// release has no figures.
 	UntilFixed bool
 
-	// Measure compares two releases in one run. The run ends when the function settled returns the IDs
-	// of all cases of the run, as in [lab.Schedule]. If change is not nil, only the cells of the
-	// changed case matter.
+	// Measure compares two releases in one run. The run ends when the function settled returns the
+	// IDs of all cases of the run, as in [lab.Schedule]. After a change has been found, change is
+	// not nil, and only the cells of the changed case matter.
 	Measure func(ctx context.Context, first, second string, change *Change, settled func(*result.Run, int) ([]int, bool)) (*stats.Analysis, error)
 
-	// Begin and End, if not nil, are called before and after each step. k is the number of the step,
-	// and n an estimate of the number of all steps.
+	// Begin is called before each step and End after it, if they are not nil. k is the number of
+	// the step, and n is an estimate of the number of all steps.
 	Begin func(k, n int, first, second string)
 	End   func(*Step)
 
@@ -116,15 +116,15 @@ type Search struct {
 	f            *Finding
 }
 
-// mostUnclear is how many steps may be unclear, after a change was found, before the search ends.
-// Further steps would not be clearer.
+// mostUnclear is a number of unclear steps. If a search that has found a change has so many unclear
+// steps, it ends, because further steps would not be clearer.
 const mostUnclear = 3
 
-// Run looks for the change by repeatedly halving the range of releases. If every step is clear, the
-// halving compares at most ⌈log₂ n⌉ of n releases with the first one. It does not begin with the
-// last release, because an earlier one may already have the change. At the end, Run compares the
-// two releases around the change with each other. If there is an error, Run returns it with the
-// findings so far.
+// Run looks for the change by repeatedly halving the range of releases. If every step is clear, it
+// compares at most ⌈log₂ n⌉ of n releases with the first one. It does not begin with the last
+// release, because an earlier one may already have the change. At the end, Run compares the two
+// releases around the change with each other. If there is an error, Run returns both the error and
+// the findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
 	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
@@ -176,9 +176,9 @@ func (s *Search) halve(ctx context.Context) error {
 	return nil
 }
 
-// middle returns the index of the release to be compared next, or -1 if none is left. It chooses the
-// release farthest from both ends of the range and from releases whose judgment is unclear, because
-// the neighbors of an unclear release would be unclear too.
+// middle returns the index of the release to be compared next, or -1 if none is left. It chooses
+// the release that is farthest from both ends of the range. Releases near an unclear one would be
+// unclear too, so it also keeps away from unclear releases.
 func (s *Search) middle() int {
 	best, most := -1, 0
 	for at := s.lo + 1; at < min(s.hi, len(s.Releases)); at++ {
@@ -263,6 +263,6 @@ func (s *Search) step(ctx context.Context, first, second int) (*Step, error) {
 	}
 }
 
-// Steps returns the greatest number of steps that a search among n releases takes, if all steps are
-// clear.
+// Steps returns the greatest number of steps that a search among n releases takes. It assumes that
+// all steps are clear.
 func Steps(n int) int { return int(math.Ceil(math.Log2(float64(max(n, 1))))) }

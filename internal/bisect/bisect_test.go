@@ -124,7 +124,8 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	return stats.Analyze(run, ""), err
 }
 
-// atMost returns the greatest number of releases that a search among n releases may build.
+// atMost returns the greatest number of releases that a search may build if it has n releases to
+// choose from.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
 
 // TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from some release
@@ -238,9 +239,9 @@ func TestStartIsWrong(t *testing.T) {
 	}
 }
 
-// TestPassedOver checks that releases that cannot be built are passed over, and that the finding
-// lists them in Between if they may have brought the change. If only one release can be built, the
-// search must fail.
+// TestPassedOver checks releases that cannot be built. They must be passed over, and the finding
+// must list them in Between if they may have brought the change. If only one release can be built,
+// the search must fail.
 func TestPassedOver(t *testing.T) {
 	slowFrom := func(from int) func(int) float64 {
 		return func(release int) float64 {

@@ -8,8 +8,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Differences lists how two releases differ: in the SQLite that their workers reported, in its compile
-// options, and in the versions of linked modules.
+// Differences lists how two releases differ: in the version of SQLite that their workers reported,
+// in its compile options, and in the versions of linked modules.
 func Differences(before, after *protocol.Proof, linkedBefore, linkedAfter map[string]string) []Difference {
 	var list []Difference
 	add := func(what, a, b string) {
@@ -43,7 +43,7 @@ func optionValues(options []string) map[string]string {
 	return m
 }
 
-// names returns the sorted keys of both maps, without repetitions.
+// names returns the keys of both maps, sorted and without duplicates.
 func names(a, b map[string]string) []string {
 	list := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(list)

@@ -7,13 +7,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Change is the change that a search follows. It says how a cell of the second release differs
-// from the cell of the first. The first step that shows a change sets it.
+// Change is the change that a search follows: how a cell of the second release differs from the
+// same cell of the first release. The first step that shows a change sets it.
 type Change struct {
 	stats.TableName
 	Verdict stats.Verdict `json:"verdict"`
@@ -31,17 +32,17 @@ func (c *Change) Of(x *result.Case) bool {
 	return c.of.Workload == x.Workload && maps.Equal(c.of.Parameters, x.Parameters) && maps.Equal(c.of.Settings, x.Settings)
 }
 
-// graded reports whether a release may have only part of the change. That is so for changes of
-// times or of the share of failed operations.
+// graded reports whether a release can have only a part of the change. That is so for changes of
+// times and of the share of failed operations.
 func (c *Change) graded() bool { return c.timed() || c.failing() }
 
 func (c *Change) timed() bool { return c.Verdict == stats.Slower || c.Verdict == stats.Faster }
 
 func (c *Change) failing() bool { return c.Verdict == stats.FailsMore || c.Verdict == stats.FailsLess }
 
-// effect returns how large the change is in a cell, with its interval. Positive values are in
-// the direction of c. The effect is the logarithm of a ratio of times, or the difference of two
-// shares of failed operations. ok is false if there is no interval.
+// effect returns the size of the change in a cell, with its interval. It is the logarithm of a
+// ratio of times, or the difference of two shares of failed operations. Positive values are changes
+// in the same direction as c. ok is false if there is no interval.
 func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	switch {
 	case c.failing() && x.Failing == nil: // nothing failed on either side
@@ -84,8 +85,8 @@ func (s *Search) discover(step *Step) error {
 		followed++
 		c := s.changed(x)
 		if c != nil && c.Verdict == stats.Bad {
-			// One wrong or failed phase leaves all phases of its trials without figures. Blame that
-			// phase.
+			// A wrong or failed phase leaves all phases of its trials without figures, so the cell
+			// of that phase is blamed.
 			if at := slices.IndexFunc(step.comparison.Cells, func(y *stats.Compared) bool { return y.Phase == c.blamed && c.Of(y.First.Case) }); at >= 0 {
 				x = step.comparison.Cells[at]
 			}
@@ -107,9 +108,10 @@ func (s *Search) discover(step *Step) error {
 	return nil
 }
 
-// open reports whether a cell may have changed: its verdict is unclear, and the intervals of its
-// typical times or of its failures still reach beyond the margin. It does not wait for the verdict
-// that the sides are the same, which needs more rounds.
+// open reports whether it is still possible that a cell has changed. That is so if its verdict is
+// unclear, and the interval of its typical times or of its failures reaches beyond the margin. A
+// cell that will probably get the verdict "same" is not open, although that verdict needs more
+// rounds.
 func open(x *stats.Compared) bool {
 	return x.Verdict == stats.Unclear && (!x.Typical || !x.FailAlike)
 }
@@ -127,8 +129,8 @@ func disagree(x *stats.Compared) bool {
 	return wrong(x.First) && wrong(x.Second)
 }
 
-// changed returns how the sides of a cell differ. It returns nil unless the difference is certain
-// and in the direction that the search looks for.
+// changed returns the change in a cell. It returns nil unless the change is certain and in the
+// direction that the search looks for.
 func (s *Search) changed(x *stats.Compared) *Change {
 	c := &Change{TableName: x.TableName, Verdict: x.Verdict, of: *x.First.Case}
 	switch {
@@ -161,8 +163,9 @@ func blamed(c *stats.Cell) string {
 	return c.Reason.Phase
 }
 
-// nearer returns the end of the interval of a cell's effect that is nearer to zero. If the interval is
-// missing or includes zero, nearer returns a third of the effect.
+// nearer returns an estimate of the smallest effect that a cell can have: the end of the effect's
+// interval that is nearer to zero. If there is no interval, or the interval includes zero, it is a
+// third of the effect.
 func (c *Change) nearer(x *stats.Compared) float64 {
 	at, low, _, ok := c.effect(x)
 	if ok && low > 0 {
@@ -182,10 +185,11 @@ func (c *Change) tight(x *stats.Compared) bool {
 }
 
 // judge says whether the second release of a comparison has the change. It also returns the cell on
-// which the judgment is based, and the reason if the release is passed over. For a change of times, or
-// of the share of failed operations, the limit is half of the smallest effect that the change can
-// have. The release has the change if the whole interval of its effect is beyond the limit. The
-// judgment is unclear if the limit lies in the interval.
+// which the judgment is based, and the reason if the release is passed over.
+//
+// A change of times, or of the share of failed operations, has a limit: half of the smallest effect
+// that the change can have. The release has the change if the whole interval of its effect is
+// beyond the limit. If the limit lies in the interval, the judgment is unclear.
 func (c *Change) judge(comparison *stats.Comparison) (Judgment, *stats.Compared, string) {
 	i := slices.IndexFunc(comparison.Cells, func(x *stats.Compared) bool { return x.Phase == cmp.Or(c.followed, c.Phase) && c.Of(x.First.Case) })
 	if i < 0 {
@@ -220,8 +224,8 @@ func reason(x *stats.Compared) string {
 	return x.Why
 }
 
-// settled returns a function that lists the cases of a run that need no further trials, for
-// [lab.Schedule].
+// settled returns a function for [lab.Schedule] that lists the cases of a run that need no further
+// trials.
 func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	return func(run *result.Run, round int) ([]int, bool) {
 		if round != stats.MinSamples && !stats.Look(round) {
@@ -229,11 +233,7 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 		}
 		c := stats.CompareRun(stats.Analyze(run, ""))
 		if s.done(c, !stats.Look(round)) {
-			var all []int
-			for i := range run.Cases {
-				all = append(all, run.Cases[i].ID)
-			}
-			return all, true
+			return document.Map(run.Cases, func(c result.Case) int { return c.ID }), true
 		}
 		if s.f.Change != nil || !stats.Look(round) {
 			return nil, false
@@ -246,8 +246,8 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 	}
 }
 
-// done reports whether a step needs no further rounds. If statuses is true, done considers only the
-// statuses of cells, not their figures.
+// done reports whether a step needs no further rounds. If statuses is true, it considers only the
+// statuses of cells and not their figures, because there are too few rounds to judge figures.
 func (s *Search) done(c *stats.Comparison, statuses bool) bool {
 	if change := s.f.Change; change != nil {
 		judgment, x, _ := change.judge(c)

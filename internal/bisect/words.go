@@ -14,8 +14,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Bisection is the result of a search for the release that changed a cell, with the facts that reports
-// show in addition.
+// Bisection is the result of a search for the release that changed a cell. It also has the other
+// facts that reports show.
 type Bisection struct {
 	*Finding
 	Driver string
@@ -69,7 +69,8 @@ func (b Bisection) Answer() string {
 	}
 }
 
-// why returns the error that leaves one side of the change without figures, or "".
+// why returns the error that leaves one side of the change without figures. It returns "" if there
+// is none.
 func (b Bisection) why() string {
 	if b.Change == nil || b.Change.Verdict != stats.Bad || b.Pair == nil || b.Pair.Cell == nil {
 		return ""
@@ -102,8 +103,8 @@ func (b Bisection) none() string {
 	return fmt.Sprintf("Up to %s no release of %s made a cell %s; those after it were not measured.", b.Good, b.Driver, worse)
 }
 
-// ratioOf formats the ratio of a cell with its interval or, if the shares of failed operations
-// differ, both shares. It returns "" if the cell has neither.
+// ratioOf formats the ratio of a cell with its interval. If the verdict is about failed operations,
+// it formats the shares of both sides instead. It returns "" if the cell has neither.
 func ratioOf(x *stats.Compared) string {
 	switch {
 	case x != nil && x.FailuresTold():
@@ -173,24 +174,9 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	}
 	d = append(d, stepGrid(b.Steps))
 	if l = append(l, conditions.MachineWarnings(seen, rounds)...); l != nil {
-		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: measured(l)}}})
+		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: conditions.HowMeasured(l)}}})
 	}
 	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: time of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
-}
-
-// measured returns the name of the section that says how the releases were measured, with the number
-// of its warnings.
-func measured(l document.List) string {
-	warnings := 0
-	for _, it := range l {
-		if it.Alarm {
-			warnings++
-		}
-	}
-	if warnings > 0 {
-		return "how it was measured, with " + document.Counted(int64(warnings), "warning")
-	}
-	return "how it was measured"
 }
 
 func (d Difference) words() string {
@@ -322,8 +308,8 @@ func (b Bisection) measured() (runs []*result.Run) {
 	return runs
 }
 
-// stepsPicture shows the ratio of each step, ordered by release. ok is false if no step has a
-// ratio.
+// stepsPicture returns a picture of the ratio of each step, ordered by release. ok is false if no
+// step has a ratio.
 func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 	kinds := []string{string(Unchanged), string(Changed), compare.Word(stats.Unclear)}
 	var rows []chart.Bar

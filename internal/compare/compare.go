@@ -15,7 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Compared is a comparison with the one or two runs that its samples come from.
+// Compared is a comparison with the run or the two runs that its samples come from.
 type Compared struct {
 	*stats.Comparison
 	First, Second *stats.Analysis // analyses of the sides' runs; both are the same pointer if one run has both sides
@@ -43,8 +43,8 @@ func beware(c *stats.Comparison) (l document.List) {
 	return append(l, doubtful(c)...)
 }
 
-// headline returns the answer as a heading. A change of the machine comes first, because then the answer
-// says little about the drivers.
+// headline returns the answer as a heading. If the machine changed, the heading begins with that,
+// because then the answer says little about the drivers.
 func headline(c Compared) document.Heading {
 	words := Answer(c.Comparison)
 	if l := MachineChanged(c); l != nil {
@@ -86,15 +86,11 @@ func Comparison(c Compared, o document.Options) document.Document {
 		from = slices.Insert(from, 1, document.Item{Label: "also differ", Text: also}) // after the item that names the sides
 	}
 	from.Note(More(o.Hints))
-	const measured = "how it was measured"
 	forms := []document.Form{{Body: document.Document{from}}}
-	if warnings := slices.DeleteFunc(slices.Clone(from), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
-		forms = append(forms, document.Form{Body: document.Document{warnings.Brief()}, Missing: measured},
-			document.Form{Missing: measured + ", with " + document.Counted(int64(len(warnings)), "warning")})
-	} else {
-		forms = append(forms, document.Form{Missing: measured})
+	if warnings := from.Alarms(); len(warnings) > 0 {
+		forms = append(forms, document.Form{Body: document.Document{warnings.Brief()}, Missing: "how it was measured"})
 	}
-	d = append(d, document.Section{Rank: 3, Forms: forms})
+	d = append(d, document.Section{Rank: 3, Forms: append(forms, document.Form{Missing: conditions.HowMeasured(from)})})
 	if len(g.Rows) > 0 {
 		section(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides))
 	}
@@ -121,9 +117,9 @@ func leftOut(c Compared, o document.Options) (d document.Document) {
 	return d
 }
 
-// LeftOut says why cells are not compared. In a workload that both sides have, the text, the scale,
-// the settings or the parameters may differ. Other cells are on one side only. LeftOut returns ""
-// if all cells are compared.
+// LeftOut says why cells are not compared. Either only one side has the cell, or both sides have
+// its workload, but with different text, scale, settings or parameters. LeftOut returns "" if all
+// cells are compared.
 func LeftOut(alone []string, unlike []stats.Unlike) string {
 	var workloads conditions.Groups[string, string] // by what differs
 	cells, other := map[string]int{}, map[string]bool{}
@@ -185,8 +181,8 @@ func confidence(c *stats.Comparison) float64 {
 const OfSides = "Comparisons of two sides"
 
 // RatioNote returns the sentence that explains the ratios of a table. A ratio is one figure divided
-// by another; the parameters "over" and "under" describe these two. interleaved says that both were
-// measured in the same rounds, and confidence is that of the intervals.
+// by another. The parameters over and under describe the two figures. interleaved is true if both
+// were measured in the same rounds. confidence is the confidence of the intervals.
 func RatioNote(over, under string, interleaved bool, confidence float64) string {
 	of := "over all pairs of samples"
 	if interleaved {
@@ -201,20 +197,18 @@ func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
 
-// doubtful lists, with their workloads, the settings that nobody set although they differ between
-// the sides, and the settings that have no effect.
+// doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
+// that have no effect, and settings that nobody set although they differ between the sides.
 func doubtful(c *stats.Comparison) (l document.List) {
 	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
 	for _, x := range c.Cells {
 		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
-			if !slices.Contains(unset.Of[it], x.Workload) {
-				unset.Add(it, x.Workload)
-			}
+			conditions.AddOnce(&unset, it, x.Workload)
 		}
 		for _, w := range x.Second.Warnings {
-			if w.Code == result.WarningIdle && !slices.Contains(idle.Of[w.Message], x.Workload) {
-				idle.Add(w.Message, x.Workload)
+			if w.Code == result.WarningIdle {
+				conditions.AddOnce(&idle, w.Message, x.Workload)
 			}
 		}
 	}
@@ -229,8 +223,9 @@ func doubtful(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// HowSure says how likely it is that a comparison calls equal sides different. It returns "" if the
-// comparison calls no cell slower or faster, not even probably.
+// HowSure says how likely it is that the verdicts slower and faster are wrong: that equal sides are
+// called different. It returns "" if the comparison calls no cell slower or faster, not even
+// probably.
 func HowSure(c *stats.Comparison) string {
 	clear, probable := called(c)
 	var words string
@@ -251,8 +246,8 @@ func HowSure(c *stats.Comparison) string {
 	return words
 }
 
-// called reports whether a comparison calls any cell slower or faster, and whether it calls any cell
-// probably slower or faster.
+// called reports whether a comparison calls any cell slower or faster (clear), and whether it calls
+// any cell probably slower or probably faster (probable).
 func called(c *stats.Comparison) (clear, probable bool) {
 	for _, x := range c.Cells {
 		switch kindOf(x) {
@@ -280,8 +275,8 @@ func howSure(c *stats.Comparison) (l document.List) {
 	return l
 }
 
-// MachineChanged warns if the speed of the machine seems to have changed between the two runs of a
-// comparison. It returns nil if the speed seems to be the same, or if that is not known.
+// MachineChanged returns a warning if the speed of the machine seems to have changed between the
+// two runs of a comparison. Otherwise, or if nothing is known about the speed, it returns nil.
 func MachineChanged(c Compared) document.List {
 	reference := floorOf(c.First)
 	ratio, ok := c.Drift(reference)
@@ -326,9 +321,9 @@ func correctedFor(c *stats.Comparison) string {
 	return words
 }
 
-// without lists the cells that have no ratio, with the reason, followed by the cells that have a ratio
-// although some operations failed. It lists at most [conditions.MostWithout] items and the number of
-// further ones.
+// without lists cells with the reasons why their times are doubtful. First come the cells that have
+// no ratio. Then come the cells that have a ratio although some operations failed. The list is
+// shortened by [conditions.Limited].
 func without(c *stats.Comparison) document.List {
 	var l document.List
 	note := func(label string, of fmt.Stringer, words string, alarm bool) {
@@ -362,10 +357,7 @@ func without(c *stats.Comparison) document.List {
 				FailedShare(x.Failing.Second), c.Second, FailedShare(x.Failing.First), c.First), false)
 		}
 	}
-	if more := len(l) - conditions.MostWithout; more > 0 {
-		l = append(l[:conditions.MostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
-	}
-	return l
+	return conditions.Limited(l)
 }
 
 // NoFigure says why a cell has no figures.
@@ -376,5 +368,5 @@ func NoFigure(c *stats.Cell) string {
 	return conditions.Reason(c.Outcome)
 }
 
-// MostNamed is how many cells or drivers a sentence names at most.
+// MostNamed is the greatest number of cells or drivers that a sentence names.
 const MostNamed = 6

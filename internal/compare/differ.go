@@ -8,27 +8,28 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// SidesDiffer returns the section about the versions and settings of both sides as their workers
-// reported them: a table of those that differ, and a list of those that are equal. It returns nil if there
-// is no cell for which workers of both sides reported anything.
+// SidesDiffer returns the section that compares the versions and settings of both sides, as their
+// workers reported them. It has a table of the facts that differ, and a list of the facts that are
+// the same. It returns nil if there is no cell for which workers of both sides reported anything.
 func SidesDiffer(cells []*stats.Compared, first, second string) document.Document {
-	differ, same, proven := sideFacts(cells)
+	_, same, proven := sideFacts(cells)
 	if proven == 0 {
 		return nil
 	}
 	d := document.Document{document.Heading{Level: 2, Text: "What differs between the sides"}}
-	if len(differ.Keys) == 0 {
-		d = append(d, document.Paragraph{Text: "Nothing that the workers reported: library, SQLite, compile options and settings are the same on both sides."})
-	} else {
-		g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
-		for _, f := range SideDifferences(cells) {
-			g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
-		}
+	g := document.Grid{Stacks: true, Columns: []document.Column{{Title: "what"}, {Title: first}, {Title: second}, {Title: "in"}}}
+	for _, f := range SideDifferences(cells) {
+		g.Rows = append(g.Rows, []string{f.What, f.First, f.Second, f.In})
+	}
+	if g.Rows != nil {
 		d = append(d, g)
+	} else {
+		d = append(d, document.Paragraph{Text: "Nothing that the workers reported: library, SQLite, compile options and settings are the same on both sides."})
 	}
 	values, count := conditions.Groups[string, string]{}, map[string]int{}
 	for _, f := range same.Keys {
@@ -53,8 +54,8 @@ func SidesDiffer(cells []*stats.Compared, first, second string) document.Documen
 	return d
 }
 
-// SideDifference is a version or setting for which the workers of the two sides reported different
-// values.
+// SideDifference is a version or setting that differs: the workers of the two sides reported
+// different values.
 type SideDifference struct {
 	What   string `json:"what"` // what differs, such as "SQLite" or a setting
 	First  string `json:"first"`
@@ -62,7 +63,7 @@ type SideDifference struct {
 	In     string `json:"in"` // names of the cells, or "all cells"
 }
 
-// allCells is the value of [SideDifference].In if all cells have the difference.
+// allCells is the value of [SideDifference].In for a difference that all cells have.
 const allCells = "all cells"
 
 // SideDifferences lists the facts that differ between two sides, as their workers reported them.
@@ -81,17 +82,18 @@ func SideDifferences(cells []*stats.Compared) (list []SideDifference) {
 // sideFact is a version or setting, with the value that the worker of each side reported.
 type sideFact struct{ what, first, second string }
 
-// sideFacts lists the facts that differ between two sides and the facts that are the same, each
-// with its cells. proven is the number of cells for which workers of both sides reported facts.
+// sideFacts compares the facts that the workers of two sides reported. It returns the facts that
+// differ and the facts that are the same, each with the names of its cells. The result proven is
+// the number of cells for which workers of both sides reported facts.
 func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact, string], proven int) {
 	for _, x := range cells {
 		a, b := provenFacts(x.First.Outcome, x.Phase), provenFacts(x.Second.Outcome, x.Phase)
-		if a == nil || b == nil {
+		if a.Keys == nil || b.Keys == nil {
 			continue
 		}
 		proven++
-		for _, what := range factNames(a, b) {
-			f := sideFact{what, a.of(what), b.of(what)}
+		for _, what := range distinct.Append(slices.Clone(a.Keys), b.Keys...) {
+			f := sideFact{what, valueOf(a, what), valueOf(b, what)}
 			if f.first == f.second {
 				same.Add(f, CellName(x))
 			} else {
@@ -108,9 +110,9 @@ func sideFacts(cells []*stats.Compared) (differ, same conditions.Groups[sideFact
 	return differ, same, proven
 }
 
-// modulesApart lists the linked modules, other than the library itself, that differ between two
-// versions of a library. Two different libraries have few modules in common, so their modules are
-// not compared.
+// modulesApart lists the linked modules that differ between two versions of a library, without the
+// library itself. It compares nothing if the two sides have different libraries, because these have
+// few modules in common.
 func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	a, b := first.Case.Linked, second.Case.Linked
 	module := first.Proof().Module
@@ -127,9 +129,9 @@ func modulesApart(first, second *stats.Outcome) (list []sideFact) {
 	return list
 }
 
-// alsoDiffers lists differences between the sides other than the driver, its library, the version of
-// SQLite and the setting that is compared. It returns "" if there is no cell for which workers of both
-// sides reported anything.
+// alsoDiffers lists further differences between the sides. It leaves out the driver, its library,
+// the version of SQLite and the setting that is compared, because the names of the sides contain
+// them. It returns "" if there is no cell for which workers of both sides reported anything.
 func alsoDiffers(c Compared) string {
 	if _, _, proven := sideFacts(c.Cells); proven == 0 {
 		return ""
@@ -163,37 +165,23 @@ func inShort(words string) string {
 	return words
 }
 
-// factList has names and values of facts that a worker reported.
-type factList [][2]string
-
-func (l factList) of(what string) string {
-	for _, f := range l {
-		if f[0] == what {
-			return f[1]
-		}
+func valueOf(facts conditions.Groups[string, string], what string) string {
+	if values := facts.Of[what]; values != nil {
+		return values[0]
 	}
 	return "not set"
 }
 
-func factNames(a, b factList) (names []string) {
-	for _, f := range slices.Concat(a, b) {
-		if !slices.Contains(names, f[0]) {
-			names = append(names, f[0])
-		}
-	}
-	return names
-}
-
-// provenFacts lists the versions and settings that a worker reported for a phase of a case. It
-// returns nil if no worker reported any.
-func provenFacts(o *stats.Outcome, phase string) (l factList) {
+// provenFacts returns the versions and settings that a worker reported for a phase of a case, by
+// name. It returns no keys if no worker reported any.
+func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string, string]) {
 	p := o.Proof()
 	if p == nil {
-		return nil
+		return facts
 	}
 	add := func(what, value string) {
 		if value != "" {
-			l = append(l, [2]string{what, value})
+			facts.Add(what, value)
 		}
 	}
 	add("driver", conditions.Label(o.Case))
@@ -206,12 +194,12 @@ func provenFacts(o *stats.Outcome, phase string) (l factList) {
 		}
 	}
 	add("connections", fmt.Sprint(len(p.Connections)))
-	return l
+	return facts
 }
 
-// optionsApart returns compile options as two texts: a has those that only the first outcome has,
-// and b those that only the second has. It leaves out options that don't matter. Both texts are
-// empty if the options of one outcome are unknown.
+// optionsApart returns the compile options in which two outcomes differ: a has the options that
+// only the first outcome has, and b those that only the second has. Options that don't matter are
+// left out. Both texts are empty if the options of one outcome are unknown.
 func optionsApart(first, second *stats.Outcome) (a, b string) {
 	x, y := first.Proof().CompileOptions, second.Proof().CompileOptions
 	if len(x) == 0 || len(y) == 0 {

@@ -11,8 +11,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// This file describes comparisons, gates and the steps of bisections for pages. Each of them compares
-// two sides.
+// This file makes pages of comparisons, which are also parts of the pages of gates and bisections.
 
 // ComparisonPage describes a comparison for a page: the answer and warnings, a picture of all
 // cells, the differences between the sides, and samples.
@@ -28,7 +27,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, RatioRow(x, shownP(x), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
+		rows = append(rows, RatioRow(x, x.ShownP(), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -84,12 +83,13 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, kind the
-// index of its verdict among the picture's kinds, and judged the verdict in words.
+// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value. kind is
+// the index of the verdict in the kinds that the picture distinguishes. judged is the verdict in
+// words.
 func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Bar {
-	m := medians(x)
-	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(shown(x).Median) + " " + document.Interval(shown(x).Interval) + " " + conditions.Marked(judged, x)}
-	r.Value, r.Low, r.High = document.OfSummary(shown(x))
+	m, ratio := medians(x), x.ShownRatio()
+	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(ratio.Median) + " " + document.Interval(ratio.Interval) + " " + conditions.Marked(judged, x)}
+	r.Value, r.Low, r.High = document.OfSummary(ratio)
 	settle := ""
 	if x.Rounds > 0 {
 		settle = "to be sure: " + MoreRounds(x.Rounds, x.Time)
@@ -101,8 +101,8 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Bar {
 // maxForestRows is the greatest number of rows in a picture of ratios.
 const maxForestRows = 120
 
-// Forest returns a picture of ratios with one row for each ratio, but not more than maxForestRows. f
-// has the axis, the band and the kinds of the picture, and confidence is that of the intervals.
+// Forest returns a picture with one row for each ratio, but at most maxForestRows rows. f has the
+// axis, the band and the kinds of the picture. confidence is the confidence of the intervals.
 func Forest(rows []chart.Bar, f chart.Forest, confidence float64) document.PictureBlock {
 	f.Axis.Format, f.Axis.Tick = document.Times, document.Ticks(document.Times)
 	f.Rows = rows[:min(len(rows), maxForestRows)]
@@ -116,8 +116,9 @@ func Forest(rows []chart.Bar, f chart.Forest, confidence float64) document.Pictu
 // maxOrders is the greatest number of cells of a page that have a picture of their samples.
 const maxOrders = 6
 
-// OrderPictures returns the section with pictures of the samples of the given cells, at most maxOrders
-// of them. In rows, it links the row of each of these cells to the cell's picture.
+// OrderPictures returns the section with pictures of samples. It has one picture for each of the
+// given cells, but at most maxOrders pictures. It also changes rows: the row of such a cell gets a
+// link to the cell's picture.
 func OrderPictures(cells []*stats.Compared, firstSide, secondSide string, interleaved bool, rows []chart.Bar) document.Document {
 	if len(cells) == 0 {
 		return nil

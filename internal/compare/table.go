@@ -17,7 +17,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	unclear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict == stats.Unclear })
 	cells := append(clear, unclear...)
 	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
-	columns := RatioColumns(verdict, shownP, c.First, c.Second)
+	columns := RatioColumns(verdict, (*stats.Compared).ShownP, c.First, c.Second)
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
@@ -48,8 +48,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	return g
 }
 
-// RatioColumns returns the columns of a table of cells with ratios. The first column is the
-// parameter "judged". p returns the p-value of a cell.
+// RatioColumns returns the columns of a table of cells with ratios. The parameter judged is the
+// first column. The function p returns the p-value of a cell.
 func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,
@@ -57,8 +57,8 @@ func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compa
 		document.Figures(firstSide, 2, func(x *stats.Compared) string { return medians(x)[0] }),
 		document.Figures(secondSide, 1, func(x *stats.Compared) string { return medians(x)[1] }),
 		{Column: document.Column{Title: "ratio", Whole: true},
-			Cell:   func(x *stats.Compared) string { return document.Times(shown(x).Median) },
-			Spread: func(x *stats.Compared) string { return document.Interval(shown(x).Interval) }},
+			Cell:   func(x *stats.Compared) string { return document.Times(x.ShownRatio().Median) },
+			Spread: func(x *stats.Compared) string { return document.Interval(x.ShownRatio().Interval) }},
 		document.Figures("p", 3, func(x *stats.Compared) string { return document.Probability(p(x)) }),
 		document.Figures("n", 4, func(x *stats.Compared) string { return fmt.Sprint(x.Ratio.N) }),
 	}
@@ -72,8 +72,8 @@ func CellName(x *stats.Compared) string {
 	return x.String() + " (" + string(x.Metric) + ")"
 }
 
-// medians formats the medians of both sides in the same unit, with four significant digits, because
-// differences of two percent matter.
+// medians formats the medians of both sides in the same unit. It uses four significant digits,
+// because differences of two percent matter.
 func medians(x *stats.Compared) []string {
 	a, b := x.Medians()
 	return figuresOf(x, 4, a, b)
@@ -148,7 +148,7 @@ type JSONSideCell struct {
 	Rounds      int               `json:"further_rounds,omitempty"` // estimate of how many further rounds the verdict needs to be clear
 }
 
-// JSONInRun has the ratio of two drivers and its p-value as the report of their run has them.
+// JSONInRun has the ratio of two drivers and its p-value, as in the report of their run.
 type JSONInRun struct {
 	Ratio     stats.Summary `json:"ratio"` // ratio of second to first
 	PAdjusted float64       `json:"p_adjusted" jsonschema:"minimum=0,maximum=1"`

@@ -13,8 +13,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Answer says what the comparison found. Cells of the same [kind] share a sentence. Other sentences are
-// about sides without figures, answers that differ, failed operations and risks.
+// Answer says what the comparison found. It has one sentence for each [kind] of cells, and further
+// sentences about sides without figures, different answers, failed operations and risks.
 func Answer(c *stats.Comparison) string {
 	if len(c.Cells) == 0 {
 		return fmt.Sprintf("Nothing to compare: %s and %s have no cell in common.", c.First, c.Second)
@@ -97,9 +97,7 @@ func kindOf(x *stats.Compared) kind {
 // Told returns the verdict on a cell in words.
 func Told(x *stats.Compared) string {
 	switch k := kindOf(x); k {
-	case "":
-		return string(x.Verdict)
-	case slowerMean, fasterMean:
+	case "", slowerMean, fasterMean:
 		return string(x.Verdict)
 	case failuresUnknown:
 		return string(unknown)
@@ -124,13 +122,13 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	where, more := inCells(cells, c), Settling(cells)
 	switch k {
 	case slower, faster:
-		return fmt.Sprintf("%s is %s.", c.Second, ratiosThan(cells, where, c.First))
+		return fmt.Sprintf("%s is %s.", c.Second, ratiosThan(cells, (*stats.Compared).ShownRatio, where, c.First))
 	case slowerMean, fasterMean:
-		return fmt.Sprintf("%s is %s, but only because of some trials; typical ones differ by less than %s.", c.Second, meansThan(cells, where, c.First), document.Share(c.Margin))
+		return fmt.Sprintf("%s is %s, but only because of some trials; typical ones differ by less than %s.", c.Second, ratiosThan(cells, means, " on average"+where, c.First), document.Share(c.Margin))
 	case same:
 		return fmt.Sprintf("There is no difference above %s between %s and %s%s.", document.Share(c.Margin), c.Second, c.First, where)
 	case likelySlower, likelyFaster:
-		return fmt.Sprintf("%s is probably %s: %s to be sure.", c.Second, ratiosThan(cells, where, c.First), more)
+		return fmt.Sprintf("%s is probably %s: %s to be sure.", c.Second, ratiosThan(cells, (*stats.Compared).ShownRatio, where, c.First), more)
 	case likelySame:
 		mean := ""
 		if m := cells[0].Means; len(cells) == 1 && m.Interval != nil {
@@ -140,47 +138,29 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 	case hopeless:
 		return fmt.Sprintf("There is no clear difference between %s and %s%s, and more rounds won't show one.", c.Second, c.First, where)
 	case failuresUnknown:
-		shares := ""
-		if len(cells) == 1 {
-			shares = " (" + failedShares(cells[0]) + ")"
-		}
-		return fmt.Sprintf("It is not known yet whether %s fails more often than %s%s%s: %s.", c.Second, c.First, where, shares, more)
+		return fmt.Sprintf("It is not known yet whether %s fails more often than %s%s%s: %s.", c.Second, c.First, where, failedShares(cells), more)
 	}
 	within := ""
-	if i := shown(cells[0]).Interval; len(cells) == 1 && i != nil {
+	if i := cells[0].ShownRatio().Interval; len(cells) == 1 && i != nil {
 		within = ", " + document.SlowerRange(i)
 	}
 	return fmt.Sprintf("It is not known yet whether %s is slower than %s%s%s: %s.", c.Second, c.First, where, within, more)
 }
 
-// ratiosThan describes the ratios of cells relative to a side, whose name is in the parameter
-// "than": "33% slower than mattn in simple insert (30% to 36%)". For several cells, it gives the
-// smallest and the greatest ratio.
-func ratiosThan(cells []*stats.Compared, where, than string) string {
-	by, within := ratioWords(cells, shown)
+// ratiosThan describes the ratios of cells, such as "33% slower than mattn in simple insert (30% to
+// 36%)". The parameter "than" is the name of the other side, and "where" says which cells these
+// are. The function ratio returns the ratio of a cell. For several cells, the text has the smallest
+// and the greatest ratio.
+func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summary, where, than string) string {
+	by, within := ratioWords(cells, ratio)
 	return document.Than(by, than) + where + within
 }
 
-func meansThan(cells []*stats.Compared, where, than string) string {
-	by, within := ratioWords(cells, func(x *stats.Compared) stats.Summary { return x.Means })
-	return document.Than(by, than) + " on average" + where + within
-}
+func means(x *stats.Compared) stats.Summary { return x.Means }
 
-// shown returns the ratio of a cell that texts and tables have.
-func shown(x *stats.Compared) stats.Summary {
-	ratio, _ := x.Shown()
-	return ratio
-}
-
-// shownP returns the p-value of a cell that tables have.
-func shownP(x *stats.Compared) float64 {
-	_, p := x.Shown()
-	return p
-}
-
-// ratioWords describes ratios of cells. The parameter "of" is a function that returns the ratio of
-// a cell. For one cell, by is like "33% slower", and within is the interval in parentheses. For
-// several cells, by is the range of their ratios, and within is "".
+// ratioWords describes ratios of cells. The function "of" returns the ratio of a cell. For one
+// cell, the result "by" is like "33% slower", and the result "within" is the interval in
+// parentheses. For several cells, "by" is the range of their ratios, and "within" is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -212,18 +192,19 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 // RatioOf returns the ratio of a cell in words, such as "33% slower (30% to 36%)" or "10% more memory
 // (8% to 12%)".
 func RatioOf(x *stats.Compared) string {
-	by, within := ratioWords([]*stats.Compared{x}, shown)
+	by, within := ratioWords([]*stats.Compared{x}, (*stats.Compared).ShownRatio)
 	if x.Metric != stats.Time {
 		by += " " + string(x.Metric)
 	}
 	return by + within
 }
 
-// Ratios describes the range of the ratios of the given cells. The parameter "of" is the number of
-// cells in the table. For a single cell, Ratios gives the interval, and also the cell's name if the
-// table has other cells. The text contains no parentheses, so callers can put it in parentheses.
+// Ratios describes the ratios of the given cells of a table. For several cells, the text has their
+// range. For a single cell, it has the interval, and also the cell's name if the table has other
+// cells. The parameter "of" is the number of cells in the table. The text contains no parentheses, so
+// callers can put it in parentheses.
 func Ratios(cells []*stats.Compared, of int) string {
-	by, within := ratioWords(cells, shown)
+	by, within := ratioWords(cells, (*stats.Compared).ShownRatio)
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {
 		by += " " + string(metric)
 	}
@@ -243,15 +224,17 @@ func failuresTold(c *stats.Comparison, v stats.Verdict, words string) []string {
 	if cells == nil {
 		return nil
 	}
-	shares := ""
-	if len(cells) == 1 {
-		shares = " (" + failedShares(cells[0]) + ")"
-	}
-	return []string{fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(len(cells), c), shares)}
+	return []string{fmt.Sprintf("%s operations of %s failed than of %s in %s%s.", words, c.Second, c.First, ofCells(len(cells), c), failedShares(cells))}
 }
 
-func failedShares(x *stats.Compared) string {
-	return FailedShare(x.Failing.Second) + " against " + FailedShare(x.Failing.First)
+// failedShares returns the shares of failed operations of a single cell, in parentheses. For
+// several cells, it returns "".
+func failedShares(cells []*stats.Compared) string {
+	if len(cells) > 1 {
+		return ""
+	}
+	f := cells[0].Failing
+	return fmt.Sprintf(" (%s against %s)", FailedShare(f.Second), FailedShare(f.First))
 }
 
 func missing(c *stats.Comparison) (sentences []string) {
@@ -259,8 +242,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 		var phases conditions.Groups[result.Status, stats.TableName]
 		for _, x := range c.Cells {
 			side := []*stats.Cell{x.First, x.Second}[i]
-			if phase := atFault(x, side); x.Verdict == stats.Bad && side.Status != result.OK && !slices.Contains(phases.Of[side.Status], phase) {
-				phases.Add(side.Status, phase)
+			if x.Verdict == stats.Bad && side.Status != result.OK {
+				conditions.AddOnce(&phases, side.Status, atFault(x, side))
 			}
 		}
 		for _, s := range phases.Keys {
@@ -270,8 +253,8 @@ func missing(c *stats.Comparison) (sentences []string) {
 	return sentences
 }
 
-// atFault names the phase that leaves a side of a cell without figures. It may be a phase other than
-// the cell's, because one failed phase leaves all phases of its trials without figures.
+// atFault names the phase whose fault leaves a side of a cell without figures. It need not be the
+// phase of the cell, because one failed phase leaves all phases of its trials without figures.
 func atFault(x *stats.Compared, side *stats.Cell) stats.TableName {
 	name := x.TableName
 	if side.Status != result.OK && side.Reason != nil && side.Reason.Phase != "" {
@@ -287,8 +270,8 @@ func ofCells(n int, c *stats.Comparison) string {
 	return fmt.Sprintf("%d of %d cells", n, len(c.Cells))
 }
 
-// inCells says in which cells something was found: by name for one cell, otherwise by their number. It
-// returns "" if the comparison has only one cell.
+// inCells says in which cells something was found. It names a single cell, and counts several
+// cells. It returns "" if the comparison has only one cell.
 func inCells(cells []*stats.Compared, c *stats.Comparison) string {
 	switch {
 	case len(c.Cells) == 1:
@@ -312,7 +295,8 @@ func Settling(cells []*stats.Compared) string {
 }
 
 // TimeToSettle returns how long further rounds take until all the given cells have a clear verdict.
-// Cells of the same cases are measured in the same trials, so their time counts once.
+// If several cells belong to the same cases, the same trials measure them, so their time counts
+// once.
 func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	longest := map[[2]int]time.Duration{} // by the IDs of both sides' cases
 	for _, x := range cells {
@@ -325,7 +309,8 @@ func TimeToSettle(cells []*stats.Compared) (sum time.Duration) {
 	return sum
 }
 
-// MoreRounds formats an estimate of n further rounds, which take the time took.
+// MoreRounds formats an estimate of n further rounds. The parameter took is the time that these
+// rounds take.
 func MoreRounds(n int, took time.Duration) string {
 	if n >= stats.MaxRounds {
 		return "more than " + document.Thousands(stats.MaxRounds) + " rounds"

@@ -16,7 +16,7 @@ import (
 )
 
 // CasesOf lists each case's samples in the given tables, and the settings that the case's worker
-// proved to be in force. intervals says whether the intervals of the medians are shown too.
+// read back from its connections. If intervals is true, it also lists the intervals of the medians.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {
@@ -59,8 +59,9 @@ func opened(p *protocol.Proof) string {
 	return fmt.Sprintf("%s (read back by %s when opened, before the schema and the work)", stats.SettingWords(set), document.Counted(int64(len(p.Connections)), "connection"))
 }
 
-// connections returns a table with a row for each connection of a refused case: the values of
-// settings that the connection read back. ✗ marks values that differ from the requested ones.
+// connections returns a table about a refused case, with a row for each connection. The row has the
+// values of settings that the connection read back. ✗ marks values that differ from the requested
+// ones.
 func connections(p *protocol.Proof, c *result.Case) document.Document {
 	asked := driver.Settings{}
 	for n, v := range c.Settings {
@@ -158,8 +159,8 @@ func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 // CaseLink returns the link, within a page, to the samples and settings of a case.
 func CaseLink(c *result.Case) string { return "#" + CaseID(c.ID) }
 
-// Changed names the settings that a case's workload itself changes. It returns "" if the workload
-// changes none.
+// Changed names the settings that the workload of a case itself changes. It returns "" if there are
+// none.
 func Changed(c *result.Case) string {
 	var words []string
 	for _, d := range driver.Vocabulary {
@@ -181,8 +182,8 @@ func Changed(c *result.Case) string {
 
 const maxSampleRows = 100
 
-// ReadLater lists the settings that connections of refused cases read back after the connections
-// had been opened. It returns nil if no case was refused for such settings.
+// ReadLater is about cases that were refused for settings that connections read back later, after
+// they had been opened. It lists these settings. It returns nil if there is no such case.
 func ReadLater(outcomes []*stats.Outcome) document.Document {
 	differ := driver.Settings{}
 	for _, o := range outcomes {
@@ -219,10 +220,8 @@ func ReadLater(outcomes []*stats.Outcome) document.Document {
 
 func OutcomesByCase(a *stats.Analysis) map[int]*stats.Outcome {
 	outcomes := map[int]*stats.Outcome{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			outcomes[o.Case.ID] = o
-		}
+	for _, o := range a.Outcomes() {
+		outcomes[o.Case.ID] = o
 	}
 	return outcomes
 }

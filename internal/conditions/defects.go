@@ -26,27 +26,26 @@ type DriverDefects struct {
 }
 
 // DefectsOf lists the known defects of each driver of a run. It leaves out drivers whose versions
-// no worker reported, and the driver a.Floor: it is plain C, for comparison, and is not used in
-// production.
+// no worker reported. It also leaves out the driver a.Floor, which is plain C for comparison and is
+// not used in production.
 func DefectsOf(a *stats.Analysis) (list []DriverDefects) {
 	for _, o := range seen(a) {
 		known, ok := KnownDefects(a, o)
 		if !ok {
 			continue
 		}
-		l := LibraryOf(o.Case, o.Proof())
-		d := DriverDefects{Driver: Label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known}
-		if d.Known == nil {
-			d.Known = []defects.Defect{}
+		if known == nil {
+			known = []defects.Defect{}
 		}
-		list = append(list, d)
+		l := LibraryOf(o.Case, o.Proof())
+		list = append(list, DriverDefects{Driver: Label(o.Case), Case: o.Case.ID, SQLite: l.SQLite, Version: l.Version, Known: known})
 	}
 	return list
 }
 
-// KnownDefects lists the known defects of a case's library and of its SQLite, in the versions that
-// the case's worker reported, the worst first. ok is false for the driver a.Floor, and if no
-// versions were reported.
+// KnownDefects lists the known defects of a case's library and of its SQLite, the worst first. It
+// considers the versions that the case's worker reported. ok is false if no versions were reported,
+// and for the driver a.Floor.
 func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, ok bool) {
 	p := o.Proof()
 	if p == nil || result.BaseDriver(o.Case.Driver) == a.Floor {
@@ -55,16 +54,16 @@ func KnownDefects(a *stats.Analysis, o *stats.Outcome) (known []defects.Defect, 
 	return defects.Known(LibraryOf(o.Case, p)), true
 }
 
-// Harmful has, by driver, the known defects that can lose, damage or falsify data under the
-// conditions of a run, such as its journal mode.
+// Harmful has the harmful defects of each driver. A known defect is harmful if it can lose, damage
+// or falsify data under the conditions of a run, such as its journal mode.
 type Harmful map[string][]defects.Defect
 
-// HarmfulDefects returns the harmful defects of a run's drivers. A defect counts even if only one
-// workload meets its conditions, such as journal_mode=wal.
+// HarmfulDefects returns the harmful defects of a run's drivers. A defect with conditions, such as
+// journal_mode=wal, counts if at least one workload meets them.
 func HarmfulDefects(a *stats.Analysis) Harmful { return harmful(a, seen(a), UseOf(a)) }
 
-// HarmfulIn returns the defects that are harmful under the conditions of a table's workload, as far as
-// its settings and SQL do not rule them out.
+// HarmfulIn returns the defects that are harmful under the conditions of a table's workload.
+// Defects that its settings or its SQL rule out are left out.
 func HarmfulIn(a *stats.Analysis, t *stats.Table) Harmful {
 	outcomes := document.Map(t.Cells, func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return harmful(a, outcomes, useIn(a, outcomes))
@@ -91,7 +90,7 @@ func (h Harmful) IDs(driver string) []string {
 	return document.Map(h[driver], func(d defects.Defect) string { return d.ID })
 }
 
-// LibraryOf returns the library that a case used, with the versions that its proof p names.
+// LibraryOf returns the library that a case used, with the versions that its worker reported in p.
 func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 	l := defects.Library{Module: c.Info.Module, Linked: c.Linked}
 	if p == nil {
@@ -106,13 +105,7 @@ func LibraryOf(c *result.Case, p *protocol.Proof) defects.Library {
 
 // UseOf says how a run uses its databases, and which words its SQL can contain. It does not know whether
 // other processes open the database, or whether contexts are canceled.
-func UseOf(a *stats.Analysis) defects.Use {
-	var outcomes []*stats.Outcome
-	for _, g := range a.Groups {
-		outcomes = append(outcomes, g.Outcomes...)
-	}
-	return useIn(a, outcomes)
-}
+func UseOf(a *stats.Analysis) defects.Use { return useIn(a, a.Outcomes()) }
 
 func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	u := defects.Use{OS: a.Run.Machine.OS, Arch: a.Run.Machine.Arch}
@@ -133,7 +126,7 @@ func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 		}
 	}
 	switch {
-	case wal && other: // each can do harm in some of the workloads
+	case wal && other: // u.WAL stays unknown, because defects of both modes can do harm
 	case wal:
 		u.WAL = defects.Yes
 	case other:
@@ -143,8 +136,8 @@ func useIn(a *stats.Analysis, outcomes []*stats.Outcome) defects.Use {
 	return u
 }
 
-// textOf returns a text that contains all SQL and all types of the given workloads, in lower case. It
-// returns "" if that is not known.
+// textOf returns all SQL and all types of the given workloads in one text, in lower case. It
+// returns "" if they are not known.
 func textOf(run *result.Run, workloads []string) string {
 	var all []string
 	for _, name := range workloads {
@@ -241,9 +234,9 @@ func DefectNeeds(n defects.Needs) string {
 // shownDefects is the greatest number of defects that [DefectCaveat] names.
 const shownDefects = 3
 
-// DefectCaveat names the drivers with defects that lose, damage or falsify data. It leaves out
-// defects that cannot do harm under the conditions of the run, and names the fastest drivers first.
-// count is the number of defects.
+// DefectCaveat names the drivers with harmful defects, the fastest drivers first. Defects that
+// cannot do harm under the conditions of the run are left out. The result count is the number of
+// defects.
 func DefectCaveat(a *stats.Analysis) (count int, text string) {
 	var of Groups[string, string] // drivers by the defect that they have
 	titles := map[string]string{}

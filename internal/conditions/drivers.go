@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// seen returns one outcome of each driver: the first whose worker reported on itself (the proof),
-// or else the first.
+// seen returns one outcome of each driver: the first whose worker reported its versions and
+// settings. If no worker of the driver did, it is the driver's first outcome.
 func seen(a *stats.Analysis) []*stats.Outcome { return ofEachDriver(a, nil) }
 
 // DriverOrder returns an outcome of each driver: first the drivers of the summary in its order, then
@@ -33,10 +33,7 @@ func DriverOrder(a *stats.Analysis) []*stats.Outcome {
 // ofEachDriver returns an outcome of each driver. Drivers with an outcome in first come before the
 // other drivers.
 func ofEachDriver(a *stats.Analysis, first []*stats.Outcome) (list []*stats.Outcome) {
-	for _, g := range a.Groups {
-		first = append(first, g.Outcomes...)
-	}
-	for _, o := range first {
+	for _, o := range append(first, a.Outcomes()...) {
 		i := slices.IndexFunc(list, func(x *stats.Outcome) bool { return x.Case.Driver == o.Case.Driver })
 		switch {
 		case i < 0:
@@ -74,8 +71,8 @@ func Drivers(a *stats.Analysis) document.Document {
 	return append(d, driverDefects(a)...)
 }
 
-// DriverNotes lists the compile options in which the drivers differ, and the differing settings
-// that the workload leaves to the drivers' defaults.
+// DriverNotes lists differences between the drivers: in compile options, and in the default values
+// of settings that the workload does not set.
 func DriverNotes(a *stats.Analysis) (d document.Document) {
 	if l := compileOptions(seen(a)); l != nil {
 		d = append(d, document.Paragraph{Text: "Compile options of SQLite that matter and differ:"}, l)
@@ -150,8 +147,8 @@ func Matters(option string) bool {
 	return strings.HasPrefix(name, "OMIT_") || strings.Contains(name, "MMAP")
 }
 
-// compileOptions lists, for each driver, the compile options for which [Matters] is true and that
-// another driver lacks or has with a different value.
+// compileOptions lists the compile options in which each driver differs from another driver.
+// Options for which [Matters] is false are left out.
 func compileOptions(seen []*stats.Outcome) document.List {
 	count := map[string]int{}
 	var known []*stats.Outcome
@@ -216,8 +213,8 @@ func unasked(a *stats.Analysis) document.List {
 	return l
 }
 
-// unset lists the settings that the workload leaves unset and that differ between outcomes. For
-// each value it names as many drivers as the parameter most allows.
+// unset lists the settings that the workload does not set, and in which the outcomes differ. For
+// each value of a setting it names at most as many drivers as the parameter "most".
 func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	got := map[string]map[string][]string{} // drivers by setting and value
 	for _, o := range outcomes {
@@ -246,15 +243,15 @@ func unset(outcomes []*stats.Outcome, most int) (l document.List) {
 	return l
 }
 
-// UnsetIn lists the settings that the workload leaves unset and that can change a table's times:
-// see [Deciding].
+// UnsetIn lists the settings that a table's workload does not set and that can change the table's
+// times. See [Deciding].
 func UnsetIn(t *stats.Table) document.List {
 	outcomes := document.Map(t.Measured(), func(c *stats.Cell) *stats.Outcome { return c.Outcome })
 	return Deciding(outcomes)
 }
 
-// Deciding lists the settings that [unset] lists, without those that cannot change times. Settings
-// about locks can change times only if several connections compete.
+// Deciding lists the settings that [unset] lists and that can change times. Settings about locks
+// can do so only if several connections compete.
 func Deciding(outcomes []*stats.Outcome) document.List {
 	competing := slices.ContainsFunc(outcomes, func(o *stats.Outcome) bool {
 		p := o.Proof()
@@ -267,8 +264,9 @@ func Deciding(outcomes []*stats.Outcome) document.List {
 
 func aboutLocks(setting string) bool { return setting == "busy_timeout" || setting == "txlock" }
 
-// UnsetInRun returns the number of different settings that [UnsetIn] lists for the tables of a run,
-// and a sentence that names them with the workloads that leave them unset.
+// UnsetInRun returns the number of settings that [UnsetIn] lists for all tables of a run, without
+// duplicates. The result text is a sentence about them: it names the settings and the workloads
+// that do not set them.
 func UnsetInRun(a *stats.Analysis) (count int, text string) {
 	var by Groups[string, string] // names of settings by workload
 	names := map[string]bool{}
@@ -276,9 +274,7 @@ func UnsetInRun(a *stats.Analysis) (count int, text string) {
 		for _, t := range g.Tables {
 			for _, it := range UnsetIn(t) {
 				names[it.Label] = true
-				if !slices.Contains(by.Of[g.Workload], it.Label) {
-					by.Add(g.Workload, it.Label)
-				}
+				AddOnce(&by, g.Workload, it.Label)
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Label returns the name of a case's driver as requested. If the driver was requested by a path, it
-// returns the name that the driver reports, followed by the path in brackets, unless the path is
-// just "./" and that name.
+// Label returns the name of a case's driver. Usually that is the name that the user requested. If
+// the user requested a path, Label returns the name that the driver reports, followed by the path
+// in brackets. The path is left out if it is just "./" and that name.
 func Label(c *result.Case) string {
 	own, d := c.Info.Name, c.Driver
 	switch {
@@ -29,9 +29,9 @@ func Label(c *result.Case) string {
 	return own + " (" + d + ")"
 }
 
-// Name returns the name of an outcome's row. That is o.As if it is set. Otherwise it is the
-// driver's [Label], followed by the measured version of the driver's library unless the label
-// contains a version.
+// Name returns the name of an outcome's row. If o.As is set, it is o.As. Otherwise it is the
+// driver's [Label], followed by the measured version of the driver's library. The version is left
+// out if the label contains one.
 func Name(o *stats.Outcome) string {
 	if o.As != "" {
 		return o.As
@@ -80,8 +80,8 @@ func SQLiteVersion(o *stats.Outcome) string {
 	return document.Absent
 }
 
-// SQLiteBuild returns a driver's SQLite version, followed by the compile options that change the
-// speed of every statement.
+// SQLiteBuild returns a driver's SQLite version and those compile options that change the speed of
+// every statement.
 func SQLiteBuild(o *stats.Outcome) string {
 	words := []string{SQLiteVersion(o)}
 	if p := o.Proof(); p != nil {
@@ -185,8 +185,9 @@ func Stopped(a *stats.Analysis) string {
 	return rounds + ": " + a.Run.Stopped
 }
 
-// WholeRounds counts the complete rounds and the trials of a run. The last round is complete if each
-// case that had not failed before has a trial in it; all earlier rounds are complete.
+// WholeRounds returns the number of complete rounds and the number of trials of a run. All rounds
+// before the last one are complete. The last round is complete if it has a trial of each case that
+// had not failed before.
 func WholeRounds(run *result.Run) (rounds, trials int) {
 	byRound := map[int]map[int]bool{} // ids of cases with a trial, by round
 	ended := map[int]int{}            // round in which a case failed, by id of the case; 0 if before the first round
@@ -218,8 +219,8 @@ func WholeRounds(run *result.Run) (rounds, trials int) {
 	return rounds + 1, trials
 }
 
-// Settings describes the settings in force in a case. If the workload changes a setting between
-// phases, the phases are named with each value.
+// Settings describes the settings in force in a case. If a setting has different values in
+// different phases, it names the phases of each value.
 func Settings(c *result.Case) []string {
 	all := c.Settings
 	for _, s := range c.InForce {

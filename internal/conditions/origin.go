@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// Origin describes the runs that measured the two sides of a comparison. first and second are equal
-// if one run measured both sides. The runs in further measured doubtful cells a second time.
+// Origin describes the runs that measured the two sides of a comparison. If one run measured both
+// sides, first and second are equal. The runs in further measured doubtful cells a second time.
 func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analysis, further ...*stats.Analysis) document.List {
 	l := sides(names, cells)
 	all := []*stats.Analysis{first}
@@ -65,6 +65,15 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	return l
 }
 
+// HowMeasured returns the title of a section that says how something was measured, with the number
+// of warnings in the section's list.
+func HowMeasured(l document.List) string {
+	if n := len(l.Alarms()); n > 0 {
+		return "how it was measured, with " + document.Counted(int64(n), "warning")
+	}
+	return "how it was measured"
+}
+
 // Alternated reports whether all successful trials of a run took turns, at least at each phase. It
 // returns false if no trial was successful.
 func Alternated(run *result.Run) bool {
@@ -83,9 +92,9 @@ func Turns(run *result.Run) string {
 	return "taking turns at each phase"
 }
 
-// SliceTime returns the typical time of the slices in which a run's phases were measured: the
-// median, over the samples, of the mean time of a slice. It returns 0 if no phase was measured in
-// slices.
+// SliceTime returns the typical time of the slices in which a run's phases were measured. For each
+// sample it computes the mean time of its slices, and it returns the median of these means. It
+// returns 0 if no phase was measured in slices.
 func SliceTime(run *result.Run) time.Duration {
 	var list []time.Duration
 	for i := range run.Trials {
@@ -139,7 +148,8 @@ func sides(names [2]string, cells []*stats.Compared) document.List {
 	return document.List{{Label: "sides", Text: a + " and " + b}}
 }
 
-// Resume names the command that continues an incomplete run. It returns nil if the run is complete.
+// Resume returns a list with the command that continues an incomplete run. It returns nil if the
+// run is complete.
 func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	for _, h := range ToResume(&h, a) {
 		l = append(l, document.Item{Label: h.Shows, Text: h.Command + " measures the rest", Alarm: true})
@@ -147,7 +157,8 @@ func Resume(a *stats.Analysis, h document.Hints) (l document.List) {
 	return l
 }
 
-// ToResume returns the command that continues a run, or nil if the run is complete.
+// ToResume returns a hint with the command that continues an incomplete run. It returns nil if the
+// run is complete.
 func ToResume(h *document.Hints, a *stats.Analysis) []document.Hint {
 	if h.Resume == "" || a.Run.Stopped != result.StoppedInterrupted && a.Run.Stopped != "" && !HostLost(a) {
 		return nil

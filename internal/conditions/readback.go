@@ -12,8 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// refusedFor returns the settings for which a case was refused after its connections had been
-// opened. It returns nil if the case was not refused for that reason.
+// refusedFor returns the settings that connections read back during a trial, if the case was
+// refused for them. It returns nil if the case was not refused, or was refused when its connections
+// were opened.
 func refusedFor(o *stats.Outcome) *result.ReadBack {
 	for _, t := range o.Trials {
 		if t.Status == result.Refused && t.ReadBack != nil {
@@ -23,9 +24,9 @@ func refusedFor(o *stats.Outcome) *result.ReadBack {
 	return nil
 }
 
-// alikeConnections groups connections that read back the same values of the named settings. It
-// lists the connections by number, from 1. The key of a group joins the values with zero bytes; the
-// values become cells of the table.
+// alikeConnections groups the connections that read back the same values of the named settings. A
+// group has the numbers of its connections, counted from 1. The key of a group has its values,
+// separated by zero bytes. Callers split the key to put the values into a table.
 func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, int]) {
 	for i, got := range r.Connections {
 		var words []string
@@ -43,8 +44,8 @@ func alikeConnections(r *result.ReadBack, names []string) (alike Groups[string, 
 
 // ProvenSettings lists the settings that the connections of the given cases read back, with the
 // changes that a phase made. The result "same" has the settings that are equal in all cases, as
-// name=value. The result "differing" says, for each other setting, which drivers have which value.
-// Settings that a case's workload or user asked for come first.
+// name=value. The result differing has the other settings, and says which drivers have which value.
+// Settings that a workload or the user requested come first.
 func ProvenSettings(outcomes []*stats.Outcome) (same, differing []string) {
 	var values Groups[string, driver.Settings] // by driver
 	asked, all := map[string]bool{}, driver.Settings{}

@@ -12,7 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Risk is the data that settings can lose in exchange for speed.
+// Risk is a risk of settings that give up safety for speed: what they can lose, and when.
 type Risk struct {
 	Settings string `json:"settings"` // the risky settings, such as "journal_mode=wal synchronous=normal"
 	CanLose  Loss   `json:"can_lose"`
@@ -30,13 +30,13 @@ const (
 	LoseAccess   Loss = "access"          // all other connections lose access to the database
 )
 
-// Losses has words for each loss, the worst first. The last entry is for [LoseAccess] and for
-// settings without risks. Neither loses data in a crash or power failure.
+// Losses has words for each loss, the worst first. The last entry is used for [LoseAccess] and for
+// settings without risks, because neither loses data in a crash or power failure.
 var Losses = []struct {
 	Loss Loss
 	word string // word in a table
 	Of   string // says what the settings of the fastest row can lose
-	Only string // completes "the fastest that …", about the fastest of the rows that lose less than the fastest row
+	Only string // completes "the fastest that …"; it is used for the fastest row among those that lose less than the fastest row of all
 }{
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
@@ -99,9 +99,9 @@ func CanLose(o *stats.Outcome, phase string) string { return Losses[CellSeverity
 // cause in a phase.
 func CellSeverity(o *stats.Outcome, phase string) int { return Worst(CellRisks(o, phase)) }
 
-// CellRisks returns the risks of the settings of a case in a phase. In a cluster, settings of the
-// nodes' databases risk nothing, because the cluster's log has all acknowledged writes. For other
-// drivers, settings of clusters have no meaning.
+// CellRisks returns the risks of the settings of a case in a phase. For clusters it ignores the
+// settings of the nodes' databases, which risk nothing because the cluster's log has all
+// acknowledged writes. For other drivers it ignores the settings of clusters.
 func CellRisks(o *stats.Outcome, phase string) []Risk {
 	kind := o.Case.Info.Kind
 	s := result.OwnSettings(kind, InForce(o, phase))
@@ -113,8 +113,8 @@ func CellRisks(o *stats.Outcome, phase string) []Risk {
 	return Risks(s)
 }
 
-// Worst returns the index in [Losses] of the worst risk in a list. Without risks it returns the
-// last index.
+// Worst returns the index in [Losses] of the worst loss among the risks in a list. If the list is
+// empty, it returns the last index.
 func Worst(list []Risk) int {
 	for i, l := range Losses {
 		if slices.ContainsFunc(list, func(r Risk) bool { return r.CanLose == l.Loss }) {
@@ -132,12 +132,13 @@ const (
 	DatabaseLost
 )
 
-// Severity returns how bad the worst loss is that settings can cause in a crash or power failure,
-// from [NothingLost] up.
+// Severity returns how bad the worst loss is that settings can cause in a crash or power failure.
+// It is one of the constants from [NothingLost] to [DatabaseLost].
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// RunRisks lists the risks of a run's settings. It names the workloads that have a risk, unless all
-// workloads have it. If all drivers have it, it says so, because then no choice of a driver avoids it.
+// RunRisks lists the risks of a run's settings. If only some workloads have a risk, the item names
+// these workloads. If all drivers have a risk, the item says so, because then no choice of a driver
+// avoids the risk.
 func RunRisks(a *stats.Analysis) (l document.List) {
 	var told Groups[Risk, string]
 	var workloads []string
@@ -153,12 +154,8 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 			all[o.Case.Driver] = true
 			for _, p := range o.Case.Phases {
 				for _, r := range CellRisks(o, p) {
-					if !slices.Contains(told.Of[r], g.Workload) {
-						told.Add(r, g.Workload)
-					}
-					if !slices.Contains(drivers.Of[r], o.Case.Driver) {
-						drivers.Add(r, o.Case.Driver)
-					}
+					AddOnce(&told, r, g.Workload)
+					AddOnce(&drivers, r, o.Case.Driver)
 				}
 			}
 		}
@@ -179,8 +176,9 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 // Item returns the warning of a risk: the settings, and what can be lost.
 func (r Risk) Item() document.Item { return r.item(false, nil) }
 
-// item returns the warning of a risk. It begins with the settings, because they are the cause. If always is
-// true, no choice of a driver avoids the risk. Its short form only counts the workloads.
+// item returns the warning of a risk. It begins with the settings, because they are the cause. The
+// parameter "always" is true if no choice of a driver avoids the risk. workloads has the workloads to
+// name; the short form of the warning only counts them.
 func (r Risk) item(always bool, workloads []string) document.Item {
 	head, tail, short := "with "+r.Settings, "", ""
 	if always {

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TooShort names the cells whose phase is too short to compare drivers, and says how to make it
-// longer. It returns "" if there are no such cells.
+// TooShort names the cells whose phase is too short to judge a driver by, and says how to make the
+// phase longer. It returns "" if there are no such cells.
 func TooShort(cells []*stats.Cell, h document.Hints) string {
 	var names []string
 	shortest := stats.TooShort
@@ -64,8 +64,15 @@ func ComparedTooShort(cells []*stats.Compared, h document.Hints) (l document.Lis
 			l = append(l, KindOf(CaveatTooShort).Item(x.String()+": "+text))
 		}
 	}
-	if more := len(l) - MostWithout; more > 0 {
-		l = append(l[:MostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
+	return Limited(l)
+}
+
+// Limited shortens a list about cells that are too short or have no ratio. If the list has more
+// than mostWithout items, one item with the number of the remaining items replaces them.
+func Limited(l document.List) document.List {
+	const mostWithout = 12
+	if more := len(l) - mostWithout; more > 0 {
+		l = append(l[:mostWithout], document.Item{Label: "and", Text: document.Thousands(int64(more)) + " more, all in JSON", Alarm: true})
 	}
 	return l
 }
@@ -95,7 +102,3 @@ func Marked(verdict string, x *stats.Compared) string {
 	}
 	return verdict
 }
-
-// MostWithout is the greatest number of lines about cells that are too short, or that have no
-// ratio.
-const MostWithout = 12

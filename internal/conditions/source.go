@@ -19,8 +19,9 @@ func RunSource(run *result.Run) string {
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
 }
 
-// PictureSource returns the line for a picture in its own file: "sqlite3perf" and the [RunSource]
-// of each run, of which there are two if the picture compares two runs.
+// PictureSource returns the line about the source of a picture that is in its own file. The line
+// has "sqlite3perf" and the [RunSource] of each run. There are two runs if the picture compares
+// two.
 func PictureSource(runs ...*result.Run) string {
 	words := []string{"sqlite3perf"}
 	for i, r := range runs {

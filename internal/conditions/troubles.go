@@ -15,8 +15,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Groups holds lists of values by key. Keys has the keys in the order in which they were first
-// added.
+// Groups has lists of values by key. The field Keys has the keys in the order in which they were
+// first added.
 type Groups[K comparable, V any] struct {
 	Keys []K
 	Of   map[K][]V
@@ -32,6 +32,13 @@ func (g *Groups[K, V]) Add(k K, v V) {
 	g.Of[k] = append(g.Of[k], v)
 }
 
+// AddOnce adds a value to the list of a key, unless the list already contains it.
+func AddOnce[K, V comparable](g *Groups[K, V], k K, v V) {
+	if !slices.Contains(g.Of[k], v) {
+		g.Add(k, v)
+	}
+}
+
 // Troubles lists the cases of a group that have no figures, with the reasons, and then the group's
 // warnings. It leaves out cases and warnings whose codes are in told, because they are reported
 // elsewhere.
@@ -44,8 +51,8 @@ func Troubles(g *stats.Group, told ...string) document.Document {
 }
 
 // without lists the cases of a group that have no figures, with the reasons. It leaves out cases
-// whose codes are in told. It also lists the phases in which no trial of a case has a sample,
-// although the case has the status OK.
+// whose codes are in told. It also lists phases without a sample: the case has the status OK, but
+// no trial has a sample of the phase.
 func without(g *stats.Group, told []string) document.List {
 	type trouble struct{ status, why string }
 	var whose Groups[trouble, string]
@@ -69,9 +76,9 @@ func without(g *stats.Group, told []string) document.List {
 	return l
 }
 
-// GroupWarnings lists the warnings of a group, except those whose codes are in told. Warnings with
-// the codes WarningUnverified and WarningIdle are listed nevertheless if the group has no figures
-// for their phase.
+// GroupWarnings lists the warnings of a group, except those whose codes are in told. There is one
+// exception: if the group has no figures for the phase of a warning with the code WarningUnverified
+// or WarningIdle, the warning is listed in any case.
 func GroupWarnings(g *stats.Group, told ...string) document.List {
 	names := map[int]string{}
 	var w []result.Warning
@@ -96,8 +103,8 @@ func hasFigures(g *stats.Group, phase string) bool {
 	return slices.ContainsFunc(g.Tables, func(t *stats.Table) bool { return t.Phase == phase && len(t.Measured()) > 0 })
 }
 
-// whoHas names the drivers of a group that have the feature that a failed case lacked. It returns
-// "" if the case did not fail for lack of a feature.
+// whoHas is for a case that failed because its driver lacks a feature. It names the drivers of the
+// group that have the feature. For other cases it returns "".
 func whoHas(g *stats.Group, o *stats.Outcome) string {
 	if o.Reason.Feature == "" {
 		return ""
@@ -130,7 +137,8 @@ func Reason(o *stats.Outcome) string {
 	return s + Said(o.Reason)
 }
 
-// These limits apply to the output of a program that is quoted at the end of a line.
+// These are the greatest numbers of lines and characters of a program's output that is quoted at
+// the end of a line.
 const (
 	saidLines = 3
 	saidRunes = 300
@@ -139,10 +147,10 @@ const (
 // crashed matches the line that a Go program prints when a signal ends it.
 var crashed = regexp.MustCompile(`^SIG[A-Z]+: `)
 
-// Said returns the most useful part of a program's standard error. Of a panic, that is the
-// beginning. If a signal ended a Go program, it is the signal with the first function that is not
-// part of Go's runtime. Otherwise it is the last lines. The text is printable. Said returns "" if
-// the reason's message already contains that part.
+// Said returns the most useful part of a program's standard error, as printable text. For a panic,
+// that is its beginning. If a signal ended a Go program, it is the signal and the first function
+// that is not part of Go's runtime. Otherwise it is the last lines. Said returns "" if the reason's
+// message already contains that part.
 func Said(r *protocol.Reason) string {
 	var lines []string
 	signal := ""
@@ -235,8 +243,8 @@ type robbedTrials struct {
 	not    int // disturbed trials that were not measured again, because the run ended
 }
 
-// CountRepeated counts the trials of runs, and the trials that don't count because other processes
-// disturbed them.
+// CountRepeated returns the number of trials of the given runs, and how many of them don't count
+// because other processes disturbed them.
 func CountRepeated(runs ...*result.Run) (n robbedTrials) {
 	type place struct{ of, round int }
 	for _, run := range runs {
@@ -275,8 +283,8 @@ func (n robbedTrials) String() string {
 	return strings.Join(words, "; ")
 }
 
-// Totals adds up the counts of errors over the samples of a cell, for each name of an error. The
-// parameter "of" is a function that returns the counts of one sample.
+// Totals adds up the counts of errors in a cell. It returns one sum for each name of an error, over
+// all samples. The function "of" returns the counts of one sample.
 func Totals(c *stats.Cell, of func(stats.Sample) []protocol.ErrorCount) []protocol.ErrorCount {
 	var list []protocol.ErrorCount
 	for _, s := range c.Samples {
@@ -330,9 +338,9 @@ func WithMessage(e protocol.ErrorCount) string {
 	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
 }
 
-// BusyAtOnce explains why operations got SQLITE_BUSY long before the busy timeout: their
-// transactions may begin by reading. It returns "" if no operation of a deferred transaction got
-// such an error.
+// BusyAtOnce explains why operations failed with SQLITE_BUSY long before the busy timeout: their
+// transactions begin by reading. It returns "" if no operation of a deferred transaction failed
+// like that.
 func BusyAtOnce(cells []*stats.Cell) string {
 	var words []string
 	for _, c := range cells {

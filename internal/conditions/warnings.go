@@ -18,7 +18,7 @@ type Caveat struct {
 	part string // Text in a few words, if it is about a noisy machine
 }
 
-// The codes of caveats that are neither statuses nor codes of warnings, each with what
+// The codes of caveats that are neither statuses nor codes of warnings. Each comment also says what
 // [Caveat].Count counts.
 const (
 	CaveatUnsupported = "unsupported" // cases need something that the driver's worker cannot do; Count: cases
@@ -57,16 +57,16 @@ type Kind struct {
 	// Usual is true if nearly every run has such a warning. A list of runs does not show it.
 	Usual bool
 
-	// Sentence is the format of the warning's text; "" if the warning is recorded with its text, or
-	// if the function that finds it makes the text.
+	// Sentence is the format of the warning's text. It is "" if the text is stored with the run, or
+	// is made by the function that finds the warning.
 	Sentence string
 
 	// Short replaces the sentence on a screen that has little room; "" if there is no shorter form.
 	Short string
 
-	// part is not nil for warnings about a noisy machine, all of which share one line. It returns
-	// the part of that line that is about the warnings ws of this kind, in a few words. rounds is
-	// the number of rounds of the run.
+	// part is set for warnings about a noisy machine. All of these share one line, and part returns
+	// the words in that line about this kind. The parameter ws has the warnings of this kind, and
+	// rounds is the number of rounds of the run.
 	part func(ws []result.Warning, rounds int) string
 }
 
@@ -134,8 +134,8 @@ func inWords(words string) func([]result.Warning, int) string {
 	return func([]result.Warning, int) string { return words }
 }
 
-// shareOf formats the greatest share of the warnings. If no warning has a share, it formats the
-// parameter unknown instead of a percentage.
+// shareOf formats the greatest share of the warnings. If no warning has a share, it returns the
+// parameter unknown.
 func shareOf(ws []result.Warning, format, unknown string) string {
 	share := 0.0
 	for _, w := range ws {
@@ -200,7 +200,7 @@ func WarningOf(code string, arguments ...any) document.Item {
 	return KindOf(code).Item(Sentence(code, arguments...))
 }
 
-// Sentence formats the text of a warning: the arguments, in the format Kind.Sentence of the code's
+// Sentence formats the text of a warning. It inserts the arguments into the Sentence of the code's
 // kind.
 func Sentence(code string, arguments ...any) string {
 	return fmt.Sprintf(KindOf(code).Sentence, arguments...)
@@ -211,8 +211,8 @@ func SortCaveats(list []Caveat) {
 	slices.SortStableFunc(list, func(x, y Caveat) int { return kindIndex(x.Code) - kindIndex(y.Code) })
 }
 
-// CaveatItems returns an item for each caveat, in the order of the list, and one item for all
-// caveats about a noisy machine.
+// CaveatItems returns an item for each caveat, in the order of the list. All caveats about a noisy
+// machine share one item.
 func CaveatItems(list []Caveat) (items document.List) {
 	noisy := -1 // index in items of the item about a noisy machine
 	var parts []Caveat
@@ -246,8 +246,8 @@ func noiseItem(list []Caveat) document.Item {
 	return document.Item{Label: Noise, Text: said + noisyAdvice, Short: [2]string{said, "the machine was noisy" + noisyAdvice}, Alarm: !mild, Warning: true}
 }
 
-// MachineCaveats returns a caveat for each code and phase of warnings that are about a run and not
-// about a case. rounds is the number of rounds of the run.
+// MachineCaveats returns caveats for warnings that are not about a case: one caveat for each code
+// and phase. rounds is the number of rounds of the run.
 func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 	type key struct{ code, phase string }
 	var alike Groups[key, result.Warning]
@@ -277,19 +277,19 @@ func MachineCaveats(all []result.Warning, rounds int) (list []Caveat) {
 }
 
 // RunCaveats returns the caveats of the warnings about a run as a whole. It leaves out the warning
-// that fsync reaches no device if [MachineItems] says so.
+// that fsync reaches no device, if [MachineItems] already says so.
 func RunCaveats(a *stats.Analysis) []Caveat {
 	return MachineCaveats(slices.DeleteFunc(slices.Clone(a.Warnings), func(w result.Warning) bool {
 		return w.Code == result.WarningSync && a.Run.Machine.SyncFree
 	}), a.Run.Rounds)
 }
 
-// RunWarnings lists the warnings about a run as a whole. One item is about all noise of its
-// machine.
+// RunWarnings lists the warnings about a run as a whole. All warnings about a noisy machine share
+// one item.
 func RunWarnings(a *stats.Analysis) document.List { return CaveatItems(RunCaveats(a)) }
 
-// MachineWarnings lists warnings that are about a run and not about a case. One item is about all
-// noise of the machine.
+// MachineWarnings lists warnings that are not about a case. All warnings about a noisy machine
+// share one item.
 func MachineWarnings(all []result.Warning, rounds int) document.List {
 	return CaveatItems(MachineCaveats(all, rounds))
 }
@@ -312,8 +312,8 @@ func NoiseDetails(a *stats.Analysis) document.Document {
 	return document.Document{document.Details{Title: "The machine's noise in detail", Body: document.Document{document.List(l)}}}
 }
 
-// Listed returns the names of the kinds of warnings that a list of runs shows, without duplicates,
-// the worst first. It leaves out kinds that nearly every run has.
+// Listed returns the names of the kinds of warnings that a list of runs shows, the worst first,
+// without duplicates. It leaves out kinds that nearly every run has.
 func Listed(codes []string) (names []string) {
 	codes = slices.Clone(codes)
 	slices.SortFunc(codes, func(x, y string) int { return kindIndex(x) - kindIndex(y) })

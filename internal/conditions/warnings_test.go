@@ -21,8 +21,8 @@ func TestListed(t *testing.T) {
 	}
 }
 
-// TestNoise checks that all warnings about noise share one line, and that the line does not alarm
-// if nearly every run has these warnings.
+// TestNoise checks that all warnings about noise share one line. If nearly every run has these
+// warnings, the line must not be an alarm.
 func TestNoise(t *testing.T) {
 	usual := []result.Warning{{Code: result.WarningGovernor, Message: "powersave"}, {Code: result.WarningVirtual, Message: "kvm"}}
 	all := slices.Concat(usual, []result.Warning{

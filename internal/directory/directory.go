@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 )
 
-// Missing lists the directories that os.MkdirAll(dir) would create: dir and its parents, as far
-// as they do not exist. The innermost is first.
+// Missing lists the directories that os.MkdirAll(dir) would create, the innermost first. These are
+// dir and its parents that do not exist.
 func Missing(dir string) (missing []string) {
 	for d := filepath.Clean(dir); ; d = filepath.Dir(d) {
 		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
@@ -22,7 +22,7 @@ func Missing(dir string) (missing []string) {
 	}
 }
 
-// errNotRegular is the cause in the error of [OpenRegular] if a file is not regular.
+// errNotRegular is the error that [OpenRegular] wraps if a file is not regular.
 var errNotRegular = errors.New("is not a regular file")
 
 // OpenRegular opens a file for reading. It returns an error if the path is a directory, a
@@ -38,8 +38,8 @@ func OpenRegular(path string) (*os.File, error) {
 	return os.Open(path)
 }
 
-// ReadRegular opens a file with [OpenRegular] and reads all of it. It returns an error if the
-// file has more than most bytes.
+// ReadRegular reads a whole file, which it opens with [OpenRegular]. It returns an error if the
+// file has more bytes than the parameter "most".
 func ReadRegular(path string, most int64) ([]byte, error) {
 	f, err := OpenRegular(path)
 	if err != nil {

@@ -14,7 +14,7 @@ func Reason(err error) error {
 	return err
 }
 
-// MaxOwn is the greatest size in bytes of a file that sqlite3perf may have written itself.
+// MaxOwn limits the size of files that sqlite3perf itself may have written, in bytes.
 const MaxOwn = 1 << 30
 
 // Sum returns the SHA-256 of data in hex.

@@ -90,6 +90,11 @@ type Item struct {
 	Short [2]string
 }
 
+// Alarms returns the items of a list that are alarms.
+func (l List) Alarms() List {
+	return slices.DeleteFunc(slices.Clone(l), func(i Item) bool { return !i.Alarm })
+}
+
 // Note adds an item, unless its text is empty.
 func (l *List) Note(i Item) {
 	if i.Text != "" {

@@ -86,7 +86,7 @@ func chartOf(p document.Picture) Chart {
 
 func (f filter) only(a *stats.Analysis) func(*result.Case, string) bool {
 	groups := map[int]*stats.Group{}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		groups[o.Case.ID] = g
 	}
 	return func(c *result.Case, phase string) bool {

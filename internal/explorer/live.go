@@ -226,7 +226,7 @@ func progress(a *stats.Analysis, here bool) *Progress {
 		}
 		p.Figures = append(p.Figures, x)
 	}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		if o.Status != result.OK && o.Status != stats.NotMeasured && len(p.Bad) < maxBad {
 			p.Bad = append(p.Bad, caseOf(a, g, o))
 		}

@@ -129,7 +129,7 @@ func (s *Server) getRun(r *http.Request, q *query) (*Run, error) {
 	for _, w := range of.Workloads {
 		out.Workloads = append(out.Workloads, Workload{w.Name, w.SHA256})
 	}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		out.Cases = append(out.Cases, caseOf(a, g, o))
 		out.noteDefects(a, o)
 	}
@@ -288,7 +288,7 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 		return nil, err
 	}
 	out := &Samples{Run: a.Run.ID, Phase: phase, Metric: m}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		if wanted[o.Case.ID] {
 			delete(wanted, o.Case.ID)
 			one := series(a, g, o, phase, m)

@@ -135,28 +135,26 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 			t.Error = p
 			suite.Errors++
 		case c.Hides(), c.State == stats.GateUnconfirmed:
-			// A CI service may show no more than the name of a passed test, so this cell is a skipped
-			// test.
+			// A passed test would hide this cell, because a CI service may show only the names of
+			// passed tests.
 			t.Skipped = &problem{Message: stateWords(c.State) + ": " + summary(c)}
 			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, t)
 	}
-	for _, m := range g.Unknown {
-		suite.Tests, suite.Errors = suite.Tests+1, suite.Errors+1
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: string(m), Error: &problem{Message: "there are no figures of " + string(m), Type: string(stats.GateUnusable)}})
-	}
-	whole := "" // name of a test case that fails for the gate itself; without it, services would show an empty suite as passed
-	switch {
-	case g.Interrupted:
-		whole = "measured to the end"
-	case len(g.Cells) == 0:
-		whole = "anything measured"
-	}
-	if whole != "" {
+	fail := func(name, message string) { // adds a test case that is not about a cell
 		suite.Tests++
 		suite.Errors++
-		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: whole, Error: &problem{Message: document.Line(g.Answer()), Type: string(stats.GateUnusable)}})
+		suite.Cases = append(suite.Cases, testCase{Class: "gate", Name: name, Error: &problem{Message: message, Type: string(stats.GateUnusable)}})
+	}
+	for _, m := range g.Unknown {
+		fail(string(m), "there are no figures of "+string(m))
+	}
+	switch { // without these test cases, services would show an empty suite as passed
+	case g.Interrupted:
+		fail("measured to the end", document.Line(g.Answer()))
+	case len(g.Cells) == 0:
+		fail("anything measured", document.Line(g.Answer()))
 	}
 	if _, err := io.WriteString(w, xml.Header); err != nil {
 		return err
@@ -177,9 +175,9 @@ type annotation struct {
 	text  string
 }
 
-// annotations returns an annotation with the gate's answer, followed by an error for each cell that
-// fails the gate or could not be judged, and a warning for each cell that leaves the decision in
-// doubt.
+// annotations returns the annotations of a gate. The first one has the gate's answer. Then there is
+// an error for each cell that fails the gate or could not be judged, and a warning for each cell
+// that leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {
@@ -243,12 +241,6 @@ type gitLabIssue struct {
 	} `json:"location"`
 }
 
-// fingerprint returns a text that identifies the same finding in different runs.
-func fingerprint(words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return hex.EncodeToString(sum[:16])
-}
-
 func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 	issues := []gitLabIssue{}
 	for _, a := range annotations(g) {
@@ -263,7 +255,8 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 		if a.cell != nil {
 			name = compare.CellName(a.cell.Compared)
 		}
-		issue.Fingerprint = fingerprint(g.Candidate, name)
+		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + name))
+		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same for the same finding in another run
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)
 	}

@@ -1,6 +1,7 @@
 // Package gate says whether a candidate passes. A candidate does not pass if it gives wrong
 // answers, if more of its operations fail, if a regression larger than allowed was found, or if a
-// cell could not be judged. A strict gate also requires that such a regression is excluded.
+// cell could not be judged. If the gate is strict, a candidate also does not pass as long as such a
+// regression is possible.
 package gate
 
 import (
@@ -117,8 +118,8 @@ func stateWords(s stats.State) string {
 	return string(s)
 }
 
-// lasting returns the comparisons that are valid for the candidate. If a cell was measured again
-// together with the stored baseline's driver, only the second comparison is valid.
+// lasting returns, for each cell with a ratio, the comparison that counts in the end. If the
+// baseline's driver was measured again together with the candidate, that is the second comparison.
 func (g Gated) lasting() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -140,9 +141,9 @@ func (g Gated) of(s stats.State) []*stats.Compared {
 	})
 }
 
-// decisive returns the comparisons by which regressions are judged. If the baseline is stored
-// and the second measurement measured both sides in the same rounds, these are the second
-// comparisons.
+// decisive returns, for each cell with a regression, the comparison that shows it. That is the
+// second comparison if the baseline is stored and the second measurement measured both sides in the
+// same rounds.
 func (g Gated) decisive() []*stats.Compared {
 	return g.judged(func(c *stats.Gated) *stats.Compared {
 		switch {
@@ -155,7 +156,7 @@ func (g Gated) decisive() []*stats.Compared {
 	})
 }
 
-// judged calls the parameter "by" for each cell, and returns the results that are not nil.
+// judged calls the function "by" for each cell, and returns the results that are not nil.
 func (g Gated) judged(by func(*stats.Gated) *stats.Compared) (list []*stats.Compared) {
 	for _, c := range g.Cells {
 		if x := by(c); x != nil {
@@ -205,7 +206,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 		beware("the second measurement, too, was compared with the stored one, because the baseline's driver could not be measured together with the candidate: " + g.Apart)
 	}
 	for _, c := range g.Cells {
-		if words := remark(c, g.Max, g.Tests()); words != "" {
+		if words := remark(c, g.Max, g.Tests); words != "" {
 			l = append(l, document.Item{Label: stateWords(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}
@@ -233,7 +234,8 @@ func Gate(g Gated, o document.Options) document.Document {
 		section(1, "what is too short", short)
 	}
 	if origin := gateOrigin(g, o.Hints); len(g.Runs) > 0 {
-		section(2, strings.ToLower(origin.Title[:1])+origin.Title[1:], origin)
+		title := conditions.HowMeasured(origin)
+		section(2, title, document.Details{Title: document.Upper(title), Body: document.Document{origin}})
 	}
 	if len(g.Cells) > 0 {
 		section(3, "what the columns mean", document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
@@ -254,25 +256,20 @@ func gateNote(g Gated) document.Paragraph {
 	return document.Paragraph{Text: words, Quiet: true}
 }
 
-func gateOrigin(g Gated, h document.Hints) document.Details {
-	var l document.List
+func gateOrigin(g Gated, h document.Hints) (l document.List) {
 	if len(g.Runs) > 0 {
 		l = conditions.Origin([2]string{g.Baseline, g.Candidate}, comparedCells(g.Gate), cmp.Or(g.Base, g.Runs[0]), g.Runs[0], g.Runs[1:]...)
 	}
-	title := "How it was measured"
-	if warnings := slices.DeleteFunc(slices.Clone(l), func(it document.Item) bool { return !it.Alarm }); len(warnings) > 0 {
-		title += ", with " + document.Counted(int64(len(warnings)), "warning")
-	}
 	l.Note(compare.More(h))
-	return document.Details{Title: title, Body: document.Document{l}}
+	return l
 }
 
 func comparedCells(g *stats.Gate) []*stats.Compared {
 	return document.Map(g.Cells, func(c *stats.Gated) *stats.Compared { return c.Compared })
 }
 
-// cause says why a cell has no ratio, or what its failed operations show. It returns "" if there is
-// nothing to explain.
+// cause says why a cell has no ratio, or what its failed operations show. It returns "" if neither
+// is the case.
 func cause(c *stats.Gated) string {
 	switch {
 	case c.Moot != "":
@@ -287,8 +284,8 @@ func cause(c *stats.Gated) string {
 	return fmt.Sprintf("%s%s: %s", whose, side.Status, compare.NoFigure(side))
 }
 
-// remark explains the state of a cell in addition to the table. It returns "" if there is nothing
-// to add.
+// remark explains the state of a cell, as far as the table does not. It returns "" if the table
+// says everything.
 func remark(c *stats.Gated, most float64, cells int) string {
 	switch c.State {
 	case stats.GateUnconfirmed:
@@ -324,8 +321,9 @@ func remark(c *stats.Gated, most float64, cells int) string {
 }
 
 // beside returns the words that follow "measured again" for a cell whose baseline is stored. They
-// say that the baseline's driver was measured as well, or under which assumption a regression is
-// confirmed. beside returns "" for other cells, and if there is nothing to add.
+// say that the baseline's driver was measured again too. If it was not, and the cell has a
+// regression, they name the assumption under which the regression is confirmed. For other cells
+// beside returns "".
 func beside(c *stats.Gated) string {
 	switch {
 	case c.Stored && c.Beside:
@@ -336,8 +334,8 @@ func beside(c *stats.Gated) string {
 	return ""
 }
 
-// measured returns the runs on which a gate is based: the stored baseline's run, if there is one, and
-// the gate's own runs.
+// measured returns the runs on which a gate is based. The first is the run of the stored baseline,
+// if there is one. Then come the gate's own runs.
 func (g Gated) measured() []*result.Run {
 	if g.Base == nil {
 		return conditions.Runs(g.Runs)
@@ -391,6 +389,6 @@ func gatePage(g Gated, o document.Options) document.Document {
 	}
 	d = append(d, compare.SidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
 	d = append(d, orders...)
-	d = append(append(append(d, document.Heading{Level: 2, Text: "How it was measured"}), gateOrigin(g, h).Body...), document.Methodology(compare.OfSides))
+	d = append(d, document.Heading{Level: 2, Text: "How it was measured"}, gateOrigin(g, h), document.Methodology(compare.OfSides))
 	return document.WithSource(d, conditions.PictureSource(g.measured()...))
 }

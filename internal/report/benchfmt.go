@@ -21,7 +21,7 @@ import (
 func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	run := a.Run
 	comments := []string{fmt.Sprintf("sqlite3perf %s, run %d, seed %d, %s", run.Version, run.ID, run.Seed, conditions.Stopped(a))}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		if o.Status != result.OK {
 			comments = append(comments, fmt.Sprintf("%s: %s: %s: %s", o.Status, strings.TrimSpace(g.Workload+" "+g.Variant()), conditions.Name(o), conditions.Reason(o)))
 		}

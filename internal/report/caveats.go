@@ -103,7 +103,7 @@ func withoutFigures(a *stats.Analysis) (list []conditions.Caveat) {
 	}
 	type place struct{ driver, workload string }
 	var whose conditions.Groups[trouble, place]
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		if o.Status != result.OK {
 			code := string(o.Status)
 			if o.Status == result.Failed && o.Reason.Code == protocol.CodeUnsupported {
@@ -218,7 +218,7 @@ func warned(a *stats.Analysis) (list []conditions.Caveat) {
 	var of conditions.Groups[string, string] // texts of the cases' warnings, by code
 	type about struct{ code, what string }
 	seen := map[about]bool{}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		for _, w := range o.Warnings {
 			what := strings.TrimSpace(g.Workload+" "+w.Phase) + ": " + w.Message
 			if w.Code != result.WarningUnverified && !seen[about{w.Code, what}] {

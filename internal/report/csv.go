@@ -222,7 +222,7 @@ func writeCSV(w io.Writer, a *stats.Analysis, _ Options) error {
 		}
 		return out.Write(document.CSVFields(fields))
 	}
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		for _, t := range o.Trials {
 			if t.Repeated {
 				continue

@@ -26,7 +26,7 @@ func LooksOf(a *stats.Analysis) looks {
 		l.drivers[o.Case.Driver] = i + 1
 	}
 	count := map[string]int{} // number of variants by workload
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		if v := variant(o.Case); l.variants[v] == 0 {
 			count[g.Workload]++
 			l.variants[v] = count[g.Workload]

@@ -56,7 +56,7 @@ func TestOneRule(t *testing.T) {
 					if x.Likely() != 0 && x.Likely() != -p.Sign() { // the report tests the first against the second
 						t.Errorf("%s: %s, but the report says the opposite", where, told)
 					}
-					ratio, shown := x.Shown()
+					ratio, shown := x.ShownRatio(), x.ShownP()
 					if shown != p.Adjusted || *ratio.Interval != *table.Ratio(stats.Pair{First: p.Second, Second: p.First}).Interval {
 						t.Errorf("%s: p %v and %v, want those of the report: %v", where, shown, *ratio.Interval, p.Adjusted)
 					}

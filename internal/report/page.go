@@ -178,7 +178,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 // comes after the first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
 	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return c.Code == conditions.CaveatRisk })
-	worst := slices.DeleteFunc(caveatItems(others, o.Study == nil), func(it document.Item) bool { return !it.Alarm })
+	worst := caveatItems(others, o.Study == nil).Alarms()
 	worst = worst[:min(len(worst), mostWorst)]
 	for i := range worst {
 		worst[i].Brief = true

@@ -267,7 +267,7 @@ func (s scope) settingsMap(a *stats.Analysis, f *stats.Factorial, t *stats.Table
 		h.Columns = append(h.Columns, v.String())
 	}
 	varied := map[int][]stats.Variation{} // values of the factors, by id of the case
-	for g, o := range a.Outcomes() {
+	for g, o := range a.OutcomesByGroup() {
 		varied[o.Case.ID] = g.Varied
 	}
 	for _, c := range s.of(t, t.Cells) {

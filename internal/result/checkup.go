@@ -43,9 +43,9 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
-	// The next fields were read before anything was measured. Load is the load average of the last
-	// minute. The three pressures are the shares of the last 10 seconds in which a process waited
-	// for a CPU, the disk or memory.
+	// The next four fields were read before anything was measured. Load is the load average of the
+	// last minute. The three pressures are about the last 10 seconds: the share of this time in
+	// which a process waited for a CPU, the disk or memory.
 	Load           *float64 `json:"load,omitempty"`
 	CPUPressure    *float64 `json:"cpu_pressure,omitempty" jsonschema:"minimum=0"`
 	IOPressure     *float64 `json:"io_pressure,omitempty" jsonschema:"minimum=0"`
@@ -56,8 +56,8 @@ type Checkup struct {
 	MemoryLimitBytes *int64 `json:"memory_limit_bytes,omitempty"` // memory that the control group allows; nil if no limit is seen
 	FreeBytes        *int64 `json:"free_bytes,omitempty"`         // free space on the file system of the databases
 
-	// Counters says whether the processor's instructions can be counted, such as
-	// [CountersUsable]. It is "" if that is not known.
+	// Counters says whether the processor's instructions can be counted. It is one of the
+	// constants, such as [CountersUsable], or "" if that is not known.
 	Counters string `json:"counters,omitempty" jsonschema:"constants=Counters"`
 
 	Fsync   Fsync         `json:"fsync"`
@@ -66,8 +66,8 @@ type Checkup struct {
 	Drivers []DriverState `json:"drivers"`
 	Noise   *Noise        `json:"noise,omitempty"` // nil if noise was not measured
 
-	// NoNoise says why noise could not be measured. It is nil if noise was measured, or if the
-	// user did not ask for it.
+	// NoNoise is the reason why noise could not be measured. It is nil if noise was measured, or if
+	// the user did not ask for it.
 	NoNoise *protocol.Reason `json:"no_noise,omitempty"`
 }
 
@@ -77,8 +77,9 @@ type Fsync struct {
 	MedianNS  int64 `json:"median_ns"`
 	SlowestNS int64 `json:"slowest_ns"`
 
-	// Writes is how many writes the device received during the measurement, and Flushes how many requests to
-	// flush its cache. Both include those of other processes. They are nil if the device is not known.
+	// Writes is the number of writes that the device received during the measurement, and Flushes
+	// is the number of requests to flush its cache. Both include those of other processes. They are
+	// nil if the device is not known.
 	Writes  *int64 `json:"device_writes,omitempty"`
 	Flushes *int64 `json:"device_flushes,omitempty"`
 
@@ -92,7 +93,8 @@ type Clock struct {
 	ReadNS       int64  `json:"read_ns"`          // the time to read the clock once
 }
 
-// Tools has the versions of the tools that build or run workers, or "" for missing ones.
+// Tools has the versions of the tools that build or run workers. The version of a missing tool is
+// "".
 type Tools struct {
 	Go     string `json:"go,omitempty"`
 	CC     string `json:"cc,omitempty"`
@@ -106,8 +108,8 @@ type DriverState struct {
 	Reason   *protocol.Reason `json:"reason,omitempty"`   // why the driver has no worker; nil if a worker exists or can be built
 }
 
-// Noise says how much times differ if a driver is compared with itself: two equal cases of the
-// driver are measured in every round.
+// Noise says how much times vary. A driver is compared with itself: two equal cases of the driver
+// are measured in every round.
 type Noise struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"driver_version,omitempty"`
@@ -156,8 +158,8 @@ type Range struct {
 // Fitness says whether a machine is suitable for measuring.
 type Fitness string
 
-// The fitnesses, from worst to best. A finding's fitness is the best that a machine with this
-// finding can have.
+// The fitnesses, from worst to best. The fitness of a finding is a limit: a machine with this
+// finding can't be fitter.
 const (
 	Unfit      Fitness = "unfit"
 	Measurable Fitness = "measurable" // figures are doubtful
@@ -176,9 +178,9 @@ type Finding struct {
 	Limit float64 `json:"limit,omitempty"`
 }
 
-// The codes of findings, in [Finding].Code, with the unit of Value. A finding can also have the
-// code of a warning about the machine, such as [WarningLoad]. Each code is described in
-// docs/doctor.md.
+// The codes of findings, in [Finding].Code. Each comment says what Value is, if the finding has
+// one. A finding can also have the code of a warning about the machine, such as [WarningLoad]. Each
+// code is described in docs/doctor.md.
 const (
 	FindingNoise    = "noise"     // smallest difference that a run can show, as a share
 	FindingFailed   = "failed"    // the driver failed while noise was measured

@@ -1,5 +1,7 @@
 package result
 
+import "cmp"
+
 // The metrics by which a phase is judged, in [Sample].Metric.
 const (
 	MetricTime      = "time"    // wall time, of a bulk phase, query or script
@@ -39,16 +41,16 @@ const (
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
 
-// OffSpeed is the least deviation of a round's calibration that causes [WarningCalibration], as
-// a share of the run's median calibration.
+// OffSpeed is the least deviation of a round's calibration that causes [WarningCalibration]. It is
+// a share of the median calibration of the run.
 const OffSpeed = 0.10
 
-// ApartShare is a share of a mix's time. If the starts of its processes are further apart than
-// this, the trial has a [WarningApart].
+// ApartShare is a limit for the starts of a mix's processes, as a share of the mix's time. If the
+// first and the last start are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
 
 // RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
-// than this from the trial, its field [Trial].Robbed is true.
+// than this from a trial, the field [Trial].Robbed is true.
 const RobbedShare = 0.05
 
 // The reasons why a run stopped, in [Run].Stopped; "" while it runs.
@@ -64,21 +66,13 @@ const (
 // to the run's [Host] was lost.
 const CodeHost = "host"
 
-// Ending describes, in a few words, a reason why a run stopped, such as [StoppedTime].
+// Ending describes in a few words why a run ended. The parameter stopped is the run's reason, such
+// as [StoppedTime].
 func Ending(stopped string) string {
-	switch stopped {
-	case "":
-		return "unfinished"
-	case StoppedRounds:
-		return "rounds done"
-	case StoppedTime:
-		return "time over"
-	case StoppedNothingLeft:
-		return "nothing to measure"
-	}
-	return stopped
+	words := map[string]string{"": "unfinished", StoppedRounds: "rounds done", StoppedTime: "time over", StoppedNothingLeft: "nothing to measure"}
+	return cmp.Or(words[stopped], stopped)
 }
 
-// LeftOutTime is the code of [LeftOut] for a workload that was left out because it would take
-// longer than the default time of a run. The other codes say why a driver has no worker.
+// LeftOutTime is the code in [LeftOut] for a workload that would take longer than the default time
+// of a run. The other codes are for drivers, and say why a driver has no worker.
 const LeftOutTime = "time"

@@ -2,9 +2,9 @@ package result
 
 import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
 
-// A Metric is something besides time that is counted in a phase. Less of it is better. Every place that
-// handles all metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks of
-// samples, and the merging of processes. CONTRIBUTING.md has the steps to add one.
+// A Metric is something besides time that is counted in a phase. Less of it is better. All code
+// about metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks
+// of samples, and the merging of processes. CONTRIBUTING.md has the steps to add one.
 type Metric struct {
 	Name  string // the metric's name in flags, URLs and JSON: "allocs"
 	Key   string // name of the field in JSON and CSV: "allocs"
@@ -52,8 +52,9 @@ func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	return float64(n), n != 0
 }
 
-// AddCosts adds to sum the costs of another process of the same phase. A metric without Adds keeps
-// the value in sum. A metric with Never0 becomes 0 if either process did not count it.
+// AddCosts adds to sum the costs of another process of the same phase. For a metric without Adds,
+// it keeps the value in sum. For a metric with Never0, the result is 0 if one of the two processes
+// did not count the metric.
 func AddCosts(sum, other *protocol.Costs) {
 	for _, m := range Metrics {
 		to, more := m.Of(sum), *m.Of(other)

@@ -29,8 +29,8 @@ type Profile struct {
 	CPU         []Stack    `json:"cpu"`         // stacks whose values are nanoseconds of CPU time
 	Allocations []Stack    `json:"allocations"` // stacks whose values are allocated bytes
 
-	// Shortened is the greatest number of innermost functions that stacks keep, or 0 if stacks
-	// are complete.
+	// Shortened is the number of innermost functions that long stacks were shortened to. It is 0 if
+	// all stacks are complete.
 	Shortened int `json:"shortened,omitempty"`
 }
 
@@ -47,8 +47,8 @@ type Stack struct {
 	Value     int64 `json:"value"` // sum over the samples: nanoseconds or bytes
 }
 
-// The limits of a profile. sqlite3perf shortens its own profiles to these limits. It refuses a
-// larger profile written by others, because that could fill the memory.
+// The limits of a profile. sqlite3perf shortens its own profiles to these limits. It refuses larger
+// profiles, which others must have written, because they could fill the memory.
 const (
 	MaxStackDepth   = 128     // functions in a stack
 	MaxStackFrames  = 200_000 // functions in all stacks of CPU time together, and in all stacks of allocations together

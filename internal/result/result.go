@@ -48,21 +48,21 @@ type Sample struct {
 	// includes the wall time, the checkpoint, and everything that the worker does not time.
 	SeenNS int64 `json:"seen_ns,omitempty"`
 
-	// Slices is the number of slices (parts) into which the phase was divided, so that this trial
-	// and others could take turns. It is 0 if the phase was measured in one piece.
+	// Slices is the number of slices (parts) into which the phase was divided, so that several
+	// trials could take turns. It is 0 if the phase was measured in one piece.
 	Slices int64 `json:"slices,omitempty"`
 
-	// SliceNS is the wall time of each slice or of each repeated execution, in their order. It is nil
-	// if the worker does not report it.
+	// SliceNS is the wall time of each slice, in order. If a query was repeated, it is the wall
+	// time of each execution. It is nil if the worker does not report it.
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
-	// ColdNS is how much longer the slices took because each began with cold caches. It is not in
-	// WallNS.
+	// ColdNS is the additional time that the slices took because each of them began with cold
+	// caches. It is not part of WallNS.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
-	// Repeats is the number of executions of a query that was repeated so that this trial and
-	// others could take turns, although its phase normally executes it once. The sample's figures
-	// are then means per execution. Repeats is 0 if the query was not repeated.
+	// Repeats is for a phase that normally executes a query once, but repeated it so that several
+	// trials could take turns. It is the number of executions, and the sample's figures are means
+	// per execution. It is 0 for other phases.
 	Repeats int64 `json:"repeats,omitempty"`
 
 	Checksum string                `json:"checksum,omitempty"` // SHA-256 of every value that the phase read in an extra, untimed execution
@@ -72,8 +72,8 @@ type Sample struct {
 	Latency  []latency.Summary     `json:"latency,omitempty"`  // latencies of each kind of operation
 	Load     *Load                 `json:"load,omitempty"`     // load of an http phase; nil for other phases
 
-	// Clients has the number of successful operations of each client, in a mix with a duration.
-	// It is nil if the worker does not report it.
+	// Clients has the number of successful operations of each client. It is set for a mix with a
+	// duration, if the worker reports it; otherwise it is nil.
 	Clients []int64 `json:"clients,omitempty"`
 
 	// WALRestarts is how often SQLite restarted the write-ahead log after a checkpoint had
@@ -84,15 +84,15 @@ type Sample struct {
 	// if the mix had only one process, or if a worker does not report it.
 	ApartNS *int64 `json:"apart_ns,omitempty"`
 
-	// Waits has how long the clients of a mix or a replay waited, for each cause. Time that
+	// Waits has the time that the clients of a mix or a replay waited, for each cause. Time that
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
 	// Replayed says that the phase replays a recording. The next three fields count recorded
-	// events. The field Skipped counts events that were not run, because their transaction had
-	// failed. Different counts events whose outcome was not the recorded one. Unlocked counts, by
-	// recorded error code, events that failed because of a lock when recorded but succeeded in the
-	// replay; Different does not include them. In a replay, the field Results has the errors that
+	// events. Skipped counts the events that were not run, because their transaction had failed.
+	// Different counts the events that ended differently than in the recording. Unlocked counts the
+	// events that succeeded although a lock made them fail in the recording, by recorded error
+	// code; Different does not include these. In a replay, the field Results has the errors that
 	// occurred both in the recording and in the replay.
 	Replayed  bool                  `json:"replayed,omitempty"`
 	Skipped   int64                 `json:"skipped,omitempty"`
@@ -151,21 +151,21 @@ type Case struct {
 	// are not known.
 	Linked map[string]string `json:"linked,omitempty"`
 
-	// Options are the build or run options of the driver variant, by key, such as tags and
-	// GOGC.
+	// Options has the build options and run options of this variant of the driver, by key, such as
+	// tags and GOGC.
 	Options map[string]string `json:"options,omitempty"`
 
-	// Needed lists the workload's features that made sqlite3perf choose this variant of the driver,
-	// if the driver was requested without options.
+	// Needed is for a driver that was requested without options. It lists the features of the
+	// workload for which sqlite3perf chose this variant of the driver.
 	Needed []string `json:"needed,omitempty"`
 
-	// InForce has the settings at the end of a timed phase, by name of the phase, if they
-	// differed from the requested settings. They may differ only because the workload declares
-	// that it changes them.
+	// InForce has the settings that were in force at the end of a timed phase, by name of the
+	// phase. It has only phases in which they differed from the requested settings. They may differ
+	// only because the workload declares that it changes them.
 	InForce map[string]driver.Settings `json:"in_force,omitempty"`
 
-	// Today says that the case has the workload's present settings, in a run that also tries
-	// other settings.
+	// Today says that the case has the workload's present settings. It is used in runs that also
+	// try other settings.
 	Today bool `json:"today,omitempty"`
 }
 
@@ -221,9 +221,9 @@ type Trial struct {
 	// CPU is nil if the trial had no process, and in older runs.
 	CPU *CPU `json:"cpu,omitempty"`
 
-	// Robbed says that other processes or machines took CPU time from the trial: more than the
-	// share [RobbedShare] of its duration. This rule depends neither on the driver nor on the times
-	// of phases.
+	// Robbed says that other processes or machines took too much CPU time from the trial: more than
+	// the share [RobbedShare] of its duration. This rule depends neither on the driver nor on the
+	// times of phases.
 	Robbed bool `json:"robbed,omitempty"`
 
 	// Repeated says that the trial does not count, because its case was measured once more in the
@@ -231,9 +231,8 @@ type Trial struct {
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// ReadBack has the settings that the connections of a pool read back during a trial, if they
-// differed from the wanted settings. Settings read back at the beginning of a trial are in
-// [Trial].Proof.
+// ReadBack has settings that the connections of a pool read back during a trial and that differed
+// from the wanted settings. Settings read back at the beginning of a trial are in [Trial].Proof.
 type ReadBack struct {
 	After       string            `json:"after"`       // the phase after which the settings were read back; "" if that was after the schema
 	Wanted      driver.Settings   `json:"wanted"`      // wanted values of those settings that differed on any connection
@@ -284,13 +283,13 @@ type Warning struct {
 	Phase   string `json:"phase,omitempty"` // name of the phase; "" for all phases
 	Round   int    `json:"round,omitempty"` // number of the round; 0 for all rounds
 
-	// Deviation is how much a time differed from the expected time, as a share of the expected
-	// time. It is positive if the time was longer. It is 0 for other warnings and in older
-	// runs.
+	// Deviation is the difference between a time and the expected time, as a share of the expected
+	// time. It is positive if the time was longer. It is 0 for warnings that are not about a time,
+	// and in older runs.
 	Deviation float64 `json:"deviation,omitempty"`
 
 	// Share is the share of time that the warning is about, such as the stolen share for
-	// [WarningSteal]. It is 0 for other warnings and in older runs.
+	// [WarningSteal]. It is 0 for warnings that are not about a share, and in older runs.
 	Share float64 `json:"share,omitempty"`
 }
 

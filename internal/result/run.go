@@ -31,7 +31,8 @@ type Run struct {
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // the remote machine that the run was measured on; nil if it is the machine that ran the command
 
-	// Resumed lists when the run was resumed, after an interruption or after trials had failed.
+	// Resumed lists each time at which the run was resumed, after an interruption or after trials
+	// had failed.
 	Resumed []Resumption `json:"resumed,omitempty"`
 
 	// Merged is the path of the store from which a merge copied the run, as the user gave it.
@@ -42,8 +43,8 @@ type Run struct {
 	// Schedule says how long the run was to last. It is nil in older runs.
 	Schedule *Schedule `json:"schedule,omitempty"`
 
-	// TrialLimitNS is the time limit of a trial. A longer trial is ended and has failed. It is
-	// 0 in older runs.
+	// TrialLimitNS is the time limit of a trial. A trial that takes longer is ended, and has
+	// failed. It is 0 in older runs.
 	TrialLimitNS int64 `json:"trial_limit_ns,omitempty"`
 
 	// Steal is the share of the CPUs' working time that the hypervisor gave to other machines
@@ -63,7 +64,7 @@ type Run struct {
 	Warnings []Warning `json:"warnings,omitempty"`
 }
 
-// Resumption describes one resumption of a run: the run was interrupted, or trials had failed.
+// Resumption describes how a run was resumed, after it was interrupted or after trials had failed.
 type Resumption struct {
 	At      time.Time `json:"at"`
 	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
@@ -130,8 +131,8 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 }
 
 // Asked has the settings and parameters that the user gave for all workloads of a run. They replace
-// those of the workloads. The values of each setting or parameter are in the order in which the
-// user gave them.
+// those of the workloads. If a setting or parameter has several values, they are in the order in
+// which the user gave them.
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
@@ -161,8 +162,8 @@ const (
 	FactorParameter Factor = "parameter"
 )
 
-// Compares describes the two sides that a run was made to compare: does the second side take longer
-// than the first?
+// Compares describes the two sides that a run was made to compare. The question is whether the
+// second side takes longer than the first.
 type Compares struct {
 	Factor Factor  `json:"factor"`
 	Name   string  `json:"name,omitempty"` // name of the setting or parameter; "" for drivers
@@ -170,8 +171,8 @@ type Compares struct {
 	Second string  `json:"second"`
 	Margin float64 `json:"margin"` // greatest difference that does not matter, as a share: 0.02 is 2 %
 
-	// Looks says that the run was to end as soon as the verdicts were clear. They were judged
-	// repeatedly during the run.
+	// Looks says that the run was to end as soon as the verdicts were clear. So the verdicts were
+	// judged repeatedly during the run.
 	Looks bool `json:"looks,omitempty"`
 }
 
@@ -179,14 +180,14 @@ type Compares struct {
 type Search struct {
 	Race string `json:"race"` // a description of this part, such as "each setting by itself"
 
-	// Confirms says that the run only confirms the settings that the search chose: all its cases
-	// were measured in all rounds. In the search's other runs, cases with worse settings were
-	// dropped before the end.
+	// Confirms says that the run only confirms the settings that the search chose, and measured all
+	// its cases in all rounds. The search's other runs dropped cases with worse settings before the
+	// end.
 	Confirms bool `json:"confirms,omitempty"`
 }
 
-// Side returns the name of the side with the given value of the factor: name=value for a setting or
-// parameter, and the value alone for a driver.
+// Side returns the name of the side that has the given value of the factor. For a driver, that is
+// the value alone. For a setting or parameter, it is name=value.
 func (s *Compares) Side(value string) string {
 	if s.Factor == FactorDriver {
 		return value
@@ -209,9 +210,9 @@ func (s *Compares) Value(c *Case) string {
 	return ""
 }
 
-// Beside reports whether two cases are the two sides of the same comparison. That is so if they
-// have different values of the factor and are otherwise equal. Only the size of the pool may differ
-// too if the factor is a parameter.
+// Beside reports whether two cases are the two sides of the same comparison. They must have
+// different values of the factor, and be equal in everything else. There is one exception: if the
+// factor is a parameter, the size of the pool may differ too.
 func (s *Compares) Beside(a, b *Case) bool {
 	rest := func(c *Case) (driver.Settings, map[string]int64, string) {
 		settings, parameters := maps.Clone(c.Settings), maps.Clone(c.Parameters)

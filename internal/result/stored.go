@@ -14,22 +14,22 @@ const (
 	QuestionTune    = "tune"
 )
 
-// Answer is the part of a command's result that cannot be computed from the run with which it is
-// stored. The command's package, such as package tune, formats its report from the answer and the
+// Answer is the part of a command's result that cannot be computed from the run that it is stored
+// with. The command's package, such as package tune, formats its report from the answer and the
 // run.
 type Answer struct {
 	Question string `json:"question"` // such as [QuestionTune]
 	Version  int    `json:"version"`  // version of the format of Value, from 1
 
-	// Runs has the numbers of earlier runs in the same store that the answer mentions. 0 means a
-	// run that is not in this store.
+	// Runs has the numbers of the earlier runs that the answer mentions. The number 0 means a run
+	// that is not in this store.
 	Runs []int64 `json:"runs,omitempty"`
 
 	Value json.RawMessage `json:"value"` // a JSON object
 }
 
 // Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run
-// was made to have samples.
+// has samples, or was to have them.
 func (r *Run) Unsampled() string {
 	switch {
 	case r.Profiles != nil:

@@ -23,7 +23,7 @@ type workCell struct {
 // means all phases. Phases that are too short to compare alternatives count only if all phases are
 // too short.
 func AlternativesOf(run *result.Run, n int, phase string) *Alternatives {
-	outcomes := (&Analysis{Run: run}).outcomes()
+	outcomes := (&Analysis{Run: run}).judgeCases()
 	each := len(outcomes) / n
 	a := &Alternatives{}
 	for i := range n {
@@ -67,8 +67,8 @@ func (a *Alternatives) Bad(i int) (result.Status, *protocol.Reason) {
 	return result.OK, nil
 }
 
-// shares returns, for each round, the share of alternative i's operations that failed: the mean of
-// the shares of all phases.
+// shares returns, for each round, the share of operations that failed in alternative i. It is the
+// mean of the shares of all phases.
 func (a *Alternatives) shares(i int) []Point {
 	var sets [][]Point
 	for _, w := range a.work {
@@ -78,10 +78,10 @@ func (a *Alternatives) shares(i int) []Point {
 }
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first
-// alternative. The parameter tests is the number of such comparisons; the p-value is corrected for
-// that number. told reports that significantly more operations of alternative i failed. seems
-// reports that there are at least four rounds, and that more of them failed in every round.
-// Differences of at most [FailureMargin] do not count.
+// alternative. The p-value is corrected for the number of such comparisons, which is the parameter
+// tests. The result "told" is true if significantly more operations of alternative i failed. The
+// result "seems" is true if there are at least four rounds, and more operations of alternative i
+// failed in each of them. Differences of at most [FailureMargin] do not count.
 func (a *Alternatives) MoreFailed(i, tests int) (told, seems bool) {
 	t := compareShares(within(a.shares(i), a.shares(0)))
 	return t.sign > 0 && t.P*float64(tests) < Alpha, t.Delta == 1 && t.N >= 4
@@ -113,8 +113,8 @@ type PhaseRatio struct {
 }
 
 // Phases returns, for each phase that counts, the time of alternative i divided by the time of
-// alternative j. The probability that all intervals contain their true ratios is at least the given
-// confidence.
+// alternative j. The intervals are wide enough that all of them together contain their true ratios
+// with at least the given confidence.
 func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) {
 	confidence = 1 - (1-confidence)/float64(max(len(a.work), 1))
 	for _, w := range a.work {
@@ -125,15 +125,16 @@ func (a *Alternatives) Phases(i, j int, confidence float64) (list []PhaseRatio) 
 	return list
 }
 
-// Memory returns the peak resident set of alternative i in bytes. It takes the median over each
-// case's trials, and returns the greatest of these medians. It returns 0 if the peak is unknown.
+// Memory returns the peak memory use (resident set) of alternative i in bytes, or 0 if it is
+// unknown. That is the median over the trials of a case. If there are several cases, the greatest
+// of their medians counts.
 func (a *Alternatives) Memory(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.PeakRSSBytes })
 }
 
-// DatabaseBytes returns the size in bytes of the largest database that any phase of alternative
-// i left. It takes the median over each case's trials, and returns the greatest of these
-// medians.
+// DatabaseBytes returns the size in bytes of the largest database that a phase of alternative i
+// left behind. That is the median over the trials of a case. If there are several cases, the
+// greatest of their medians counts.
 func (a *Alternatives) DatabaseBytes(i int) float64 {
 	return a.greatest(i, func(s *result.Sample) int64 { return s.DatabaseBytes })
 }

@@ -100,8 +100,8 @@ func TestAlternativesShort(t *testing.T) {
 	}
 }
 
-// TestPhasesTogether checks that the confidence of 95 % is that of all phases' intervals together,
-// so that each single interval has a higher confidence.
+// TestPhasesTogether checks that the intervals of all phases together have a confidence of 95 %, so
+// that each single interval has a higher confidence.
 func TestPhasesTogether(t *testing.T) {
 	run := &result.Run{}
 	phases := []string{"a", "b", "c", "d"}

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// NotMeasured is the status of a case if none of its trials counts. It is also the status of a cell
-// if the case is OK but none of its trials has a sample of the phase.
+// NotMeasured is the status of a case without any trial that counts. It is also the status of a
+// cell if the case is OK but no trial that counts has a sample of the phase.
 const NotMeasured result.Status = "not measured"
 
 // Analysis is a run with everything that was computed from its samples.
@@ -57,25 +57,26 @@ type Outcome struct {
 
 	Warnings []result.Warning // about the case and its trials
 
-	// LeftAfter is the last round in which a search for settings measured the case, if the
-	// search dropped it early; otherwise 0.
+	// LeftAfter is set if a search for settings dropped the case early. Then it is the last round
+	// in which the case was measured. Otherwise it is 0.
 	LeftAfter int
 
-	// As names the outcome's row in tables where rows differ in more than the driver; otherwise
-	// "".
+	// As is the name of the row in tables whose rows differ in more than the driver. In other
+	// tables it is "".
 	As string
+}
+
+// Outcomes returns the outcomes of all groups.
+func (a *Analysis) Outcomes() (list []*Outcome) {
+	for _, g := range a.Groups {
+		list = append(list, g.Outcomes...)
+	}
+	return list
 }
 
 // Complete reports whether every case is OK.
 func (a *Analysis) Complete() bool {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if o.Status != result.OK {
-				return false
-			}
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.Outcomes(), func(o *Outcome) bool { return o.Status != result.OK })
 }
 
 // Analyze judges a run: it compares and ranks the drivers. Ratios are relative to the driver
@@ -121,7 +122,7 @@ func Preview(run *result.Run, floor string) *Analysis {
 func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	a := &Analysis{Run: run, Floor: floor, Confidence: confidence}
 	byKey := map[string]*Group{}
-	for _, o := range a.outcomes() {
+	for _, o := range a.judgeCases() {
 		k := groupKey(o.Case)
 		g := byKey[k]
 		if g == nil {
@@ -146,14 +147,12 @@ func gather(run *result.Run, floor string, confidence float64) *Analysis {
 	return a
 }
 
-// Proof returns the report of a worker of the driver about itself, such as its version of
-// SQLite. It returns nil if no trial of the driver has such a report.
+// Proof returns what a worker of the driver reported about itself, such as its version of SQLite.
+// It returns nil if no trial of the driver has such a report.
 func (a *Analysis) Proof(driver string) *protocol.Proof {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if p := o.Proof(); p != nil && o.Case.Driver == driver {
-				return p
-			}
+	for _, o := range a.Outcomes() {
+		if p := o.Proof(); p != nil && o.Case.Driver == driver {
+			return p
 		}
 	}
 	return nil
@@ -168,7 +167,7 @@ func (o *Outcome) InForce(asked driver.Settings) driver.Settings {
 	return asked
 }
 
-// Proof returns the report of a worker about itself in a trial of the case. It returns nil if no
+// Proof returns what a worker reported about itself in a trial of the case. It returns nil if no
 // trial has such a report.
 func (o *Outcome) Proof() *protocol.Proof {
 	for _, t := range o.Trials {
@@ -179,7 +178,8 @@ func (o *Outcome) Proof() *protocol.Proof {
 	return nil
 }
 
-func (a *Analysis) outcomes() []*Outcome {
+// judgeCases returns the outcome of each case of the run, and notes the run's own warnings.
+func (a *Analysis) judgeCases() []*Outcome {
 	byID := map[int]*Outcome{}
 	var list []*Outcome
 	for i := range a.Run.Cases {
@@ -203,19 +203,15 @@ func (a *Analysis) outcomes() []*Outcome {
 	for _, o := range list {
 		o.judge()
 		if s := a.Run.Search; s != nil && !s.Confirms {
-			if last := o.lastRound(); last < a.Run.Rounds {
-				o.LeftAfter = last
+			for _, t := range o.Trials {
+				o.LeftAfter = max(o.LeftAfter, t.Round)
+			}
+			if o.LeftAfter >= a.Run.Rounds {
+				o.LeftAfter = 0
 			}
 		}
 	}
 	return list
-}
-
-func (o *Outcome) lastRound() (last int) {
-	for _, t := range o.Trials {
-		last = max(last, t.Round)
-	}
-	return last
 }
 
 // severity lists the statuses of trials, the worst first. A case has the worst status of its
@@ -298,9 +294,7 @@ func groupKey(c *result.Case) string {
 func (g *Group) phases() []string {
 	var list []string
 	for _, o := range g.Outcomes {
-		for _, p := range o.Case.Phases {
-			list = distinct.Append(list, p)
-		}
+		list = distinct.Append(list, o.Case.Phases...)
 	}
 	return list
 }

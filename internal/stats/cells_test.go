@@ -105,8 +105,8 @@ func TestStatusOfCase(t *testing.T) {
 	}
 }
 
-// TestHungCheck checks that a trial whose check hung causes a warning, and that the
-// measurements of the case's other trials count. A case has failed if all its trials hung.
+// TestHungCheck checks a trial that hung while its rows were checked. It must cause a warning, and
+// the case's other trials must count. If all trials of a case hung, the case has failed.
 func TestHungCheck(t *testing.T) {
 	var l lab
 	l.add("simple", "some", nil, "insert=10")
@@ -369,8 +369,8 @@ func TestWarningsFindTheirCase(t *testing.T) {
 	}
 }
 
-// TestRepeatedTrialsDoNotCount checks that if a trial was measured again, its samples do not count,
-// but its checksums are still verified.
+// TestRepeatedTrialsDoNotCount checks a trial that was measured again. Its samples must not count,
+// but its checksums must still be verified.
 func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	var l lab
 	c := l.add("simple", "mattn", nil, "query=10")
@@ -394,7 +394,7 @@ func TestRepeatedTrialsDoNotCount(t *testing.T) {
 	}
 }
 
-// TestNotMeasuredAgain checks that a case has the status NotMeasured if no trial of it counts,
+// TestNotMeasuredAgain checks that a case without any trial that counts has the status NotMeasured,
 // unless a checksum was wrong.
 func TestNotMeasuredAgain(t *testing.T) {
 	var l lab
@@ -466,7 +466,7 @@ func TestTooFew(t *testing.T) {
 	} else if _, few := x.TooFew(); few {
 		t.Error("what is told apart has too few rounds")
 	}
-	// With three drivers, the exact test alone is used from 16 rounds on.
+	// From 16 rounds on, only the exact test is used for three drivers.
 	first, last := 0, 0
 	for _, p := range tables(6, "a", "b", "z")[0].Pairs {
 		if enough, few := p.TooFew(); few {

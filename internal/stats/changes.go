@@ -12,30 +12,30 @@ import (
 type Change struct {
 	At int // index of the first value of the new level
 
-	// P estimates a probability: that a series without a change can be divided, at some index, as
-	// clearly as this series can be divided at index At. There is one estimate for each kind of
-	// noise; P is the greatest.
+	// P estimates how likely noise alone would allow a division as clear as this one. It is the
+	// share of random series without a change that can be divided at least as clearly, at any
+	// index. Each kind of noise has its own share, and P is the greatest of them.
 	P float64
 }
 
 const (
-	// ChangeLevel is the probability of finding any change in several series, judged together,
-	// that have no change.
+	// ChangeLevel is the probability that any change is found if none of the series that are judged
+	// together has a change.
 	ChangeLevel = 0.05
 
-	// MinChanges is the least number of values that a series must have; shorter series have no
-	// changes.
+	// MinChanges is the least number of values of a series in which changes are searched for.
 	MinChanges = 12
 
 	// leastLevel is the least number of values of a level. Fewer may be outliers.
 	leastLevel = 3
 
-	// notWeaker is the greatest probability that noise is stronger than [noise.strongest] says.
-	// The stronger noise is, the more its successive values depend on each other.
+	// notWeaker is the level of the confidence bound that [noise.strongest] returns: the noise is
+	// stronger than this bound with at most this probability. The stronger noise is, the more its
+	// successive values depend on each other.
 	notWeaker = 0.01
 
-	// calibrations is the number of random series that are generated to measure the correlation
-	// of noise with a given strength.
+	// calibrations is the number of random series from which the correlation of noise is measured,
+	// for each strength.
 	calibrations = 200
 )
 
@@ -66,14 +66,13 @@ func divide(values []float64, from int, level float64) []Change {
 	if len(parts) < 2 || distance <= 0 {
 		return nil
 	}
-	p, found := rarer(values, distance, level, noise{}, 0)
+	p, found := rarer(values, distance, level, autoregression, 0)
 	if !found {
 		return nil
 	}
 	left := lag1(values)
 	for _, n := range dependent {
-		strength := n.strongest(len(values), left)
-		q, found := rarer(values, distance, level, n, strength)
+		q, found := rarer(values, distance, level, n.make, n.strongest(len(values), left))
 		if !found {
 			return nil
 		}
@@ -85,18 +84,18 @@ func divide(values []float64, from int, level float64) []Change {
 	return append(list, divide(values[at:], from+at, level)...)
 }
 
-// rarer reorders the values at random many times, so that their ranks follow noise n of the given
-// strength. It returns the share p of these orders for which [levels] returns at least the given
-// distance, and whether p is at most level. If it is not, p is 0. The seed is fixed, so that a
-// series always has the same changes.
-func rarer(values []float64, distance, level float64, n noise, strength float64) (p float64, ok bool) {
+// rarer reorders the values at random many times. The order of the ranks follows random noise,
+// which the function imitate generates with the given strength. The result p is the share of these
+// orders that [levels] divides at least as clearly as the given distance. ok is true if p is at
+// most level; otherwise p is 0. The seed is fixed, so that a series always has the same changes.
+func rarer(values []float64, distance, level float64, imitate generator, strength float64) (p float64, ok bool) {
 	r := rand.New(rand.NewPCG(3, uint64(len(values))))
 	sorted := slices.Sorted(slices.Values(values))
 	mixed := make([]float64, len(values))
 	orders := math.Ceil(5 / level)
 	reached := 1.0
 	for range int(orders) - 1 {
-		for i, rank := range ranks(n.draw(r, len(values), strength)) {
+		for rank, i := range ascending(imitate(r, len(values), strength)) {
 			mixed[i] = sorted[rank]
 		}
 		// The last digits of a sum depend on the order of its terms, so distances may differ by
@@ -110,22 +109,17 @@ func rarer(values []float64, distance, level float64, n noise, strength float64)
 	return reached / orders, true
 }
 
-// noise is a kind of noise whose values may depend on each other. The zero value is
-// independent noise.
+// A generator returns n random values. The greater strength is, the more they depend on each other.
+type generator func(r *rand.Rand, n int, strength float64) []float64
+
+// noise is a kind of noise whose values depend on each other.
 type noise struct {
-	make      func(r *rand.Rand, n int, strength float64) []float64
+	make      generator
 	strengths []float64 // possible strengths, ascending
 
-	// lags maps a length and a strength to the correlations that [lag1] computes for random series
-	// of that kind, in ascending order.
+	// lags has correlations as [lag1] computes them, of random series of this kind, in ascending
+	// order. The key has the length and the strength of the series.
 	lags *sync.Map
-}
-
-func (n noise) draw(r *rand.Rand, count int, strength float64) []float64 {
-	if n.make == nil {
-		return autoregression(r, count, 0)
-	}
-	return n.make(r, count, strength)
 }
 
 var dependent = []noise{
@@ -133,10 +127,11 @@ var dependent = []noise{
 	{pink, []float64{0, 0.25, 0.5, 0.75, 1}, new(sync.Map)},
 }
 
-// strongest returns the greatest strength that the noise of a judged series may have. The series
-// has count values, and left is its [lag1] correlation. At that strength, at least the share
-// [notWeaker] of random series with count values has a correlation of less than left. If there is
-// no such strength, strongest returns the least strength.
+// strongest returns the greatest strength that the noise of a series may have. The parameter count
+// is the number of values of the series, and the parameter "left" is their [lag1] correlation. A
+// strength is possible if, of random series with this strength and length, at least the share
+// [notWeaker] has a smaller correlation. If no strength is possible, strongest returns the least
+// one.
 func (n noise) strongest(count int, left float64) float64 {
 	for _, s := range slices.Backward(n.strengths) {
 		type key struct {
@@ -173,8 +168,9 @@ func autoregression(r *rand.Rand, n int, strength float64) []float64 {
 	return x
 }
 
-// pink returns n values. The given share of their variance is 1/f noise, which varies as much
-// over two values as over four, eight and so on. The rest is independent.
+// pink returns n values that are the sum of two kinds of noise. The given share of their variance
+// is 1/f noise, which varies as much over two values as over four, eight and so on. The rest is
+// independent from value to value.
 func pink(r *rand.Rand, n int, share float64) []float64 {
 	const octaves = 9
 	x := autoregression(r, n, 0)
@@ -189,8 +185,8 @@ func pink(r *rand.Rand, n int, share float64) []float64 {
 	return x
 }
 
-// lag1 returns the correlation of the ranks of successive values of a series. Before that, it
-// subtracts from each value the median of the value's level, which [levels] finds. Equal values
+// lag1 returns the correlation of the ranks of successive values of a series. First it subtracts
+// the level from each value: the median of its part, as [levels] divides the series. Equal values
 // have the same rank.
 func lag1(values []float64) float64 {
 	x := slices.Clone(values)
@@ -205,12 +201,7 @@ func lag1(values []float64) float64 {
 	var sum, of, before float64
 	for _, v := range x {
 		first, _ := slices.BinarySearch(sorted, v)
-		after, _ := slices.BinarySearchFunc(sorted, v, func(e, v float64) int {
-			if e <= v {
-				return -1
-			}
-			return 1
-		})
+		after, _ := slices.BinarySearch(sorted, math.Nextafter(v, math.Inf(1)))
 		d := float64(first+after) - float64(len(x)) // twice the distance of the value's rank from the mean rank
 		sum, of, before = sum+d*before, of+d*d, d
 	}
@@ -220,17 +211,14 @@ func lag1(values []float64) float64 {
 	return sum / of
 }
 
-func ranks(x []float64) []int {
-	order := make([]int, len(x))
+// ascending returns the indexes of values in ascending order of the values.
+func ascending(values []float64) []int {
+	order := make([]int, len(values))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(x[i], x[j]), cmp.Compare(i, j)) })
-	r := make([]int, len(x))
-	for rank, i := range order {
-		r[i] = rank
-	}
-	return r
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	return order
 }
 
 // levels divides a series where the energy distance of its parts is greatest, and then divides one

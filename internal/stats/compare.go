@@ -43,14 +43,8 @@ type Test struct {
 	family float64 // P was corrected for at most this number of comparisons
 }
 
-// Compare tests whether two sets of samples differ, by their ratios within rounds. The result's
-// Adjusted equals its P until it is corrected together with other comparisons.
-func Compare(a, b []Point) Test {
-	ratios, _ := Ratios(a, b)
-	return CompareRatios(Values(ratios))
-}
-
-// CompareRatios tests whether ratios, one from each round, differ from 1.
+// CompareRatios tests whether ratios, one from each round, differ from 1. The result's Adjusted
+// equals its P until it is corrected together with other comparisons.
 func CompareRatios(ratios []float64) Test {
 	d := logs(ratios)
 	p, sign := signedRank(d)
@@ -64,9 +58,9 @@ func CompareRatios(ratios []float64) Test {
 	return t
 }
 
-// CompareRatiosAt is like [CompareRatios], for one of several looks at the same comparison. The
-// parameter share is the part of the level [Alpha] that this look has. P-values are divided by
-// it.
+// CompareRatiosAt is like [CompareRatios], for a comparison that is judged several times. All these
+// looks share the level [Alpha]. The parameter share is the part of the level for this look, by
+// which the p-values are divided.
 func CompareRatiosAt(ratios []float64, share float64) Test {
 	t := CompareRatios(ratios)
 	t.P, t.fine = min(1, t.P/share), min(1, t.fine/share)
@@ -77,10 +71,10 @@ func CompareRatiosAt(ratios []float64, share float64) Test {
 // Significant reports whether the two sets differ significantly.
 func (t Test) Significant() bool { return t.Adjusted < Alpha }
 
-// TooFew reports whether the difference of the two sets is not significant only because there are
-// too few rounds. This is so if the same set is greater in all rounds, but chance alone could well
-// cause this in so few rounds and so many comparisons. enough is the number of rounds that
-// certainly suffice if all further rounds agree.
+// TooFew reports whether the two sets may differ although their difference is not significant. That
+// is so if the same set is greater in all rounds, but there are so few rounds, or so many
+// comparisons, that chance could cause this. If all further rounds agree, the difference is
+// certainly significant after the number of rounds in the result "enough".
 func (t Test) TooFew() (enough int, few bool) {
 	if t.Significant() || t.N < MinSamples || math.Abs(t.Delta) < 1 {
 		return 0, false
@@ -88,9 +82,9 @@ func (t Test) TooFew() (enough int, few bool) {
 	return telling(t.N+1, t.family, t.alone), true
 }
 
-// telling returns the least number of rounds, at least n, after which two sets certainly differ
-// significantly if one of them is greater in all rounds. family is the number of comparisons
-// that are made. If alone is set, the table has no other comparison.
+// telling returns a number of rounds, at least n. If one of two sets is greater in each of so many
+// rounds, the two sets certainly differ significantly. family is the number of comparisons that are
+// made. alone is true if the table has no other comparison.
 func telling(n int, family float64, alone bool) int {
 	for math.Ldexp(1, 1-n)*family >= Alpha { // the p-value of n rounds that all agree
 		n++
@@ -101,14 +95,14 @@ func telling(n int, family float64, alone bool) int {
 	return n
 }
 
-// Telling returns the least number of rounds after which any two of several sets certainly
-// differ significantly if one of the two is greater in all rounds.
+// Telling returns the least number of rounds after which two of several sets certainly differ
+// significantly if one of them is greater in each round. The parameter sets is the number of sets.
 func Telling(sets int) int { return telling(MinSamples, float64(sets*(sets-1)/2), sets == 2) }
 
-// Further is for two sets that do not differ significantly yet. It estimates how many more rounds
-// they need: until they differ significantly, or until the interval of their ratio deviates from 1
-// by no more than the margin. A margin of 0.05 is 5 %. Further assumes that the ratio stays the
-// same. A result of [MaxRounds] means that many or more.
+// Further estimates how many more rounds two sets need that do not differ significantly yet. They
+// need rounds until they differ significantly, or until the interval of their ratio is within the
+// margin around 1. A margin of 0.05 is 5 %. Further assumes that the ratio stays the same.
+// [MaxRounds] means this many or more.
 func (t Test) Further(ratio Summary, margin, confidence float64) int {
 	if enough, few := t.TooFew(); few {
 		return enough - t.N
@@ -220,11 +214,11 @@ type Standing struct {
 	Floor  bool  // the set is the floor's
 }
 
-// Rank ranks n sets, which are in the order that [inOrder] returns, by the pairs that [CompareAll]
-// returned. The function takesPart reports whether a set is compared, and the function floor
-// whether it is a set of the floor (see [Standing]). If any set that is not the floor's is
-// compared, the floor's sets have no rank and beat no set. Two sets that were not compared are
-// tied.
+// Rank ranks n sets. The sets are in the order that [inOrder] returns, and pairs has the
+// comparisons that [CompareAll] returned. The function takesPart reports whether a set is compared.
+// The function floor reports whether a set is one of the floor (see [Standing]). The floor has no
+// rank and beats no set, unless only sets of the floor are compared. Two sets that were not
+// compared are tied.
 func Rank(n int, pairs []Pair, takesPart, floor func(int) bool) []Standing {
 	s := make([]Standing, n)
 	choices := false

@@ -28,9 +28,10 @@ const (
 
 var verdictOrder = []Verdict{Bad, Differing, FailsMore, FailsLess, Slower, Unclear, Faster, Same}
 
-// Doubt is the greatest probability that a comparison of two equal sides calls any cell slower
-// or faster, or reports that more operations of one side failed. Such a difference is clear. It is
-// less than [Alpha], the level of probable differences, because users act on comparisons.
+// Doubt is the level of clear differences. If two sides are equal, it is the greatest probability
+// that a comparison calls any cell slower or faster, or reports that more operations of one side
+// failed. It is less than [Alpha], the level of probable differences, because users act on
+// comparisons.
 const Doubt = 0.01
 
 // Metric is a figure of a phase by which two sides are compared: [Time], or the name of one of
@@ -41,7 +42,7 @@ type Metric string
 // latency.
 const Time Metric = "time"
 
-// Metrics has [Time] and those of [result.Metrics] by which sides can be compared.
+// Metrics has [Time] and those entries of [result.Metrics] that can be compared.
 var Metrics = compared()
 
 func compared() []Metric {
@@ -54,7 +55,7 @@ func compared() []Metric {
 	return list
 }
 
-// Cost returns the entry of [result.Metrics] with the name m; nil for [Time].
+// Cost returns the entry of [result.Metrics] with the name m. It returns nil for [Time].
 func (m Metric) Cost() *result.Metric {
 	i := slices.IndexFunc(result.Metrics, func(x result.Metric) bool { return x.Name == string(m) })
 	if i < 0 {
@@ -70,7 +71,7 @@ func (m Metric) of(s *result.Sample) float64 {
 	return v
 }
 
-// UsualMargin is the default of the margin of a [Comparison] of two drivers or runs.
+// UsualMargin is the margin of a [Comparison] of two drivers or runs if the user gives none.
 const UsualMargin = 0.02
 
 // Comparison says whether the second of two sides is slower than the first, or needs more
@@ -138,17 +139,19 @@ type Compared struct {
 
 	interleaved bool // both sides were measured in the same rounds
 
+	// Tests is the number of comparisons, over all Pairs, for which P is corrected: one for each
+	// cell, and one more for each cell in which operations failed.
+	Tests int
+
 	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
-	least float64 // least is the smallest P that is possible with this number of rounds
-	tests int     // number of comparisons, over all Pairs, for which P is corrected
+	least float64 // the smallest P that is possible with this number of rounds
 }
 
 // Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
 // true for all of their cells.
 func (c *Comparison) Settled() []int { return c.SettledBy((*Compared).Settled) }
 
-// SettledBy is [Comparison.Settled] with another function that decides whether a cell is
-// settled.
+// SettledBy is like [Comparison.Settled], but the given function decides whether a cell is settled.
 func (c *Comparison) SettledBy(settled func(*Compared) bool) []int {
 	open := map[int]bool{}
 	for _, x := range c.Cells {
@@ -178,14 +181,14 @@ func (x *Compared) FailuresTold() bool { return x.Verdict == FailsMore || x.Verd
 // FailuresOpen reports whether the verdict is unclear because of operations that failed.
 func (x *Compared) FailuresOpen() bool { return x.Verdict == Unclear && x.Why != "" }
 
-// Settled reports whether the cell has a verdict, other than Unclear, that further rounds of the
-// other cells cannot change.
+// Settled reports whether the cell has a final verdict: a verdict other than Unclear that further
+// rounds of the other cells cannot change.
 func (x *Compared) Settled() bool {
 	switch x.Verdict {
 	case Slower, Faster:
-		return x.P*float64(x.tests) < Doubt // Holm's correction multiplies P by at most the number of tests
+		return x.P*float64(x.Tests) < Doubt // Holm's correction multiplies P by at most the number of tests
 	case FailsMore, FailsLess:
-		return x.Failing.P*float64(x.tests) < Doubt
+		return x.Failing.P*float64(x.Tests) < Doubt
 	}
 	return x.Verdict != Unclear
 }
@@ -193,8 +196,8 @@ func (x *Compared) Settled() bool {
 // Measured returns the number of cells that have a ratio.
 func (c *Comparison) Measured() int { return countIf(c.Cells, (*Compared).Measured) }
 
-// Averaged returns the number of cells whose ratios are averaged in Mean. These cells have a
-// ratio, and their phases are not too short to judge drivers by.
+// Averaged returns the number of cells that count in the field Mean. These are the cells that have
+// a ratio and whose phases are not too short to judge drivers by.
 func (c *Comparison) Averaged() int { return len(c.averaged()) }
 
 func (c *Comparison) averaged() (list []*Compared) {
@@ -220,11 +223,8 @@ func countIf[T any](list []T, is func(T) bool) (n int) {
 	return n
 }
 
-// AnswersDiffer reports whether the two sides read different values in any cell.
-func (c *Comparison) AnswersDiffer() bool { return c.Count(Differing) > 0 }
-
-// CompareRun compares the two sides that the run's Compares names, by time. It returns nil if
-// the run has no Compares.
+// CompareRun compares the two sides of a run that was made to compare two sides, by time. It
+// returns nil if the run was not made for that: its field Compares is nil.
 func CompareRun(a *Analysis) *Comparison { return CompareRunBy(a, Time) }
 
 // CompareRunBy is [CompareRun] by any metric. It leaves out cells whose samples lack the metric.
@@ -235,7 +235,7 @@ func CompareRunBy(a *Analysis, metric Metric) *Comparison {
 	}
 	c := &Comparison{Metric: metric, First: by.Side(by.First), Second: by.Side(by.Second), Margin: by.Margin, Interleaved: true, Pairs: 1}
 	c.pair(a.cells(by.First, by), a.cells(by.Second, by), true)
-	c.judge(looked(by), true)
+	c.judge(looked(by))
 	return c
 }
 
@@ -250,13 +250,13 @@ func CompareDrivers(a *Analysis, first, second string, margin float64) *Comparis
 	c := &Comparison{Metric: Time, First: first, Second: second, Margin: margin, Interleaved: true, Pairs: len(drivers) * (len(drivers) - 1) / 2}
 	c.pair(a.cells(first, by), a.cells(second, by), true)
 	looks := looked(a.Run.Compares)
-	if factor := looking(a.Confidence); factor > 1 { // after each round, the run decided which figures were settled
+	if factor := looking(a.Confidence); factor > 1 { // the run looked repeatedly, to decide which figures were settled
 		looks = func(int) float64 { return factor }
 	}
-	if a.Run.Compares == nil && a.Run.Search == nil { // otherwise the run's own tests are not corrected for how early it was judged
+	if a.Run.Compares == nil && a.Run.Search == nil { // in other runs, the report's tests are not corrected for looks
 		c.findInRun(a)
 	}
-	c.judge(looks, true)
+	c.judge(looks)
 	if averaged := c.averaged(); len(averaged) > 0 && !slices.ContainsFunc(averaged, func(x *Compared) bool { return x.InRun == nil }) {
 		c.MeanInRun = mean(averaged, func(int) float64 { return a.Confidence })
 	}
@@ -296,7 +296,7 @@ func (how Across) Compare(first, second *Analysis) *Comparison {
 		}
 	}
 	c.pair(sides[0], sides[1], first.Run.Seed == second.Run.Seed)
-	c.judge(looked(&result.Compares{Looks: how.Looks}), false)
+	c.judge(looked(&result.Compares{Looks: how.Looks}))
 	return c
 }
 
@@ -318,9 +318,9 @@ func soleDriver(a *Analysis) string {
 	return name
 }
 
-// looked returns a function that gives the factor for a run's p-values after some number of
-// rounds. The factor corrects for the repeated judging (the looks) up to that round. It is
-// always 1 if by.Looks is false.
+// looked returns a function that corrects p-values for repeated judging (the looks). The function
+// takes the number of rounds so far, and returns the factor by which p-values are multiplied. The
+// factor is always 1 if by is nil or by.Looks is false.
 func looked(by *result.Compares) func(rounds int) float64 {
 	if by != nil && by.Looks {
 		return spent
@@ -328,28 +328,26 @@ func looked(by *result.Compares) func(rounds int) float64 {
 	return func(int) float64 { return 1 }
 }
 
-// judge compares the cells that have no verdict yet. The function looks is the result of
-// [looked]. If interleaved is true, both sides were measured in the same rounds.
-func (c *Comparison) judge(looks func(rounds int) float64, interleaved bool) {
+// judge compares the cells that have no verdict yet. The function looks comes from [looked].
+func (c *Comparison) judge(looks func(rounds int) float64) {
 	var tests []*Compared
 	var family []*float64 // p-values that are corrected together
 	for _, x := range c.Cells {
 		if x.Verdict != "" {
 			continue
 		}
-		x.measure(looks, interleaved)
-		x.Adjusted = x.P
+		x.measure(looks, c.Interleaved)
 		tests, family = append(tests, x), append(family, &x.Adjusted)
-		if x.Failing = x.compareFailures(interleaved); x.Failing != nil {
+		if x.Failing = x.compareFailures(); x.Failing != nil {
 			family = append(family, &x.Failing.Adjusted)
 		}
 	}
 	holm(family, c.Pairs)
 	for _, x := range tests {
-		x.tests = len(family) * c.Pairs
+		x.Tests = len(family) * c.Pairs
 		x.decide(c)
 	}
-	if interleaved {
+	if c.Interleaved {
 		c.Mean = mean(c.averaged(), func(rounds int) float64 { return 1 - Doubt/looks(rounds) })
 	}
 	slices.SortStableFunc(c.Cells, func(a, b *Compared) int {
@@ -391,21 +389,19 @@ func (x *Compared) Medians() (first, second float64) {
 func (x *Compared) measure(looks func(rounds int) float64, interleaved bool) {
 	first, second := x.Points()
 	x.interleaved = interleaved
-	if !interleaved {
+	var p float64
+	if interleaved {
+		ratios, _ := Ratios(second, first)
+		x.looks = looks(len(ratios))
+		p, _ = signedRank(logs(Values(ratios)))
+		x.Ratio, x.least = SummarizeRatiosAt(Values(ratios), 1-Doubt/x.looks), 2*signedRankNull(len(ratios))(0)
+	} else {
 		x.looks = looks(len(second))
-		var p float64
 		x.Ratio, p, x.least = unpairedRatio(Values(second), Values(first), 1-Doubt/x.looks)
-		x.P, x.least = min(1, p*x.looks), x.least*x.looks
-		x.Means = x.means(1 - Doubt/x.looks)
-		return
 	}
-	ratios, _ := Ratios(second, first)
-	x.looks = looks(len(ratios))
-	x.least = 2 * signedRankNull(len(ratios))(0) * x.looks
-	values := Values(ratios)
-	p, _ := signedRank(logs(values))
+	x.least *= x.looks
 	x.P = min(1, p*x.looks)
-	x.Ratio = SummarizeRatiosAt(values, 1-Doubt/x.looks)
+	x.Adjusted = x.P
 	x.Means = x.means(1 - Doubt/x.looks)
 }
 
@@ -431,14 +427,10 @@ func holm(family []*float64, pairs int) {
 	}
 }
 
-// Tests returns the number of comparisons for which the p-value is corrected: one for each cell,
-// and one more for each cell in which operations failed.
-func (x *Compared) Tests() int { return x.tests }
-
-// mean returns the geometric mean of the cells' ratios over the rounds that all cells have. It
-// returns nil if there is no such round. The function confidence returns the confidence of the
-// interval for a number of rounds. If the run was judged while it was under way, the common rounds end with
-// the round in which the first cell was settled.
+// mean returns the geometric mean of the ratios of all cells, over the rounds that all cells have.
+// It returns nil if there is no such round. The function confidence returns the confidence of the
+// interval for a number of rounds. If cells were settled at different times, only the rounds count
+// until the first cell was settled.
 func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 	var sets [][]Point
 	for _, x := range cells {

@@ -8,9 +8,9 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// TailRounds is the least number of rounds that can show that two sides take the same time. If
-// one trial in ten of a side is slow, the probability that all of its trials in that many rounds
-// are fast is below [Doubt]. With fewer rounds, slow trials are more likely to be missed.
+// TailRounds is the least number of rounds after which two sides can be called the same. With fewer
+// rounds, slow trials could be missed: if one trial in ten of a side is slow, the probability that
+// all trials are fast is below [Doubt] only from this number of rounds on.
 const TailRounds = 44
 
 func (x *Compared) decide(c *Comparison) {
@@ -55,12 +55,13 @@ func (o *Outcome) perTrial() time.Duration {
 	return time.Duration(sum / int64(max(len(o.Trials), 1)))
 }
 
-// MaxRounds is the greatest estimate of a number of rounds. It means this many or more.
+// MaxRounds is the greatest number of rounds that is estimated. As a result it means "this many or
+// more".
 const MaxRounds = 10_000
 
-// RoundsUntil estimates the total number of rounds after which an interval is narrower, by the
-// given factor, than after n rounds. The width of an interval shrinks with the square root of the
-// rounds.
+// RoundsUntil estimates after how many rounds in total an interval has shrunk by the given factor.
+// n is the number of rounds so far. The width of an interval shrinks with the square root of the
+// number of rounds.
 func RoundsUntil(n int, factor float64) int {
 	total := math.Ceil(float64(n) * factor * factor)
 	if !(total < MaxRounds) {
@@ -69,10 +70,10 @@ func RoundsUntil(n int, factor float64) int {
 	return int(total)
 }
 
-// more estimates how many more rounds are needed until the interval of the cell's ratio is
-// within the margin, or excludes 1 even after the correction for the number of cells. It assumes
-// that the ratio stays the same and that the interval shrinks with the square root of the
-// rounds. If only the means are unclear, it makes the estimate for their interval. The parameter
+// more estimates how many more rounds the cell needs: until the interval of its ratio is within the
+// margin, or excludes 1 even after the correction for the number of cells. It assumes that the
+// ratio stays the same, and that the interval shrinks with the square root of the number of rounds.
+// If only the means are unclear, it estimates the same for the interval of the means. The parameter
 // within is the logarithm of 1 plus the margin.
 func (x *Compared) more(within float64) int {
 	n := x.Ratio.N
@@ -84,18 +85,18 @@ func (x *Compared) more(within float64) int {
 		half := (math.Log(m.High) - math.Log(m.Low)) / 2
 		return x.moreUntil(n, TailRounds, half/math.Abs(within-math.Abs(math.Log(x.Means.Median))))
 	}
-	least := LeastRounds(x.tests, x.looks > 1)
+	least := LeastRounds(x.Tests, x.looks > 1)
 	i := x.Ratio.Interval
 	if i == nil || !(i.Low > 0) || math.IsInf(i.High, 0) {
 		return max(least-n, 1)
 	}
 	level := Doubt / x.looks
-	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.tests)))
+	return x.moreUntil(n, least, narrower(x.Ratio, within, level, level/float64(x.Tests)))
 }
 
-// moreUntil estimates how many rounds more than n are needed until an interval is narrower by
-// the given factor. The total number of rounds is at least the parameter least. A result of
-// [MaxRounds] means that many or more.
+// moreUntil estimates how many rounds more than n are needed until an interval has shrunk by the
+// given factor. It assumes at least as many rounds in total as the parameter least. [MaxRounds]
+// means this many or more.
 func (x *Compared) moreUntil(n, least int, factor float64) int {
 	total := RoundsUntil(n, factor)
 	if total == MaxRounds {
@@ -104,7 +105,7 @@ func (x *Compared) moreUntil(n, least int, factor float64) int {
 	return x.nextLook(max(total, least, n+1)) - n
 }
 
-// nextLook returns the first number of rounds, at least n, after which the cell is judged.
+// nextLook returns the first number of rounds, from n on, after which the cell is judged.
 func (x *Compared) nextLook(n int) int {
 	for x.looks > 1 && !Look(n) {
 		n++
@@ -125,13 +126,13 @@ func narrower(s Summary, within, level, corrected float64) float64 {
 	return factor
 }
 
-// normalQuantile returns the z for which a standard normal variable is below -z or above z
-// with probability p.
+// normalQuantile returns the positive number z that a standard normal variable exceeds, in either
+// direction, with probability p.
 func normalQuantile(p float64) float64 { return -mstats.InvCDF(mstats.StdNormal)(p / 2) }
 
-// LeastRounds returns the least number of rounds after which two sides can differ significantly
-// in a cell. cells is the number of cells that are compared. If looks is true, the run is judged
-// while it is under way.
+// LeastRounds returns the least number of rounds after which a cell can have a significant
+// difference. The parameter cells is the number of cells that are compared. looks is true if the
+// run is judged while it is under way.
 func LeastRounds(cells int, looks bool) int {
 	for n := MinSamples; ; n++ {
 		factor := float64(cells)

@@ -2,8 +2,8 @@ package stats
 
 import "iter"
 
-// Outcomes yields the outcomes of each group.
-func (a *Analysis) Outcomes() iter.Seq2[*Group, *Outcome] {
+// OutcomesByGroup yields each outcome with its group.
+func (a *Analysis) OutcomesByGroup() iter.Seq2[*Group, *Outcome] {
 	return func(yield func(*Group, *Outcome) bool) {
 		for _, g := range a.Groups {
 			for _, o := range g.Outcomes {

@@ -13,16 +13,17 @@ func ExampleSummarize() {
 	// Output: 1.01, from 0.98 to 1.04 at 98.4 %
 }
 
-// ExampleCompare shows that an effect that slows both sides of a round does not change their
+// ExampleCompareRatios shows that an effect that slows both sides of a round does not change their
 // ratio.
-func ExampleCompare() {
+func ExampleCompareRatios() {
 	var a, b []stats.Point
 	for round := range 10 {
 		noise := 1 + float64(round%4)
 		a = append(a, stats.Point{Round: round, Value: noise})
 		b = append(b, stats.Point{Round: round, Value: noise * (1.1 + 0.001*float64(round))})
 	}
-	t := stats.Compare(a, b)
+	ratios, _ := stats.Ratios(a, b)
+	t := stats.CompareRatios(stats.Values(ratios))
 	fmt.Printf("%d rounds, p = %.3f, told apart: %v\n", t.N, t.P, t.Significant())
 	// Output: 10 rounds, p = 0.002, told apart: true
 }

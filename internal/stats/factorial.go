@@ -8,9 +8,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Factorial is a workload that a run measured with several values of settings or parameters. Each
-// of its tables has the cases with all values of the settings and parameters, so that the values
-// are compared with each other.
+// Factorial has the tables of a workload that a run measured with several values of settings or
+// parameters. Each table has the cases with all values, so that the values are compared with each
+// other.
 type Factorial struct {
 	Workload string
 	Factors  []Factor // settings and parameters, each with its values
@@ -26,13 +26,13 @@ type Factor struct {
 	Name   string
 	Values []Variation
 
-	// Follows says that the factor's value follows from the values of other factors, as the size
+	// Follows is true if the factor's value is determined by other factors. For example, the size
 	// of a pool follows from the number of clients. Such a factor has no effect of its own.
 	Follows bool
 }
 
-// changes returns the changes of the factor's value that have an effect: from the first value
-// to each of the others, and from each of the others to the next.
+// changes returns the changes of the factor's value whose effects are computed. These are the
+// changes from the first value to each other value, and from each of the others to the next one.
 func (f *Factor) changes() (list [][2]Variation) {
 	if f.Follows {
 		return nil
@@ -48,9 +48,9 @@ func (f *Factor) changes() (list [][2]Variation) {
 	return list
 }
 
-// Effect is the effect of one change of one factor on the time of a phase: the time with the
-// value To, divided by the time with the value From. It is the geometric mean over all
-// combinations of the other factors' values, computed within rounds (the main effect of a
+// Effect is the effect of changing one factor on the time of a phase: the time with the value To,
+// divided by the time with the value From. The ratios are computed within rounds. The effect is
+// their geometric mean over all combinations of the other factors' values (the main effect of a
 // factorial experiment).
 type Effect struct {
 	Phase  string
@@ -73,8 +73,9 @@ type Dependence struct {
 	Factor  string
 	Effects []*Effect // one for each value of Factor
 
-	// tests has the comparisons of every two of Effects. Each divides the ratios with one value
-	// of Factor by the ratios with the other value, over the combinations that both have.
+	// tests has the comparison of every two of Effects. A comparison divides the ratios with one
+	// value of Factor by the ratios with another value. It covers the combinations that both values
+	// have.
 	tests []*Test
 }
 
@@ -84,7 +85,7 @@ func (d *Dependence) Significant() bool {
 	return slices.ContainsFunc(d.tests, func(t *Test) bool { return t.Significant() })
 }
 
-// P returns the least adjusted p-value of the comparisons of every two of Effects.
+// P returns the least adjusted p-value among the comparisons of every two of Effects.
 func (d *Dependence) P() float64 {
 	least := 1.0
 	for _, t := range d.tests {
@@ -93,8 +94,8 @@ func (d *Dependence) P() float64 {
 	return least
 }
 
-// maxFactorialRows is the greatest number of rows of a table that has several drivers. If
-// there are more rows, one table for each combination of values is easier to read.
+// maxFactorialRows is the greatest number of rows of a table that has several drivers. Longer
+// tables are left out, because one table for each combination of values is easier to read.
 const maxFactorialRows = 24
 
 func (a *Analysis) factorials() (list []*Factorial) {
@@ -110,9 +111,9 @@ func (a *Analysis) factorials() (list []*Factorial) {
 	return list
 }
 
-// fill finds the factors that differ between groups, and compares their values. If search is
-// true, the run is part of a search for settings, and the first group has the settings with
-// which the search started.
+// fill finds the factors that differ between groups, and compares their values. search is true if
+// the run is part of a search for settings. Then the first group has the settings with which the
+// search started.
 func (f *Factorial) fill(groups []*Group, search bool, floor string, confidence float64) {
 	all := &Group{Workload: f.Workload}
 	f.Group = all
@@ -205,7 +206,7 @@ func (f *Factorial) effects(groups []*Group, t *Table, follows bool, confidence 
 					if other < 0 {
 						continue
 					}
-					if a, b := cell(g, driver), cell(groups[other], driver); a != nil && b != nil && !FailuresDiffer(a, b) {
+					if a, b := cell(g, driver), cell(groups[other], driver); a != nil && b != nil && CompareFailures(a, b).P >= Alpha {
 						ratios, _ := Ratios(a.Points(), b.Points())
 						list = append(list, combination{g, ratios})
 					}
@@ -248,8 +249,9 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	return true
 }
 
-// dependence compares the effect between the values of another factor. list has the effect's
-// combinations, and place is the index of the other factor.
+// dependence compares the effect with one value of another factor and the effect with each other
+// value of that factor. The parameter list has the combinations of the effect, and place is the
+// index of the other factor.
 func (e *Effect) dependence(list []combination, place int, other Factor, follows bool, confidence float64) Dependence {
 	d := Dependence{Factor: other.Name}
 	for i, v := range other.Values {
@@ -277,8 +279,8 @@ func (e *Effect) dependence(list []combination, place int, other Factor, follows
 	return d
 }
 
-// differsOnlyIn reports whether group g has the given value of a factor, and otherwise the
-// same values as group from. If follows is true, the size of the pool may differ, too.
+// differsOnlyIn reports whether group g has the given value of a factor, and has the values of
+// group from for all other factors. If follows is true, the size of the pool may differ too.
 func differsOnlyIn(g, from *Group, factor int, value Variation, follows bool) bool {
 	for i, v := range g.Varied {
 		want := from.Varied[i]

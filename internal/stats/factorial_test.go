@@ -178,7 +178,7 @@ func TestFactorialPerOperation(t *testing.T) {
 	}
 }
 
-// TestNoFactorial checks that a run without several settings has no factorial.
+// TestNoFactorial checks that a run has no factorial if all of its cases have the same settings.
 func TestNoFactorial(t *testing.T) {
 	if f := stats.Analyze(made(2, 2, 6, func(int, int, int) float64 { return 1 }), "").Factorials; f != nil {
 		t.Errorf("%v", f)

@@ -10,13 +10,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Failed operations are judged here for every command. Each round gives a cell one time, and also
+// This file judges failed operations, for every command. Each round gives a cell one time, and also
 // one share of operations that failed. The shares of two cells are compared by their differences
-// within rounds. The mean of these differences is used and not the median: if
-// failures are rare, most differences are zero, so the median would be zero too.
+// within rounds. The mean of these differences counts, not the median. If failures are rare, most
+// differences are zero, so the median would be zero too.
 
-// FailureMargin is the greatest difference between two shares of failed operations that does
-// not matter: 0.1 percentage points.
+// FailureMargin is a difference between two shares of failed operations. Differences of at most
+// this size do not matter. It is 0.1 percentage points.
 const FailureMargin = 0.001
 
 // Failures returns the number of the cell's operations that failed, and the number of all its
@@ -29,8 +29,8 @@ func (c *Cell) Failures() (failed, operations int64) {
 	return failed, operations
 }
 
-// FailedOf returns the number of a sample's operations that failed. Replayed events that a
-// constraint stopped do not count, because the database differed from the recorded one, which
+// FailedOf returns how many of a sample's operations failed. It does not count events of a replay
+// that violated a constraint. They failed because the database differs from the recorded one, which
 // is not the driver's fault.
 func FailedOf(s *result.Sample) int64 {
 	failed := s.Failed
@@ -70,8 +70,8 @@ func within(a, b []Point) (list []float64) {
 	return list
 }
 
-// flipSteps is the number of steps into which [exceeds] divides the sum of the absolute
-// differences to compute a distribution.
+// flipSteps is a number of steps. To compute a distribution, [exceeds] divides the sum of the
+// absolute differences into so many steps.
 const flipSteps = 4096
 
 // exceeds returns the p-value of the test that the mean of differences d is above a value. The
@@ -102,35 +102,28 @@ func exceeds(d []float64, value float64) float64 {
 			more = append(more, s)
 		}
 	}
-	count := make([]float64, lowest+1) // number of subsets with each sum, from the lowest sum to 0
+	count := make([]float64, lowest+1) // share of the subsets with each sum, from the lowest sum to 0
 	count[lowest] = 1
-	halvings := 0
-	added := func() {
-		if halvings++; halvings == 1000 { // 2^1024 is too great for a float64
-			for t := range count {
-				count[t] = math.Ldexp(count[t], -halvings)
-			}
-			halvings = 0
-		}
-	}
 	for _, s := range less {
-		for t, n := range count[min(s, len(count)):] {
-			count[t] += n
+		for t := range count {
+			count[t] /= 2
+			if t+s < len(count) {
+				count[t] += count[t+s] / 2
+			}
 		}
-		added()
 	}
 	for _, s := range more {
-		to := count[min(s, len(count)):]
-		for t, n := range slices.Backward(count[:len(to)]) {
-			to[t] += n
+		for t := range slices.Backward(count) {
+			count[t] /= 2
+			if t >= s {
+				count[t] += count[t-s] / 2
+			}
 		}
-		added()
 	}
 	sum := 0.0
-	for _, n := range count {
-		sum += n
+	for _, share := range count {
+		sum += share
 	}
-	sum = math.Ldexp(sum, -halvings)
 	return min(1, sum)
 }
 
@@ -162,23 +155,19 @@ func compareShares(d []float64) Test {
 }
 
 // Seems reports whether shares of failed operations seem to differ, but in too few rounds to be
-// significant. That is so if the difference has the same sign in all rounds, and a t test,
-// corrected for all comparisons, is significant. Without the t test, most short runs of ten
-// equal drivers would report such a difference. enough is the number of rounds that would
-// suffice.
+// significant. There are two conditions. The difference must have the same sign in all rounds, and
+// a t test, corrected for all comparisons, must be significant. Without the t test, most short runs
+// of ten equal drivers would report such a difference. The result "enough" is the number of rounds
+// that would suffice.
 func (t Test) Seems() (enough int, seems bool) {
 	enough, few := t.TooFew()
 	return enough, few && t.single*max(t.family, 1) < Alpha
 }
 
 // CompareFailures tests whether two cells differ in the share of operations that failed, by more
-// than [FailureMargin].
-func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
-
-// FailuresDiffer reports whether two cells seem to differ in their share of failed operations.
-// Then the ratio of their times has no meaning. The result is not a verdict, because its p-value
+// than [FailureMargin]. If they seem to differ, the ratio of their times has no meaning. The p-value
 // is not corrected for other comparisons.
-func FailuresDiffer(a, b *Cell) bool { return CompareFailures(a, b).P < Alpha }
+func CompareFailures(a, b *Cell) Test { return compareShares(within(a.shares(), b.shares())) }
 
 // compareFailures compares the shares of failed operations of every two cells of each table. The
 // p-values are corrected like those of times: over the pairs of a table, and over the tables of
@@ -205,15 +194,15 @@ func (t *Table) pairsOfShares() []Pair {
 	for _, c := range t.Measured() {
 		sets = append(sets, c.shares())
 	}
+	return compareSharesOfAll(sets)
+}
+
+// compareSharesOfAll compares every two sets of shares of failed operations, as [CompareAll]
+// compares every two sets of times. It returns nil if no operation failed.
+func compareSharesOfAll(sets [][]Point) []Pair {
 	if !anyFailed(sets...) {
 		return nil
 	}
-	return CompareShares(sets)
-}
-
-// CompareShares compares every two sets of shares of failed operations, as [CompareAll]
-// compares every two sets of times.
-func CompareShares(sets [][]Point) []Pair {
 	raised := make([][]Point, len(sets)) // the exponentials of the shares: the logarithms of their ratios are the differences of the shares
 	for i, set := range sets {
 		for _, p := range set {
@@ -223,8 +212,9 @@ func CompareShares(sets [][]Point) []Pair {
 	return compareAll(raised, func(int) bool { return true }, func(ratios []float64) Test { return compareShares(logs(ratios)) })
 }
 
-// markFailures marks a cell if significantly more of its operations failed than of another
-// cell's, or if that seems to be so but there are too few rounds. See [Test.Seems].
+// markFailures marks the cells whose operations failed too often. It sets the field FailsMore of a
+// cell if significantly more of its operations failed than of another cell's. If that only seems to
+// be so, because there are too few rounds, it sets the field FailsOpen. See [Test.Seems].
 func (t *Table) markFailures(pairs []Pair) {
 	measured := t.Measured()
 	for i, c := range measured {
@@ -266,9 +256,9 @@ func shareInWords(v float64) string {
 // UnlikeFailures reports whether the cell has no rank because of the operations that failed.
 func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 
-// DriverFailures compares every two of the drivers by their shares of failed operations. A
-// driver's share in a round is the mean over the tables in which all of these drivers have
-// figures. It returns nil if no operation failed.
+// DriverFailures compares every two of the given drivers by their shares of failed operations. It
+// returns nil if no operation failed. The share of a driver in a round is the mean over the tables
+// in which all of these drivers have figures.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
 	for _, g := range a.Groups {
@@ -291,10 +281,7 @@ func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	for i := range drivers {
 		sets[i] = AcrossSets(tables[i], arithmeticMean)
 	}
-	if !anyFailed(sets...) {
-		return nil
-	}
-	pairs := CompareShares(sets)
+	pairs := compareSharesOfAll(sets)
 	adjustRun([][]Pair{pairs}, looking(a.Confidence))
 	return pairs
 }
@@ -313,16 +300,16 @@ type Failing struct {
 // share. It has the same confidence as the interval of the cell's ratio.
 func (f *Failing) Difference() Interval { return differenceAt(f.test.logs, 1-Doubt/f.looks) }
 
-// compareFailures compares the shares of failed operations of the two sides. It returns nil if
-// no operation failed. If the sides were not measured together, the first round of one side is
-// paired with the first round of the other, and so on. Any other pairing would be as good, because
-// the rounds have nothing in common.
-func (x *Compared) compareFailures(interleaved bool) *Failing {
+// compareFailures compares the shares of failed operations of the two sides. It returns nil if no
+// operation failed. If the sides were not measured in the same rounds, it pairs the first round of
+// one side with the first round of the other, and so on. Any other pairing would be as good,
+// because the rounds have nothing in common.
+func (x *Compared) compareFailures() *Failing {
 	first, second := x.First.shares(), x.Second.shares()
 	if !anyFailed(first, second) {
 		return nil
 	}
-	if !interleaved {
+	if !x.interleaved {
 		n := min(len(first), len(second))
 		first, second = first[:n], slices.Clone(second[:n])
 		for i := range second {
@@ -335,8 +322,8 @@ func (x *Compared) compareFailures(interleaved bool) *Failing {
 	return f
 }
 
-// differenceAt returns the confidence interval of the mean of differences. The interval contains
-// the values that [exceeds] does not reject.
+// differenceAt returns the confidence interval of the mean of differences: all values that
+// [exceeds] does not reject.
 func differenceAt(d []float64, confidence float64) Interval {
 	bound := func(sign float64) float64 {
 		signed := make([]float64, len(d))
@@ -368,12 +355,12 @@ func percentOf(share float64) string { return fmt.Sprintf("%.3g%%", 100*share) }
 func (f *Failing) told() bool { return f != nil && f.Adjusted < Doubt }
 
 // open reports whether more operations of one side seem to have failed, although that is not
-// significant yet. Then the cell gets no verdict, not even from its times.
+// significant yet. Such a cell gets no verdict, even if its times differ clearly.
 func (f *Failing) open() bool { return f != nil && !f.told() && f.test.P < Alpha }
 
 // within reports whether the whole interval of the difference of the shares is within a margin. A
-// margin of 0.02 is 2 percentage points; a margin below [FailureMargin] counts as FailureMargin. If
-// f is nil, no operation failed, and the result is true.
+// margin of 0.02 is 2 percentage points. The least margin is [FailureMargin]. The result is also
+// true if f is nil, because then no operation failed.
 func (f *Failing) within(margin float64) bool {
 	if f == nil {
 		return true
@@ -386,8 +373,8 @@ func (f *Failing) within(margin float64) bool {
 // operations differ significantly, or certainly differ by less than the margin.
 func (x *Compared) moreForFailures(margin float64) int {
 	f := x.Failing
-	n, least := f.test.N, LeastRounds(x.tests, x.looks > 1)
-	factor := normalQuantile(Doubt/x.looks/float64(x.tests)) / normalQuantile(min(f.test.P, 0.999))
+	n, least := f.test.N, LeastRounds(x.Tests, x.looks > 1)
+	factor := normalQuantile(Doubt/x.looks/float64(x.Tests)) / normalQuantile(min(f.test.P, 0.999))
 	if i, at := f.Difference(), math.Abs(Mean(f.test.logs)); at < margin {
 		factor = min(factor, (i.High-i.Low)/2/(margin-at))
 	}

@@ -1,9 +1,9 @@
 package stats
 
-// Fairness returns Jain's index of how evenly something is shared by n clients. It is 1 if all
-// clients have the same share or none has any, and 1/n if one client has everything. R. Jain,
-// D. Chiu and W. Hawe, A Quantitative Measure of Fairness and Discrimination for Resource
-// Allocation in Shared Computer Systems, DEC Research Report TR-301 (1984).
+// Fairness returns Jain's index, which says how evenly something is shared by n clients. It is 1 if
+// all clients have the same share, or if no client has any. It is 1/n if one client has everything.
+// See R. Jain, D. Chiu and W. Hawe, A Quantitative Measure of Fairness and Discrimination for
+// Resource Allocation in Shared Computer Systems, DEC Research Report TR-301 (1984).
 func Fairness(shares []int64) float64 {
 	var sum, squares float64
 	for _, x := range shares {

@@ -9,15 +9,14 @@ import (
 // maxClosed is the greatest number of sets for which [adjustPairs] tests every subset.
 const maxClosed = 12
 
-// adjustPairs corrects comparisons of all pairs of k sets. The probability that any two equal
-// sets differ significantly is at most [Alpha], whichever of the other sets are equal.
+// adjustPairs corrects comparisons of all pairs of k sets. The probability that any two equal sets
+// differ significantly is then at most [Alpha], even if the other sets differ.
 //
-// It is the closed testing procedure over all subsets. Two sets differ significantly if, for
-// each subset that contains both, a test finds that the sets in the subset are not all equal. A
-// subset is tested by Simes's inequality over its pairs. There may be several groups of equal
-// sets, so a subset of m sets is tested at m/k of the level (Ryan 1960). More than [maxClosed]
-// sets have too many subsets. Then Holm's procedure is used instead, which finds fewer
-// differences.
+// It uses the closed testing procedure: two sets differ significantly only if every subset that
+// contains both is found to be unequal. A subset is tested by Simes's inequality over its pairs.
+// There may be several groups of equal sets, so a subset of m sets is tested at m/k of the level
+// (Ryan 1960). If there are more than [maxClosed] sets, there are too many subsets. Then Holm's
+// procedure is used, which finds fewer differences.
 func adjustPairs(k int, pairs []Pair) {
 	for i := range pairs {
 		pairs[i].family = float64(len(pairs))
@@ -28,28 +27,27 @@ func adjustPairs(k int, pairs []Pair) {
 		}
 		return
 	}
-	order := make([]int, len(pairs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(pairs[a].fine, pairs[b].fine) })
-	adjusted := make([]float64, len(pairs))
 	if k > maxClosed {
 		family := make([]*float64, len(pairs))
 		for i := range pairs {
-			adjusted[i], family[i] = pairs[i].fine, &adjusted[i]
+			family[i] = &pairs[i].fine
 		}
 		holm(family, 1)
 	} else {
-		closedTesting(k, pairs, order, adjusted)
+		closedTesting(k, pairs)
 	}
 	for i := range pairs {
-		pairs[i].fine = adjusted[i]
-		pairs[i].Adjusted = max(pairs[i].P, adjusted[i])
+		pairs[i].Adjusted = max(pairs[i].P, pairs[i].fine)
 	}
 }
 
-func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
+// closedTesting corrects the field fine of all pairs of k sets.
+func closedTesting(k int, pairs []Pair) {
+	fine := make([]float64, len(pairs))
+	for i, p := range pairs {
+		fine[i] = p.fine
+	}
+	order := ascending(fine)
 	masks := make([]uint, len(pairs)) // bits of the two sets of each pair, in ascending order of p-values
 	for i, at := range order {
 		masks[i] = 1<<pairs[at].First | 1<<pairs[at].Second
@@ -67,41 +65,40 @@ func closedTesting(k int, pairs []Pair, order []int, adjusted []float64) {
 		for i, at := range order {
 			if masks[i]&^subset == 0 {
 				found++
-				least = min(least, pairs[at].fine*of/found)
+				least = min(least, fine[at]*of/found)
 			}
 		}
 		for i, at := range order {
 			if masks[i]&^subset == 0 {
-				adjusted[at] = max(adjusted[at], least)
+				pairs[at].fine = max(pairs[at].fine, least)
 			}
 		}
 	}
 }
 
-// Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a
-// study's claims. It uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the
-// Royal Statistical Society B 57(1)). Of the comparisons with a significant difference, at most
-// 5 % are expected to compare equal sets.
+// Adjust corrects comparisons that are not pairs of a table, such as the comparisons of a study's
+// claims. It uses the step-up procedure of Benjamini and Hochberg (1995, Journal of the Royal
+// Statistical Society B 57(1)). Among the comparisons found to be significant, at most 5 % are
+// expected to be of equal sets.
 func Adjust(family []*Test) {
 	order := slices.Clone(family)
 	slices.SortStableFunc(order, func(a, b *Test) int { return cmp.Compare(a.fine, b.fine) })
 	least := 1.0
-	for i := len(order) - 1; i >= 0; i-- {
-		least = min(least, order[i].fine*float64(len(order))/float64(i+1))
-		order[i].Adjusted = max(order[i].P, least)
+	for i, t := range slices.Backward(order) {
+		least = min(least, t.fine*float64(len(order))/float64(i+1))
+		t.Adjusted = max(t.P, least)
 	}
 }
 
-// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). The procedure
-// of Benjamini and Hochberg selects the tables in which any two drivers differ significantly.
-// Within these tables, the level of the comparisons is multiplied by the share of tables that
-// were selected. If all drivers of all tables are equal, the probability that the run finds any
-// difference is at most [Alpha]. If every table is selected, the level stays the same. Tables of
-// two drivers can have too few rounds for a significant difference after this correction, so
-// they are corrected by [exchangeRun] as well.
+// adjustRun corrects the tables of a run together (Benjamini and Bogomolov 2014). First it
+// multiplies all p-values by looks, the factor for samples that were judged repeatedly. Then the
+// procedure of Benjamini and Hochberg selects the tables in which any two drivers differ
+// significantly. Within these tables, the level of the comparisons is multiplied by the share of
+// tables that were selected, so it stays the same if all are selected. If all drivers of all tables
+// are equal, the probability that the run finds any difference is at most [Alpha].
 //
-// First, all p-values are multiplied by looks. That is the factor for samples that were judged
-// repeatedly.
+// After this correction, tables of two drivers can have too few rounds for a significant
+// difference. So they are also corrected by [exchangeRun].
 func adjustRun(tables [][]Pair, looks float64) Reliability {
 	var least []float64
 	var r Reliability
@@ -159,17 +156,17 @@ func adjustRun(tables [][]Pair, looks float64) Reliability {
 	return r
 }
 
-// Reliability says how far the verdicts of a run can be trusted together.
+// Reliability says how reliable the verdicts of a run are when they are taken together.
 type Reliability struct {
 	Tables      int // tables in which anything was compared, including the summary over all tables
 	Comparisons int
 	Telling     int // tables that find a difference between two drivers
 
-	// Exchanged says that tables of two drivers have too few rounds for the signed-rank test,
-	// so that a permutation test of the whole run was used as well.
+	// Exchanged is true if a permutation test of the whole run was used as well, because tables of
+	// two drivers have too few rounds for the signed-rank test.
 	Exchanged bool
 }
 
-// FalseTables returns an upper bound of the expected number of tables that find a difference
-// between two equal drivers.
+// FalseTables returns how many tables may report a difference between two equal drivers: an upper
+// bound of the expected number.
 func (r Reliability) FalseTables() float64 { return Alpha * float64(r.Telling) }

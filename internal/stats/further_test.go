@@ -20,7 +20,7 @@ func TestFurther(t *testing.T) {
 		two := points(rounds, func(i int) float64 { return ratio * (1 + noise*float64(i%5-2)/2) })
 		ratios, _ := stats.Ratios(two, one)
 		s := stats.SummarizeRatiosAt(stats.Values(ratios), stats.Confidence)
-		return stats.Compare(two, one).Further(s, 0.05, stats.Confidence)
+		return stats.CompareRatios(stats.Values(ratios)).Further(s, 0.05, stats.Confidence)
 	}
 	if near, far := further(20, 1.08, 0.4), further(20, 1.15, 0.4); far <= 0 || near <= far {
 		t.Errorf("%d more rounds at 1.15, %d at 1.08: want more for the smaller difference", far, near)

@@ -29,9 +29,9 @@ var stateOrder = []State{GateWrong, GateFailing, GateRegression, GateUnusable, G
 // Decision is the result of a gate for the candidate. The gate's report begins with it.
 type Decision string
 
-// The decisions. With Passed, the candidate passes. With NotExcluded, it passes only if the gate is
-// not strict. With NotPassed and Failed, it does not pass. Failed means that [Gate.Shut] is true: a
-// fault of the candidate was found.
+// The decisions. A candidate with Passed passes. A candidate with NotExcluded passes only if the
+// gate is not strict. Candidates with NotPassed or Failed do not pass. Failed means that a fault of
+// the candidate was found: [Gate.Shut] is true.
 const (
 	Failed      Decision = "Failed"
 	NotPassed   Decision = "Not passed"   // some cells could not be judged, or the measurement is incomplete
@@ -52,8 +52,9 @@ type Gate struct {
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
 
+	Tests int // number of comparisons for which p-values are corrected
+
 	interleaved bool // both sides were measured by one run
-	tests       int  // number of comparisons for which p-values are corrected
 }
 
 // Gated is a cell of a gate.
@@ -76,9 +77,9 @@ type Gated struct {
 	failing float64 // the p-value of Failing, corrected for looks and all of the gate's tests
 }
 
-// NewGate judges comparisons of the same two sides, one for each metric. The parameter most is
-// [Gate.Max]. Regressions are not confirmed yet: if a second measurement does not show a
-// regression again, [Gate.Confirm] changes the cell's state.
+// NewGate judges comparisons of the same two sides, one for each metric. The parameter "most" is
+// [Gate.Max]. A regression that it finds is not confirmed yet. If a second measurement does not
+// find the regression too, [Gate.Confirm] changes the state of the cell.
 func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	g := &Gate{Max: most, Strict: true}
 	for _, c := range comparisons {
@@ -99,16 +100,16 @@ func NewGate(most float64, comparisons ...*Comparison) *Gate {
 	}
 	g.test()
 	for _, c := range g.Cells {
-		c.judge(most, g.tests)
+		c.judge(most, g.Tests)
 	}
 	g.sort()
 	return g
 }
 
-// follows reports whether cell x is left out because another cell already shows its fault. That is
-// so if x has no figures only because another phase of its trials is wrong or failed. The other
-// cell is the cell of that phase. If that phase is not timed, it has no cell; then the other cell
-// is the first cell that has no figures because of that phase.
+// follows reports whether a gate leaves out cell x, because another cell already shows the same
+// fault. That is so if x has no figures only because another phase of its trials is wrong or
+// failed. If that phase is timed, its own cell shows the fault. If it is not timed, it has no cell,
+// and the fault is shown by the first cell that has no figures because of it.
 func (g *Gate) follows(x *Compared, c *Comparison) bool {
 	fault := x.fault()
 	if fault == "" || fault == x.Phase {
@@ -136,10 +137,10 @@ func (g *Gate) sort() {
 	})
 }
 
-// test tests, for each cell, whether the candidate needs more than g.Max allows, and whether
-// more of its operations failed. The p-values of all these tests are corrected together (Holm
-// 1979). If a candidate is within the limit in every cell and its operations do not fail more
-// often, the probability that any cell is called a regression is at most [Doubt].
+// test computes, for each cell, the p-values of two tests: whether the candidate needs more than
+// g.Max allows, and whether more of its operations failed. The p-values of all cells are corrected
+// together (Holm 1979). If a candidate is within the limit in every cell and its operations do not
+// fail more often, the probability that any cell is called a regression is at most [Doubt].
 func (g *Gate) test() {
 	var family []*float64
 	for _, c := range g.Cells {
@@ -152,16 +153,13 @@ func (g *Gate) test() {
 		}
 	}
 	holm(family, 1)
-	g.tests = len(family)
+	g.Tests = len(family)
 }
 
-// Tests returns the number of comparisons for which p-values are corrected.
-func (g *Gate) Tests() int { return g.tests }
-
-// moreThan returns the p-value of the one-sided test that the second side exceeds the first
-// side's metric by more than the given share. It is corrected for the number of looks. The test
-// is against the allowed share and not against equality. With enough rounds, a test against
-// equality would reject even a candidate that exceeds the baseline by less than the share.
+// moreThan returns the p-value of the one-sided test that the second side's figure is greater than
+// the first side's by more than the given share. It is corrected for the number of looks. The test
+// is against the allowed share, not against equality. A test against equality would, with enough
+// rounds, even reject a candidate that needs only a little more.
 func (x *Compared) moreThan(share float64) float64 {
 	allowed := math.Log1p(share) + rounding
 	first, second := x.Points()
@@ -187,9 +185,9 @@ func (x *Compared) moreThan(share float64) float64 {
 // for it. Otherwise the ratio of two counts could seem to exceed a limit that it equals.
 const rounding = 1e-9
 
-// excludes reports whether the candidate certainly needs no more than is allowed. The parameter
-// most is the limit. The result is not corrected for the number of cells, because a gate passes
-// only if all cells do.
+// excludes reports whether the candidate certainly needs no more than the limit allows. The
+// parameter "most" is the limit. The result is not corrected for the number of cells, because a gate
+// passes only if all of its cells pass.
 func (x *Compared) excludes(most float64) bool {
 	return x.Measured() && !x.Failing.open() && x.timeExcluded(most) && (x.Failing == nil || x.Failing.Difference().High <= most)
 }
@@ -206,8 +204,8 @@ func (x *Compared) beyond(most float64) bool {
 	return x.Verdict == FailsLess && x.Settled() && x.Ratio.Interval != nil && x.Ratio.Interval.Low > 1+most
 }
 
-// fewRounds reports whether there are too few rounds for any of the given number of one-sided
-// tests to be significant.
+// fewRounds reports whether a one-sided test cannot be significant with so few rounds. The
+// parameter "tests" is the number of tests for which p-values are corrected.
 func (x *Compared) fewRounds(tests int) bool {
 	return x.least/2*float64(tests) >= Doubt // x.least is for a two-sided test
 }
@@ -272,15 +270,15 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 	return x.moreUntil(x.Ratio.N, 0, factor)
 }
 
-// Settled returns the IDs of the cases that need no further rounds. If the baseline was measured by
-// another run, only cases of the candidate are returned. Each cell of these cases has a fault such
-// as a regression, or certainly has no regression, or cannot be judged.
+// Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a
+// certain result: a fault such as a regression, no regression, or that it cannot be judged. If the
+// baseline was measured by another run, only cases of the candidate are returned.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
 		settled := (c.State != GatePossible || c.beyond(g.Max)) && c.State != GateTooFew &&
-			(c.State != GateRegression || c.more*float64(g.tests) < Doubt) && // Holm's correction multiplies by at most g.tests
-			(c.State != GateFailing || c.Failing.P*float64(g.tests) < Doubt)
+			(c.State != GateRegression || c.more*float64(g.Tests) < Doubt) && // Holm's correction multiplies by at most g.Tests
+			(c.State != GateFailing || c.Failing.P*float64(g.Tests) < Doubt)
 		for i, side := range []*Cell{c.Second, c.First} {
 			if i == 1 && !g.interleaved {
 				continue // the baseline was measured by another run
@@ -304,10 +302,10 @@ func (g *Gate) Doubtful() (cells []*Gated) {
 	return cells
 }
 
-// Confirm judges the doubtful cells by a second measurement of the same sides, again with one
+// Confirm judges the doubtful cells again, by a second measurement of the same sides. It gets one
 // comparison for each metric. If the baseline was stored, the second measurement may measure the
-// baseline's driver in the same rounds as the candidate, with one run for each pair of drivers. A
-// cell that is in no comparison is not confirmed.
+// baseline's driver in the same rounds as the candidate. Then there is one run for each pair of
+// drivers. A doubtful cell that is in no comparison is not confirmed.
 func (g *Gate) Confirm(comparisons ...*Comparison) {
 	doubtful := g.Doubtful()
 	for _, cell := range doubtful {
@@ -328,24 +326,24 @@ func (g *Gate) Confirm(comparisons ...*Comparison) {
 	g.sort()
 }
 
-// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter why says
-// why a second measurement would be pointless. If same is true, both sides are the same build, so
-// the candidate cannot be at fault.
+// Dismiss marks a doubtful cell as unconfirmed without a second measurement. The parameter "why" is
+// the reason why a second measurement would be pointless. If same is true, both sides are the same
+// build, so the candidate cannot be at fault.
 func (g *Gate) Dismiss(c *Gated, why string, same bool) {
 	c.State, c.Moot, c.Excluded = GateUnconfirmed, why, same
 	g.sort()
 }
 
-// candidate returns a key by which a cell is found in another measurement of the candidate. The
-// key contains neither the baseline nor the variant: in the other measurement, the baseline can
-// be another run, and variants can have other names.
+// candidate returns a key that identifies a cell of the candidate in all of its measurements. The
+// key contains neither the baseline nor the variant, because in another measurement the baseline
+// can be another run, and variants can have other names.
 func (x *Compared) candidate(phase string) string {
 	c := x.Second.Case
 	return fmt.Sprintf("%q %q %v %q %q %q", c.Workload, c.Scale, c.Parameters, c.Settings, c.Driver, phase)
 }
 
 // confirms reports whether the second measurement x shows the same fault as cell c. The
-// parameter most is the limit. cells is the number of cells that were measured again; the
+// parameter "most" is the limit. cells is the number of cells that were measured again; the
 // p-value is corrected for that number.
 func (x *Compared) confirms(c *Gated, most float64, cells int) bool {
 	switch {
@@ -370,8 +368,8 @@ func (g *Gate) Shut() bool {
 // Shuts reports whether a cell in state s shuts the gate.
 func (s State) Shuts() bool { return s == GateWrong || s == GateFailing || s == GateRegression }
 
-// Decision combines the states of all cells. The report's first words, the exit status and the
-// results for CI services depend on it.
+// Decision combines the states of all cells. It determines the first words of the report, the exit
+// status and the results for CI services.
 func (g *Gate) Decision() Decision {
 	has := func(doubts func(*Gated) bool) bool { return slices.ContainsFunc(g.Cells, doubts) }
 	switch {
@@ -390,8 +388,8 @@ func (c *Gated) Hides() bool {
 	return c.State == GatePossible || c.State == GateUnconfirmed && !c.Excluded
 }
 
-// Complete reports whether the gate has cells, every metric has values, [Gate.Doubts] is false for
-// all cells, and the measurement was not interrupted.
+// Complete reports whether the gate could judge everything: it has cells, every metric has values,
+// [Gate.Doubts] is false for all cells, and the measurement was not interrupted.
 func (g *Gate) Complete() bool {
 	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts)
 }

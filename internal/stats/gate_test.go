@@ -111,8 +111,8 @@ func TestGateStatuses(t *testing.T) {
 	}
 }
 
-// TestGateCountsOneFault checks that a gate shows a wrong trial in one cell, not in one for each
-// phase. It is the cell of the wrong phase or, if that phase is not timed, the first cell.
+// TestGateCountsOneFault checks that a gate shows a wrong trial in only one of the cells of its
+// phases. That is the cell of the wrong phase or, if that phase is not timed, the first cell.
 func TestGateCountsOneFault(t *testing.T) {
 	for fault, want := range map[string]string{"query": "query", "verify": "insert", "": "insert query update"} {
 		a := sides(5, 0.01, 1)
@@ -244,8 +244,9 @@ func TestGateCorrectsForMetrics(t *testing.T) {
 	}
 }
 
-// TestGateSettled checks that a gate measures a cell until a regression is found or excluded, even
-// if the candidate is certainly slower. It checks that for time and for memory.
+// TestGateSettled checks that a gate measures a cell until a regression is found or excluded. It
+// must not stop as soon as it is clear that the candidate is slower. The test checks time and
+// memory.
 func TestGateSettled(t *testing.T) {
 	a := sides(7, 0.01, 1.2, 1.044, 1)
 	a.Run.Compares.Looks = true

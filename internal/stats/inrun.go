@@ -2,20 +2,20 @@ package stats
 
 import "slices"
 
-// InRun compares two drivers of the same run, with the test and the correction of that run.
+// InRun is the comparison of two drivers in the report of their run, with the test and the
+// correction of that report.
 type InRun struct {
 	Test
 	Ratio Summary // second driver's time divided by the first driver's, with the interval that the report of the run has
 }
 
 // Likely returns 1 if the second side is probably slower than the first, -1 if it is probably
-// faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. If the cell
-// has InRun, that is the p-value of the run, which also decides the run's ranks. Otherwise it is
-// the p-value that is corrected for all cells. A clear difference, for which the verdict is slower
-// or faster, is also probable.
+// faster, and 0 otherwise. A difference is probable if its p-value is below [Alpha]. The p-value is
+// that of [Compared.ShownP]. If the cell has InRun, the same p-value decides the ranks in the run's
+// report. A clear difference, for which the verdict is slower or faster, is also probable.
 func (x *Compared) Likely() int {
-	switch ratio, p := x.Shown(); {
-	case !x.Measured() || !(p < Alpha):
+	switch ratio := x.ShownRatio(); {
+	case !x.Measured() || !(x.ShownP() < Alpha):
 	case x.InRun != nil:
 		return x.InRun.Sign()
 	case ratio.Median > 1:
@@ -26,13 +26,21 @@ func (x *Compared) Likely() int {
 	return 0
 }
 
-// Shown returns the ratio and the p-value that people see. If the cell has InRun, they are those of
-// the run, so that the comparison agrees with the report of the run.
-func (x *Compared) Shown() (ratio Summary, p float64) {
+// ShownRatio returns the ratio that people see. If the cell has InRun, it is the ratio in the report
+// of the run, so that the comparison agrees with that report.
+func (x *Compared) ShownRatio() Summary {
 	if x.InRun != nil {
-		return x.InRun.Ratio, x.InRun.Adjusted
+		return x.InRun.Ratio
 	}
-	return x.Ratio, x.Adjusted
+	return x.Ratio
+}
+
+// ShownP returns the p-value that belongs to [Compared.ShownRatio].
+func (x *Compared) ShownP() float64 {
+	if x.InRun != nil {
+		return x.InRun.Adjusted
+	}
+	return x.Adjusted
 }
 
 // findInRun sets InRun of each cell whose sides have a rank in the same table of the run.

@@ -2,14 +2,14 @@ package stats
 
 import "slices"
 
-// Machines compares runs of the same work on several machines. Each run is judged by itself.
-// Then the runs' verdicts are compared.
+// Machines compares runs of the same work on several machines. First each run is judged separately.
+// Then the verdicts of the runs are compared.
 type Machines struct {
 	Runs []*Analysis
 
-	// Pairs has every two drivers, except the floor, of every table in which at least two runs
-	// compare them. If the runs were made to compare two sides, Pairs has the two sides of every
-	// cell.
+	// Pairs has the pairs of drivers that at least two runs compare in the same table. Pairs with
+	// the floor are left out. If the runs were made to compare two sides, each cell is one pair:
+	// the two sides.
 	Pairs []MachinesPair
 }
 
@@ -92,8 +92,8 @@ func (m *Machines) addTable(i int, floor string, name TableName, t *Table) {
 	}
 }
 
-// pair returns the pair of two drivers in a table, and adds it if it is missing. If turned is
-// true, the pair's First is the parameter second.
+// pair returns the pair of two drivers in a table, and adds it if it is missing. turned is true if
+// the pair has the drivers in the opposite order: its First is the parameter second.
 func (m *Machines) pair(name TableName, first, second string) (p *MachinesPair, turned bool) {
 	for i := range m.Pairs {
 		switch p := &m.Pairs[i]; {
@@ -137,8 +137,8 @@ func (p *MachinesPair) agree() {
 	}
 }
 
-// SlowerSecond returns the pair with its drivers in an order in which the second is the slower
-// one. The first machine whose verdict is slower or faster decides.
+// SlowerSecond returns the pair with the slower driver as the second. The first machine whose
+// verdict is slower or faster decides which one that is.
 func (p MachinesPair) SlowerSecond() MachinesPair {
 	first := slices.IndexFunc(p.Said, func(s SaidOn) bool { return s.Verdict == Slower || s.Verdict == Faster })
 	if first < 0 || p.Said[first].Verdict == Slower {

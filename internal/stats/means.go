@@ -6,8 +6,8 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// pairedMeans returns the ratio of the means of two sets of times, a divided by b, over the
-// rounds that both have. Its interval is by Student's t and the delta method (Casella, Berger,
+// pairedMeans returns the mean of a divided by the mean of b, over the rounds that both sets of
+// times have. Its interval is computed by Student's t and the delta method (Casella, Berger,
 // Statistical Inference, section 5.5.4). Noise that both sides share in a round cancels out.
 func pairedMeans(a, b []Point, confidence float64) Summary {
 	var x, y []float64

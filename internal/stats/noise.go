@@ -13,9 +13,8 @@ type Noise struct {
 	Least, Most float64   // the least and the greatest value, divided by Median
 	Ratios      []float64 // one case's time divided by the other's, for each round
 
-	// Half is the median of the differences between the two cases in a round, and Widest is the
-	// greatest difference. 0.02 means that one case took 2 % longer than the other, no matter
-	// which.
+	// Half is the median of the differences between the two cases within a round, and Widest is the
+	// greatest difference. 0.02 means that one of the cases, no matter which, took 2 % longer.
 	Half, Widest float64
 }
 
@@ -43,15 +42,16 @@ func NewNoise(a, b []Point) (n Noise, ok bool) {
 // return it.
 const NoiseTold = 0.9
 
-// SmallestDifference returns the smallest difference between two cases that a run of some
-// rounds, at least [MinSamples], detects with probability [NoiseTold]. 0.02 is a ratio of 1.02.
+// SmallestDifference returns the smallest difference between two cases that a run detects with
+// probability [NoiseTold]. The run has the given number of rounds, at least [MinSamples]. A
+// difference of 0.02 is a ratio of 1.02.
 //
 // It simulates many runs of that length. Each run draws random ratios of the equal cases, and
 // computes their interval by [SummarizeRatios]. A difference between the cases multiplies all
 // ratios, and so the ends of the interval. A run detects the difference if the lower end is then
 // above 1. It does not matter which of two equal cases is divided by the other, so each ratio is
-// drawn as often as its inverse. Beyond 100 rounds, intervals are assumed to shrink with the
-// square root of the rounds.
+// drawn as often as its inverse. Beyond 100 rounds, intervals are assumed to shrink with the square
+// root of the rounds.
 func (n Noise) SmallestDifference(rounds int) float64 {
 	const runs = 400
 	random := rand.New(rand.NewPCG(1, 2)) // fixed seed: the same ratios always give the same result
@@ -72,13 +72,12 @@ func (n Noise) SmallestDifference(rounds int) float64 {
 }
 
 // Range returns a range for a difference that [Noise.SmallestDifference] returned. About nine times
-// in ten, it contains the difference that would be returned if the noise were measured for very
-// long. Range resamples the measured rounds, and assumes that the logarithm of the difference is
-// proportional to the width of the rounds' interval. The result is the union of two bootstrap
-// intervals: the percentile interval and the basic interval of the logarithm (A. C. Davison, D. V.
-// Hinkley, Bootstrap Methods and their Application, chapter 5). Both are computed at 95 %, but with
-// few rounds each contains the true value less often, and even their union does so only about nine
-// times in ten.
+// in ten, the range contains the exact difference, which would be returned if the noise were
+// measured for very long. Range resamples the measured rounds. It assumes that the logarithm of the
+// difference is proportional to the width of the rounds' interval. The result is the union of two
+// bootstrap intervals: the percentile interval and the basic interval of the logarithm (A. C.
+// Davison, D. V. Hinkley, Bootstrap Methods and their Application, chapter 5). Both are computed at
+// 95 %. With few rounds, each of them contains the true value less often.
 func (n Noise) Range(difference float64) (low, high float64) {
 	const times = 200
 	random := rand.New(rand.NewPCG(3, 4))

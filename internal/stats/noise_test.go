@@ -68,7 +68,8 @@ func TestNoiseTells(t *testing.T) {
 			for i := range a {
 				a[i].Value *= 1 + difference
 			}
-			if test := stats.Compare(a, b); test.Significant() && test.Sign() > 0 {
+			ratios, _ := stats.Ratios(a, b)
+			if test := stats.CompareRatios(stats.Values(ratios)); test.Significant() && test.Sign() > 0 {
 				told++
 			}
 		}

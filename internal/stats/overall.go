@@ -12,12 +12,12 @@ import (
 
 // Overall summarizes the drivers over all tables of a run.
 //
-// In each round, a driver has one figure. In each table, its time is divided by the time of the
-// driver Base, and the figure is the geometric mean of these ratios. Two drivers are then compared
-// by their figures within rounds, as two cells are compared by their samples. So it does not matter
-// which driver is the base. Every table has the same weight. All drivers are judged by the same
-// tables: those in which each driver has figures and a rank, and whose phase is not too short for
-// any of them.
+// A driver has one figure for each round. In each table, the driver's time is divided by the time
+// of the driver Base. The figure is the geometric mean of these ratios over the tables. Two drivers
+// are then compared by their figures within rounds, as two cells are compared by their samples. So
+// it does not matter which driver is the base. Every table has the same weight. All drivers are
+// judged by the same tables. In these tables, each driver has figures and a rank, and the phase is
+// not too short for any driver.
 type Overall struct {
 	Base    string // the driver that ratios are relative to; "" if there is nothing to compare
 	IsFloor bool

@@ -11,8 +11,8 @@ import (
 
 // SummarizeRatios summarizes ratios, one from each round. Its median is the Hodges-Lehmann
 // estimate: the median of the geometric means of every two ratios, including each ratio with
-// itself. Its interval inverts the Wilcoxon signed-rank test of [CompareRatios]: it excludes 1
-// exactly if that test's p-value is below 0.05.
+// itself. Its interval belongs to the Wilcoxon signed-rank test of [CompareRatios]. The interval
+// excludes 1 exactly if the p-value of that test is below 0.05.
 func SummarizeRatios(ratios []float64) Summary { return SummarizeRatiosAt(ratios, Confidence) }
 
 // SummarizeRatiosAt is [SummarizeRatios] with an interval of at least the given
@@ -45,8 +45,8 @@ func SummarizeRatiosAt(ratios []float64, confidence float64) Summary {
 	return s
 }
 
-// middle returns the median of sorted values. If the two values in the middle are infinite,
-// they must have the same sign.
+// middle returns the median of values, which must be sorted. If the two values in the middle are
+// infinite, they must have the same sign.
 func middle(sorted []float64) float64 {
 	n := len(sorted)
 	if a, b := sorted[(n-1)/2], sorted[n/2]; a != b {
@@ -73,11 +73,11 @@ func walshAverages(d []float64) []float64 {
 	return list
 }
 
-// signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric
-// about 0. The rank sum of the positive differences is the number of Walsh averages above 0
-// (Tukey 1949). A Walsh average is the mean of two differences, or a single difference. An
-// average of exactly 0 counts for neither side, so ties and zeros can only make p greater. The
-// result sign says on which side of 0 the differences are.
+// signedRank is the two-sided Wilcoxon signed-rank test of whether differences are symmetric about
+// 0. The rank sum of the positive differences is the number of Walsh averages above 0 (Tukey 1949).
+// A Walsh average is the mean of two differences, or a single difference. An average of exactly 0
+// counts for neither side, so ties and zeros can only make p greater. The result sign is 1 if the
+// differences are mostly above 0, -1 if they are mostly below 0, and 0 otherwise.
 func signedRank(d []float64) (p float64, sign int) {
 	if len(d) == 0 {
 		return 1, 0
@@ -152,21 +152,21 @@ func signedRankNull(n int) func(t int) float64 {
 	}
 }
 
-// rankRounds is the least number of rounds for which the p-values of the signed-rank test are
+// rankRounds is the least number of rounds from which the p-values of the signed-rank test can be
 // corrected for comparisons of three or more sets. With fewer rounds there are too few possible
-// p-values: the least one with six rounds is 2/64.
+// p-values. For example, the least p-value of six rounds is 2/64.
 const rankRounds = 16
 
-// shortTails is the factor by which p-values of the t test are multiplied. If a distribution has
-// short tails, like that of times that drift within rounds, these p-values are a little too
-// small.
+// shortTails is the factor by which p-values of the t test are multiplied. Without it, p-values
+// would be a little too small for distributions with short tails, such as times that drift within
+// rounds.
 const shortTails = 1.25
 
-// corrected returns the p-value from which corrections for many comparisons start. The parameter
-// rank is the p-value of the signed-rank test of the differences d, and is used if there are
-// enough rounds. For few rounds, the p-value of Student's paired t test is used, because it has
-// no minimum. For symmetric distributions with long tails the t test errs less often than its
-// level says (Efron 1969). In any case, [signedRank] has to agree.
+// corrected returns the p-value from which corrections for many comparisons start. With enough
+// rounds, it is the parameter rank: the p-value of the signed-rank test of the differences d. With
+// few rounds, it is the p-value of Student's paired t test, because that has no minimum. For
+// symmetric distributions with long tails the t test errs less often than its level says (Efron
+// 1969). In any case, a significant result also requires that [signedRank] agrees.
 func corrected(d []float64, rank float64) float64 {
 	n := len(d)
 	if n >= rankRounds || n < 2 {

@@ -50,9 +50,9 @@ func completeRounds(sets [][]Point) (rows [][]float64) {
 	return rows
 }
 
-// greatestT returns the greatest t statistic of the differences between any two columns, squared
-// and without its constant factor. If it finds a value that is not below the parameter "enough", it
-// returns that value at once.
+// greatestT returns the greatest t statistic of the differences between any two columns. The result
+// is squared, and lacks a constant factor. As soon as a value reaches the parameter "enough",
+// greatestT returns that value.
 func greatestT(rows [][]float64, enough float64) float64 {
 	greatest := 0.0
 	for i := range rows[0] {
@@ -78,14 +78,13 @@ func greatestT(rows [][]float64, enough float64) float64 {
 }
 
 // exchangeRun lowers the corrected p-values of tables that have only two sets and too few rounds.
-// With six rounds the least p-value is 2/64, which after a correction for many tables is never
-// below [Alpha]. exchangeRun exchanges the values of the two sets of each table at random within
-// rounds. It compares each table's t statistic with the greatest t statistic, after the exchanges,
-// of this table and all tables whose t statistic was smaller (Westfall, Young 1993, step-down
-// maxT). If the two sets are equal, the test is exact for any distribution.
+// With six rounds the least p-value is 2/64. After a correction for many tables, that is never
+// below [Alpha]. So exchangeRun uses another test. It exchanges the values of the two sets of each
+// table at random within rounds. It compares each table's t statistic with the greatest t statistic
+// after the exchanges, among this table and all tables whose t statistic was smaller (Westfall,
+// Young 1993, step-down maxT). If the two sets are equal, the test is exact for any distribution.
 //
-// The p-values are multiplied by looks. That is the factor for samples that were judged
-// repeatedly.
+// The p-values are multiplied by looks, the factor for samples that were judged repeatedly.
 func exchangeRun(list []*Test, looks float64) {
 	list = slices.DeleteFunc(slices.Clone(list), func(x *Test) bool { return !(clearness(x.logs, 0) > 0) })
 	slices.SortStableFunc(list, func(a, b *Test) int { return cmp.Compare(clearness(b.logs, 0), clearness(a.logs, 0)) })
@@ -93,9 +92,8 @@ func exchangeRun(list []*Test, looks float64) {
 	reached := make([]int, len(list))
 	for range permutations {
 		greatest := 0.0
-		for i := len(list) - 1; i >= 0; i-- {
-			d := list[i].logs
-			if greatest = max(greatest, clearness(d, r.Uint64())); greatest >= clearness(d, 0) {
+		for i, x := range slices.Backward(list) {
+			if greatest = max(greatest, clearness(x.logs, r.Uint64())); greatest >= clearness(x.logs, 0) {
 				reached[i]++
 			}
 		}
@@ -107,8 +105,9 @@ func exchangeRun(list []*Test, looks float64) {
 	}
 }
 
-// clearness grows with the t statistic of at most 64 differences. Bit i of negated says that
-// the i-th difference is negated. The result is 1 if all differences are the same.
+// clearness returns a number that grows with the t statistic of differences. It is 1 if all
+// differences are the same. If bit i of negated is set, the i-th difference is negated. There may
+// be at most 64 differences.
 func clearness(d []float64, negated uint64) float64 {
 	sum, squares := 0.0, 0.0
 	for i, v := range d {

@@ -6,10 +6,10 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// Proportion returns the 95 % interval of a share of a population, if k of n randomly drawn
-// members belong to that share. It is Wilson's score interval: E. B. Wilson, Probable
-// Inference, the Law of Succession, and Statistical Inference, JASA 22 (1927). If n is 0, the
-// interval is from 0 to 1.
+// Proportion returns the 95 % interval of a share of a population. Of n randomly drawn members, k
+// belong to that share. The interval is Wilson's score interval: E. B. Wilson, Probable Inference,
+// the Law of Succession, and Statistical Inference, JASA 22 (1927). If n is 0, the interval is from
+// 0 to 1.
 func Proportion(k, n int64) Interval {
 	if n == 0 {
 		return Interval{0, 1, Confidence}
@@ -21,11 +21,12 @@ func Proportion(k, n int64) Interval {
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
-// PartsDiffer compares one part of two sampled values, such as the CPU time of one group. k1 of a's
-// samples and k2 of b's samples belong to the part. difference is the part in b minus the part in
-// a, per trial. The result "half" is half the width of the interval of difference. parts is the
-// number of parts that are compared. With a probability of 95 %, the intervals of all parts contain
-// the true differences.
+// PartsDiffer compares the same part of two sampled values a and b. A part is, for example, the CPU
+// time of one group of functions. k1 of a's samples and k2 of b's samples belong to the part. The
+// result difference is the part of b minus the part of a, per trial. The result "half" is half the
+// width of the interval of the difference. The parameter parts is the number of parts that are
+// compared. With a probability of 95 %, the intervals of all these parts contain the true
+// differences.
 //
 // A count of independent events has a Poisson distribution, so its variance equals the count. If
 // the trials' values vary more than that, the parts are assumed to vary more by the same factor.
@@ -44,17 +45,17 @@ func PartsDiffer(a Sampled, k1 int64, b Sampled, k2 int64, parts int) (differenc
 	return meanB - meanA, math.Hypot(halfA, halfB)
 }
 
-// Sampled is a value, one for each trial, that was estimated from samples, such as the CPU
-// time that a profiler saw.
+// Sampled has the values of a figure that was estimated from samples, such as the CPU time that a
+// profiler saw. It has one value for each trial.
 type Sampled struct {
 	Values  []float64
 	Samples int64 // number of samples, over all trials
 }
 
-// mean returns the mean of the values, and half the width of the interval of its logarithm. It
-// uses the wider of two intervals: one for a count of independent events and, if there are at
-// least two trials, one for the differences between trials (Student's t). Both are first-order
-// approximations: d log x = dx/x.
+// mean returns the mean of the values, and half the width of the interval of the mean's logarithm.
+// It uses the wider of two intervals. One is that of a count of independent events. The other,
+// which needs at least two trials, is that of the differences between trials (Student's t). Both
+// are first-order approximations: d log x = dx/x.
 func (s Sampled) mean(confidence float64) (mean, half float64) {
 	mean, half = Mean(s.Values), mstats.InvCDF(mstats.StdNormal)((1+confidence)/2)/math.Sqrt(float64(s.Samples))
 	if n := float64(len(s.Values)); n > 1 {
@@ -65,8 +66,8 @@ func (s Sampled) mean(confidence float64) (mean, half float64) {
 }
 
 // SampledRatio returns the mean of b divided by the mean of a, with its 95 % interval. Both must
-// have samples. The interval is wide if there are few samples or if trials differ. If there is
-// only one trial, it is not known how much trials differ.
+// have samples. Few samples make the interval wide, and so do differences between trials. With only
+// one trial, such differences are unknown and do not widen it.
 func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	meanA, halfA := a.mean(Confidence)
 	meanB, halfB := b.mean(Confidence)
@@ -75,5 +76,6 @@ func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	return ratio, Interval{ratio / factor, ratio * factor, Confidence}
 }
 
-// normal95 is the quantile of the standard normal distribution that leaves 2.5 % above it.
+// normal95 is a quantile of the standard normal distribution: a value is above it with a
+// probability of 2.5 %.
 const normal95 = 1.959963984540054

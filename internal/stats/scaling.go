@@ -16,7 +16,7 @@ import (
 type Scaling struct {
 	Lambda float64 // λ: throughput of one client
 	Sigma  float64 // σ, contention: the share of the work that only one client at a time can do, 0 to 1
-	Kappa  float64 // κ, coherency: the cost of each two clients' coordination, 0 or more
+	Kappa  float64 // κ, coherency: the cost of coordination for each pair of clients, 0 or more
 
 	// Worst is the greatest distance between a measured throughput and the law, divided by the
 	// measured throughput.
@@ -29,8 +29,8 @@ type Throughput struct {
 	PerSecond float64
 }
 
-// MinScaling is the least number of different numbers of clients for which [FitScaling] fits the
-// law. The law has three parameters, so it would fit any three numbers of clients.
+// MinScaling is how many different numbers of clients [FitScaling] needs. The law has three
+// parameters, so it would fit any throughputs of only three numbers of clients.
 const MinScaling = 4
 
 // FitScaling fits the universal scalability law to points by least squares of the relative
@@ -96,10 +96,10 @@ func first(float64) float64    { return 1 }
 func serial(n float64) float64 { return n - 1 }
 func pairs(n float64) float64  { return n * (n - 1) }
 
-// Falling returns κn² - (1-σ) for n clients. The result is above 0 exactly if throughput falls
-// at n clients. σ and κ are the parameters of [Scaling], but fitted without bounds. With bounds,
-// every fit to a constant throughput would have a peak. Without them, the result is below 0 as
-// often as above. ok is false if there is no fit.
+// Falling returns κn² - (1-σ) for n clients. The result is above 0 exactly if throughput falls at n
+// clients. σ and κ are the parameters of [Scaling], but fitted without bounds. With bounds, every
+// fit to a constant throughput would have a peak. Without bounds, the result for a constant
+// throughput is below 0 as often as above. ok is false if there is no fit.
 func Falling(points []Throughput, clients float64) (fall float64, ok bool) {
 	c, ok := leastSquares(points, []func(float64) float64{first, serial, pairs})
 	if !ok || c[0] <= 0 {

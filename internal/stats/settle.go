@@ -7,14 +7,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Sequential is the confidence of intervals in runs that measure until figures are precise
-// enough. Such a run computes intervals repeatedly, and stops when they are narrow. So its
-// intervals contain the true value less often than their confidence says. With a confidence of
-// Sequential, at least 95 % of them contain it; docs/methodology.md gives the reason. The range
-// of [MinSamples] samples has a confidence just above it, 31/32.
+// Sequential is the confidence of intervals in runs that measure until figures are precise enough.
+// Such a run computes intervals repeatedly, and stops when they are narrow. So its intervals
+// contain the true value less often than their confidence says. If their confidence is Sequential,
+// at least 95 % of them contain it; docs/methodology.md gives the reason. For [MinSamples] samples,
+// the interval is the range of the samples, whose confidence of 31/32 is just above Sequential.
 const Sequential = 0.9687
 
-// looking returns the factor by which p-values are multiplied if intervals have the given
+// looking returns the factor that corrects p-values in a run whose intervals have the given
 // confidence. With this factor two cells differ significantly exactly if the interval of their
 // ratio excludes 1.
 func looking(confidence float64) float64 {
@@ -24,8 +24,8 @@ func looking(confidence float64) float64 {
 	return Alpha / (1 - confidence)
 }
 
-// Figure is a figure that a run measures for a cell: the ratio to the base of the cell's table
-// or, if the cell is not compared with any other, its median.
+// Figure is a figure that a run measures for a cell. It is the ratio to the base of the cell's
+// table. If the cell is not compared with any other, it is the median of the cell.
 type Figure struct {
 	TableName
 	Cell    *Cell
@@ -33,15 +33,15 @@ type Figure struct {
 	Summary Summary
 }
 
-// Settled reports whether the interval is within ±precision of the figure (0.05: 5 %). It is
-// false if there are too few samples for an interval.
+// Settled reports whether both ends of the interval are within ±precision of the figure. A
+// precision of 0.05 is 5 %. It returns false if there are too few samples for an interval.
 func (f *Figure) Settled(precision float64) bool {
 	spread, ok := f.Summary.Spread()
 	return ok && spread <= precision
 }
 
-// Further estimates how many more rounds are needed until the figure is settled. It assumes that the
-// interval shrinks with the square root of the rounds. A result of [MaxRounds] means that many or
+// Further estimates how many more rounds are needed until the figure is settled. It assumes that
+// the interval shrinks with the square root of the number of rounds. [MaxRounds] means this many or
 // more.
 func (f *Figure) Further(precision float64) int {
 	spread, ok := f.Summary.Spread()
@@ -108,20 +108,20 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 	}
 }
 
-// summaryFactor says how precise the ratios of the summary must be before a case is settled: this
-// many times as precise as the other figures. The recommendation of a driver depends on these
-// ratios, and only rounds in which all cells were measured count for them.
+// summaryFactor is how many times as precise the ratios of the summary must be as other figures,
+// before a case is settled. There are two reasons: the recommendation of a driver depends on these
+// ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
-// further trials. These are the cases whose figures are all within ±precision, and the cases
-// without figures. A case of the summary also needs trials until its driver's ratio in the summary is
-// within ±precision/[summaryFactor]. The base of a table needs further trials as long as any other cell of the
-// table does.
+// further trials. These are the cases without figures, and the cases whose figures are all within
+// ±precision. There are two exceptions. The base of a table needs trials as long as any other cell
+// of the table does. A case of the summary needs trials until its driver's ratio in the summary is
+// within ±precision/[summaryFactor].
 //
-// The function judges all cases each time. judged is false after rounds for which [settlingLook] is
-// false; then it judges nothing. If another driver becomes the base of a table, the ratios change,
-// and a case that was settled before may need further trials.
+// The function judges all cases each time. It judges nothing, and its result judged is false, after
+// rounds for which [settlingLook] is false. If another driver becomes the base of a table, the
+// ratios change. Then a case that was settled before may need further trials.
 func UntilSettled(floor string, precision float64) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		if !settlingLook(round) {
@@ -150,7 +150,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 }
 
 // summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
-// ±precision there. If there are any such cases, it also returns the IDs of the base's cases.
+// ±precision. If there are any, it also returns the IDs of the base's cases.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 	o := summary(a.Groups, a.Floor, a.Confidence)
 	if len(o.Tables) < 2 {

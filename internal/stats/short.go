@@ -6,14 +6,14 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// TooShort is the least median time of a phase by which drivers are judged. In a shorter phase,
-// costs that occur only at its beginning, such as cold caches and page faults, are about a tenth
-// of the time. A single interruption by the system takes longer than the phase. See
-// docs/methodology.md.
+// TooShort is a duration. If the median time of a phase is shorter, drivers are not judged by the
+// phase. In such a phase, costs that occur only at its beginning, such as cold caches and page
+// faults, are about a tenth of the time. A single interruption by the system takes longer than the
+// phase. See docs/methodology.md.
 const TooShort = time.Millisecond
 
-// TooShort reports whether the phase is too short to judge a driver by. A phase at a fixed
-// rate never is, because the workload says how long it lasts.
+// TooShort reports whether the phase is too short to judge a driver by. A phase at a fixed rate is
+// never too short, because the workload says how long it lasts.
 func (c *Cell) TooShort() bool {
 	return len(c.Samples) > 0 && c.Samples[0].Metric != result.MetricLatency && c.Wall() < TooShort
 }

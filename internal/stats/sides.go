@@ -15,16 +15,16 @@ type keyed struct {
 	cell *Cell
 }
 
-// Unlike is a workload that both sides have, but some of its cells are not compared, because the
-// two sides do different work in them.
+// Unlike is a workload with cells that are not compared although both sides have the workload. In
+// these cells the two sides do different work.
 type Unlike struct {
 	Workload string
 	What     string   // what differs: "text", "scale", or "settings or parameters"
 	Cells    []string // names of these cells, which are in Comparison.Alone too
 }
 
-// unlike notes that two cells of the same name, one from each side, do different work. If it is not
-// known what differs, unlike notes nothing.
+// unlike records that two cells of the same name, one from each side, do different work. If it is
+// not known what differs, it records nothing.
 func (c *Comparison) unlike(first, second keyed) {
 	a, b := first.cell.Case, second.cell.Case
 	u := Unlike{Workload: first.name.Workload, What: "settings or parameters"}
@@ -44,9 +44,9 @@ func (c *Comparison) unlike(first, second keyed) {
 	c.Unlike[i].Cells = append(c.Unlike[i].Cells, first.name.String())
 }
 
-// cells returns the cells in which a factor has the given value. The parameter "by" has the name of
-// the factor. If value is "", all cells are returned. Two cells are compared if they agree in
-// everything that their keys contain.
+// cells returns the cells in which a factor has the given value. If value is "", it returns all
+// cells. The parameter "by" has the name of the factor. Two cells are compared if their keys are
+// equal. A key has everything in which the two cells must agree.
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)
@@ -86,8 +86,8 @@ func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	return list
 }
 
-// poolSize is the setting for the size of the connection pool. It follows from the workload's
-// number of clients unless it is set.
+// poolSize is the setting for the size of the connection pool. Unless it is set, the size follows
+// from the number of clients of the workload.
 const poolSize = "pool_size"
 
 // poolFollows reports whether the size of the pool is determined by the rest of a case, for
@@ -127,7 +127,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 		}
 		delete(other, k.key)
 		x := &Compared{TableName: k.name, First: k.cell, Second: o.cell, Metric: c.Metric, P: 1, Adjusted: 1}
-		x.checkSides(c, comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
+		x.checkSides(comparable && k.cell.Case.WorkloadSHA256 == o.cell.Case.WorkloadSHA256)
 		if x.Verdict != "" || x.known() {
 			c.Cells = append(c.Cells, x)
 		}
@@ -139,7 +139,7 @@ func (c *Comparison) pair(first, second []keyed, comparable bool) {
 	}
 }
 
-func (x *Compared) checkSides(c *Comparison, comparable bool) {
+func (x *Compared) checkSides(comparable bool) {
 	for _, side := range []*Cell{x.First, x.Second} {
 		if side.Status != result.OK {
 			x.Verdict = Bad

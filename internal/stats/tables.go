@@ -52,8 +52,8 @@ type Sample struct {
 	*result.Sample
 }
 
-// Points returns the values by which the phase is judged, in seconds or in seconds per operation,
-// one for each round.
+// Points returns one value for each round: the value by which the phase is judged, in seconds or in
+// seconds per operation.
 func (c *Cell) Points() []Point {
 	if c.perOp {
 		return c.points(valuePerOp)
@@ -88,8 +88,8 @@ func Against(pairs []Pair, i, j int) (test Test, ok bool) {
 	return Test{}, false
 }
 
-// Ratio returns the ratio for a pair of cells: the first cell's time divided by the second's. It
-// is computed from the ratio of each round.
+// Ratio returns the first cell's time divided by the second cell's, for the cells of a pair. It is
+// computed from the ratio of each round.
 func (t *Table) Ratio(p Pair) Summary {
 	ratios, _ := Ratios(t.Cells[p.First].Points(), t.Cells[p.Second].Points())
 	return SummarizeRatiosAt(Values(ratios), t.confidence)
@@ -174,8 +174,8 @@ func operationsDiffer(cells []*Cell) bool {
 	return false
 }
 
-// class returns the place of a cell's class in a table: 0 ranked, 1 other cells with figures,
-// 2 dropped early by a search for settings, 3 no figures.
+// class returns the place of a cell's class in a table: 0 for ranked cells, 1 for other cells with
+// figures, 2 for cells that a search for settings dropped early, 3 for cells without figures.
 func (c *Cell) class() int {
 	switch {
 	case c.Status != result.OK:

@@ -8,11 +8,11 @@ import (
 	mstats "github.com/aclements/go-moremath/stats"
 )
 
-// unpairedRatio returns the ratio of two sets of times that were not measured in the same
-// rounds. It also returns the p-value p of the test that they differ, and the least value that p
-// can have. The ratio is the Hodges-Lehmann estimate: the median of all ratios of a time of a to
-// a time of b. Its interval inverts the Mann-Whitney test (Hollander, Wolfe, Chicken,
-// Nonparametric Statistical Methods, chapter 4). Times of zero in b are ignored.
+// unpairedRatio returns the ratio of two sets of times that were not measured in the same rounds.
+// It also returns the p-value p of the test that they differ, and the least value that p can have.
+// The ratio is the Hodges-Lehmann estimate. It divides each time of a by each time of b, and takes
+// the median of these ratios. Its interval inverts the Mann-Whitney test (Hollander, Wolfe,
+// Chicken, Nonparametric Statistical Methods, chapter 4). Times of zero in b are ignored.
 func unpairedRatio(a, b []float64, confidence float64) (s Summary, p, least float64) {
 	b = slices.DeleteFunc(slices.Clone(b), func(v float64) bool { return v == 0 })
 	n := min(len(a), len(b))

@@ -11,7 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// Variation is a parameter or setting, or "scale", in which the groups of a workload differ.
+// Variation is the value of a parameter or setting that differs between the groups of a workload.
+// It can also be the scale, with the name "scale".
 type Variation struct {
 	Name  string
 	Value string
@@ -60,20 +61,16 @@ func sharedKey(c *result.Case, kind driver.Kind) string {
 }
 
 // shareOutcomes adds to the field shared of each group the outcomes of other groups that are valid
-// in it too. If none of the settings in which two groups differ applies to a driver, the driver was
-// measured in only one of the two groups, and its results would be the same in the other.
+// in it too. For example, two groups may differ only in settings that do not apply to a driver.
+// Then the driver was measured in one of the groups, and its results would be the same in the
+// other.
 func (a *Analysis) shareOutcomes() {
 	sharing := map[string][]*Outcome{}
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
-				key := sharedKey(o.Case, kind)
-				sharing[key] = append(sharing[key], o)
-			}
+	for _, o := range a.Outcomes() {
+		if kind := o.Case.Info.Kind; len(result.OwnSettings(kind, o.Case.Settings)) < len(o.Case.Settings) {
+			key := sharedKey(o.Case, kind)
+			sharing[key] = append(sharing[key], o)
 		}
-	}
-	if len(sharing) == 0 {
-		return
 	}
 	for _, g := range a.Groups {
 		for _, o := range sharing[sharedKey(g.Outcomes[0].Case, "")] {
@@ -84,8 +81,9 @@ func (a *Analysis) shareOutcomes() {
 	}
 }
 
-// changes returns, as text, the parameters of group g and the settings in which it differs from the
-// group first of the same workload. If it differs in no setting, the text ends with "as now".
+// changes returns a text with the parameters of group g, and the settings in which g differs from
+// another group of the same workload, the parameter "first". If g differs in no setting, the text
+// ends with "as now".
 func (g *Group) changes(first *Group) string {
 	var words []string
 	changed := false

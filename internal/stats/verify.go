@@ -9,10 +9,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// verifyChecksums sets the status to [result.Wrong] for cases whose checksums show that they read
-// other values than other cases. The drivers did the same work, so their checksums must agree. A
-// checksum that more than half of the drivers have is assumed to be right. If there is no such
-// checksum, all cases get this status, because nobody can know which driver is at fault.
+// verifyChecksums compares the checksums of the values that the cases read. All drivers did the
+// same work, so their checksums must agree. A checksum that more than half of the drivers have is
+// assumed to be right, and cases with another one get the status [result.Wrong]. If there is no
+// such checksum, all cases get this status, because nobody can know which driver is at fault.
 func (g *Group) verifyChecksums() {
 	for _, phase := range g.phases() {
 		by := map[string][]*Outcome{}
@@ -40,9 +40,9 @@ func (g *Group) verifyChecksums() {
 	}
 }
 
-// checksums returns the distinct checksums of a phase or, if one is malformed, only the malformed
-// one, as bad. It includes the checksums of trials that do not count because they were measured
-// again.
+// checksums returns the distinct checksums of a phase. If one is malformed, it returns only that
+// one, as the result bad. Trials that were measured again do not count otherwise, but their
+// checksums are included.
 func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	for _, s := range o.measured(phase, true) {
 		switch {
@@ -56,8 +56,8 @@ func (o *Outcome) checksums(phase string) (own []string, bad string) {
 	return own, ""
 }
 
-// blame sets the status to [result.Wrong] for the outcomes whose checksum is not the majority's. If
-// there is no majority, it does so for all outcomes.
+// blame sets the status [result.Wrong] for the outcomes that do not have the checksum of the
+// majority. If there is no majority, it sets this status for all outcomes.
 func blame(phase string, sums []string, by map[string][]*Outcome) {
 	right, total := "", 0
 	for _, s := range sums {
@@ -81,8 +81,8 @@ func blame(phase string, sums []string, by map[string][]*Outcome) {
 	}
 }
 
-// undecided returns the message for drivers with the checksum own if no checksum has a majority.
-// It says that any driver may be right, and how to find out.
+// undecided returns the message for drivers with the checksum own, if no checksum has a majority.
+// The message says how to find out which driver is right.
 func undecided(own string, sums []string, by map[string][]*Outcome) string {
 	var others []*Outcome
 	var present, theirs []string

@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// maxAnswer is the greatest size in bytes of an answer's record. maxAnswerRuns is how many
-// other runs an answer may name.
+// maxAnswer is the greatest size in bytes of an answer's record. maxAnswerRuns is the greatest
+// number of other runs that an answer may name.
 const (
 	maxAnswer     = 8 << 20
 	maxAnswerRuns = 1000
@@ -21,9 +21,10 @@ const (
 // questions lists the questions whose answers are stored.
 var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
 
-// checkAnswer returns an error if an answer contradicts itself or is too large. runID is the
-// answer's run, and size is the length of its record in bytes. Of the answer's value, it checks
-// only that it is a JSON object; the package of the question checks the contents.
+// checkAnswer returns an error if an answer contradicts itself or is too large. runID is the run of
+// the answer, and size is the length of the answer's record in bytes. Only the package of the
+// question can check the contents of the answer's value, so checkAnswer only checks that the value
+// is a JSON object.
 func checkAnswer(a *result.Answer, runID, size int64) error {
 	switch {
 	case size > maxAnswer:
@@ -67,8 +68,8 @@ func addAnswer(ctx context.Context, c execer, runID int64, a *result.Answer) err
 	return nil
 }
 
-// loadAnswer reads the answer of a run into r. The query compares the record's size with the
-// limit before it returns the record.
+// loadAnswer reads the answer of a run into r. The query replaces a record that is too large by
+// "{}", so that it does not fill the memory.
 func loadAnswer(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	return each(ctx, c, `SELECT run_id, octet_length(json), iif(octet_length(json) > ?2, '{}', json) FROM answers WHERE run_id = ?1`,
 		func(_, size int64, a result.Answer) error {
@@ -86,8 +87,8 @@ func (s *Store) hasAnswers() bool {
 	return !s.foreign || s.version >= since
 }
 
-// noteAnswers sets the field Question of the entries whose run has a stored answer. If the question
-// cannot be read or is unknown, it sets Damaged instead.
+// noteAnswers sets the field Question of each entry whose run has a stored answer. If the question
+// of an answer cannot be read or is unknown, it sets the field Damaged instead.
 func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entry) error {
 	if !s.hasAnswers() {
 		return nil
@@ -109,15 +110,8 @@ func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entr
 	}, maxAnswer)
 }
 
-// Sampled reports whether the entry's run was made to have samples.
+// Sampled reports whether the run was made to have samples. Some runs have profiles or only an
+// answer instead.
 func (e *Entry) Sampled() bool {
 	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
-}
-
-// renumber replaces the numbers of runs in an answer. numbers maps old numbers to new ones. A
-// run that is not in numbers gets 0.
-func renumber(a *result.Answer, numbers map[int64]int64) {
-	for i, id := range a.Runs {
-		a.Runs[i] = numbers[id]
-	}
 }

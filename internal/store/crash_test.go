@@ -146,8 +146,8 @@ func TestKilled(t *testing.T) {
 	t.Logf("%d of %d kills left a transaction to roll back", journals, kills)
 }
 
-// lock tries to begin a transaction that writes to the store, and prints the error, or "<nil>" if
-// the process could write to the store now.
+// lock tries to begin a transaction that writes to the store, and prints the error. It prints
+// "<nil>" if the process could write to the store.
 func lock(args []string) error {
 	db, err := sql.Open("sqlite", args[0])
 	if err != nil {
@@ -174,7 +174,8 @@ func TestOpenKeepsLocks(t *testing.T) {
 			}
 			opened <- err
 		}()
-		// The second Store opens now or, as it should, only after this transaction.
+		// The second Store should open only after this transaction. If it can open earlier, it does
+		// so during this time.
 		time.Sleep(50 * time.Millisecond)
 		out, err := child(t, "lock", path).Output()
 		if err != nil || !strings.Contains(string(out), "database is locked") {

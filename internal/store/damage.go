@@ -12,15 +12,15 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// Orphans counts the rows of one table whose run is not in the store, because another program
-// deleted the run with foreign keys turned off.
+// Orphans is the number of orphans in a table. An orphan is a row whose run is not in the store:
+// another program deleted the run while foreign keys were turned off.
 type Orphans struct {
 	Table string `json:"table"`
 	Rows  int    `json:"rows"`
 }
 
-// orphans is a query that counts the rows of TABLE whose run is gone. It searches the index from
-// one run to the next instead of reading all rows, because a store may have a million samples.
+// orphans is a query that counts the orphans in the table TABLE. It searches the index from one run
+// to the next instead of reading all rows, because a store may have a million samples.
 const orphans = `
 WITH RECURSIVE ids(id) AS (
   SELECT min(run_id) FROM TABLE
@@ -28,9 +28,8 @@ WITH RECURSIVE ids(id) AS (
   SELECT (SELECT min(run_id) FROM TABLE WHERE run_id > id) FROM ids WHERE id IS NOT NULL)
 SELECT count(*) FROM TABLE WHERE run_id IN (SELECT id FROM ids WHERE id NOT IN (SELECT run_id FROM runs))`
 
-// Orphans lists the tables that have rows whose run is gone. List and Load ignore these rows.
-// Load reports other damage: rows of an existing run that are missing, or whose case or trial
-// is missing.
+// Orphans lists the tables that have orphans. List and Load ignore orphans. Load reports other
+// damage to a run: rows that are missing, and rows whose case or trial is missing.
 func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	var list []Orphans
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
@@ -48,7 +47,7 @@ func (s *Store) Orphans(ctx context.Context) ([]Orphans, error) {
 	return list, err
 }
 
-// OrphansText returns a sentence about ignored rows, or "" if the list is empty.
+// OrphansText returns a sentence about rows that are ignored. It returns "" if the list is empty.
 func OrphansText(list []Orphans) string {
 	var parts []string
 	for _, o := range list {
@@ -64,8 +63,7 @@ func OrphansText(list []Orphans) string {
 	return strings.Join(parts, ", ") + " left out: the run, case or trial that they belong to is not in the store; somebody has deleted it without them"
 }
 
-// DamagedError says that the record of a run contradicts itself. errors.Is finds [ErrDamaged]
-// in it.
+// DamagedError says that the record of a run contradicts itself. It wraps [ErrDamaged].
 type DamagedError struct {
 	Path   string // path of the store
 	Run    int64
@@ -78,11 +76,6 @@ func (e *DamagedError) Error() string {
 
 // Unwrap returns [ErrDamaged] and the reason.
 func (e *DamagedError) Unwrap() []error { return []error{ErrDamaged, e.Reason} }
-
-// Damaged returns a [DamagedError] with err as its reason.
-func Damaged(path string, runID int64, err error) error {
-	return &DamagedError{path, runID, err}
-}
 
 var metrics = []string{result.MetricTime, result.MetricTimePerOp, result.MetricLatency}
 
@@ -171,7 +164,7 @@ func checkProfile(p *result.Profile, size int64) error {
 	return nil
 }
 
-// checkSample returns an error if sample m contradicts its case c or the earlier samples of its
+// checkSample returns an error if sample m contradicts its case c, or an earlier sample of its
 // trial t.
 func checkSample(c *result.Case, t *result.Trial, m *result.Sample) error {
 	bad := func(format string, args ...any) error {

@@ -16,8 +16,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 )
 
-// told returns a wall time from which the test can tell to which run, trial and phase a sample
-// belongs.
+// told returns a wall time that identifies a sample: the test can compute the run, the trial and
+// the phase from it.
 func told(run int64, trial, phase int) int64 {
 	return run*1_000_000 + int64(trial)*1000 + int64(phase) + 1
 }
@@ -120,8 +120,8 @@ func look(t *testing.T, path string) (runs map[int64]*result.Run, errs []error) 
 	return runs, errs
 }
 
-// TestOrphans checks rows whose run, case or trial was deleted without them. Such rows must be
-// left out and reported, and must never be given to another run.
+// TestOrphans checks rows whose run, case or trial was deleted while the rows remained. Such rows
+// must be left out and reported, and must never be given to another run.
 func TestOrphans(t *testing.T) {
 	path := tellingStore(t)
 	for _, c := range []struct {

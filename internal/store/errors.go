@@ -19,8 +19,8 @@ var (
 	ErrDamaged = errors.New("is damaged")  // the contents of the store contradict themselves
 )
 
-// UnusableError is an error that is caused by the store's file. With another file, the same
-// operation may succeed.
+// UnusableError is an error caused by the store's file. The same operation may succeed with another
+// file.
 type UnusableError struct {
 	Remedy bool  // the error's text also says what the user can do about this file
 	Why    error // if the file was refused, the error without the file's name; otherwise nil
@@ -30,7 +30,7 @@ type UnusableError struct {
 func (e *UnusableError) Error() string { return e.err.Error() }
 func (e *UnusableError) Unwrap() error { return e.err }
 
-// refuse returns an error that says that the file at path cannot be the store.
+// refuse returns the error that the file at path cannot be used as the store.
 func refuse(path string, err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok && p.Path == path {
 		err = p.Err // otherwise the path would be named twice
@@ -38,9 +38,9 @@ func refuse(path string, err error) error {
 	return &UnusableError{Why: err, err: fmt.Errorf("store %s %w: %w", path, ErrRefused, err)}
 }
 
-// explain adds three things to an error of SQLite: the file's name, what the error means for a store, and a
-// remedy. If the cause is the store's file, the error is an [UnusableError]. If err does not come from
-// SQLite, explain returns it unchanged.
+// explain adds three things to an error of SQLite: the file's name, what the error means for a
+// store, and a remedy. If the store's file is the cause, the result is an [UnusableError]. Other
+// errors are returned unchanged.
 func (s *Store) explain(err error) error {
 	e, ok := errors.AsType[*sqlite.Error](err)
 	if !ok {
@@ -60,7 +60,7 @@ func (s *Store) explain(err error) error {
 	return explained
 }
 
-// broken returns an error that says that the whole file is damaged, not only one run.
+// broken returns the error that the whole file is damaged, not only one run.
 func (s *Store) broken(err error) error {
 	remedy := "move it away"
 	if s.foreign {

@@ -13,9 +13,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// OpenForeign opens a copy of somebody else's store for reading. The copy is at path. The user knows the
-// store by another name, so errors contain name and not path. The copy must not change while it is open, and
-// must have no journal or write-ahead log.
+// OpenForeign opens a copy of somebody else's store for reading. The copy is at path, but the user
+// knows the store by another name. So errors contain name instead of path. The copy must not change
+// while it is open, and must have no journal or write-ahead log.
 //
 // SQLite first checks the whole file, whatever its size. OpenForeign neither upgrades the file nor
 // writes to it.
@@ -54,7 +54,7 @@ func OpenForeign(ctx context.Context, path, name string) (*Store, error) {
 	return s, nil
 }
 
-// limits restricts SQLite, because somebody else may have made the file.
+// limits has limits for SQLite, because somebody else may have made the file.
 var limits = map[int]int{
 	sqlite3.SQLITE_LIMIT_LENGTH:        64 << 20, // bytes of a record; the record of a run has the texts of its workloads
 	sqlite3.SQLITE_LIMIT_SQL_LENGTH:    100_000,
@@ -112,9 +112,9 @@ func original(ctx context.Context, migrations []string) (list []object, err erro
 	return slices.DeleteFunc(list, func(o object) bool { return o.typ != "table" && o.typ != "index" }), err
 }
 
-// ordinary returns an error unless the store has the tables and indexes that the migrations create,
-// unchanged. These tables may have no other indexes, and the store may have no triggers or virtual
-// tables. Then reading and writing the store runs no code that somebody else has put into the file,
+// ordinary returns an error unless the store's schema is as the migrations create it. It must have
+// the same tables and indexes, unchanged. These tables may have no other indexes, and the store may
+// have no triggers or virtual tables. Then no code that somebody else put into the file can run,
 // such as a view with the name of a table, a computed column or a trigger. Additional tables and
 // views are allowed, because they are never read. PRAGMA functions are not used, because a view
 // could have the name of such a function.

@@ -45,8 +45,8 @@ type JSONRuns struct {
 	Runs    []Entry `json:"runs"`
 }
 
-// The queries of List. They read cases and trials from indexes, because a store may have half a million
-// trials. Only the query listAgain also reads records: those of the trials that are not ok.
+// The queries of List. They read cases and trials from indexes, because a store may have half a
+// million trials. Only the query listAgain reads records too, and only of trials that are not ok.
 const (
 	listCases = `SELECT run_id, case_id, listed_driver, listed_workload
 		FROM cases INDEXED BY cases_listed ORDER BY 1, 2`
@@ -56,8 +56,8 @@ const (
 	listWarnings = `SELECT DISTINCT run_id, CASE WHEN json_valid(json) THEN json_extract(json, '$.code') END FROM warnings ORDER BY 1, 2`
 )
 
-// List lists all runs in the order of their numbers. If a run's record cannot be decoded, its entry
-// says so in Damaged.
+// List lists all runs in the order of their numbers. If the record of a run cannot be decoded, the
+// field Damaged of its entry has the reason.
 func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		if list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id`); err != nil {
@@ -77,8 +77,8 @@ func (s *Store) List(ctx context.Context) (list []Entry, err error) {
 	return list, err
 }
 
-// Latest lists the n runs with the highest numbers, highest first. The entries have no cases, drivers,
-// workloads, trials, warnings and questions, because Latest reads only the table of runs.
+// Latest lists the n runs with the highest numbers, the highest first. It reads only the table of
+// runs, so the entries have no cases, drivers, workloads, trials, warnings and questions.
 func (s *Store) Latest(ctx context.Context, n int) (list []Entry, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) (err error) {
 		list, err = entries(ctx, c, `SELECT run_id, json FROM runs ORDER BY run_id DESC LIMIT ?`, n)
@@ -141,8 +141,8 @@ type trialGroup struct {
 	status result.Status
 }
 
-// trialGroups calls visit with each row of a query: a case, a status, and the number of the
-// case's trials with that status.
+// trialGroups runs a query whose rows have a case, a status, and the number of the case's trials
+// with that status. It calls visit with each row.
 func trialGroups(ctx context.Context, c *sql.Conn, query string, visit func(trialGroup, int)) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var run, id any
@@ -176,7 +176,8 @@ func number(id any) int64 {
 	return n
 }
 
-// entries runs a query on the table of runs, and makes an entry from each run's record alone.
+// entries runs a query on the table of runs, and makes an entry from each record. Facts from other
+// tables are added later.
 func entries(ctx context.Context, c *sql.Conn, query string, args ...any) ([]Entry, error) {
 	list := []Entry{}
 	err := scan(ctx, c, query, func(rows *sql.Rows) error {

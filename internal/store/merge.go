@@ -20,7 +20,7 @@ const (
 	MergedLeftOut   = "left-out"
 )
 
-// Merged is the outcome of merging one run of another store into this store.
+// Merged says what a merge did with one run of the other store.
 type Merged struct {
 	Store  string `json:"store"`            // path of the other store
 	Run    int64  `json:"run"`              // number of the run in the other store
@@ -30,7 +30,7 @@ type Merged struct {
 	Reason string `json:"reason,omitempty"` // why the run was left out; "" if it was not
 }
 
-// A merge begins a new transaction after this many runs or rows.
+// A merge begins a new transaction after this many runs or this many rows.
 const (
 	mergedRuns = 100
 	mergedRows = 20_000
@@ -48,11 +48,13 @@ type merge struct {
 	rows    int           // number of rows that the pending runs need
 }
 
-// Merge adds the runs of another store to s. If the function told is not nil, Merge calls it before each run,
-// with the number of runs that are done and the number of all runs. Of a run that s already has, only parts
-// that s lacks are added. A run that cannot be read is left out. A run is added completely or not at all. If
-// there is an error or ctx ends, Merge also returns the outcomes so far, and a later Merge adds the remaining
-// runs.
+// Merge adds the runs of another store to s. If s already has a run, only the parts that s lacks
+// are added. A run that cannot be read is left out. A run is added completely or not at all. If
+// there is an error or ctx ends, Merge returns the outcomes so far together with the error, and a
+// later Merge adds the remaining runs.
+//
+// If the function "told" is not nil, Merge calls it before each run, with the number of finished runs
+// and the number of all runs.
 func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int)) ([]Merged, error) {
 	m := &merge{to: s, from: from, ids: map[string][]int64{}, numbers: map[int64]int64{}}
 	ids, err := m.begin(ctx)
@@ -75,8 +77,8 @@ func (s *Store) Merge(ctx context.Context, from *Store, told func(done, of int))
 	return m.list, err
 }
 
-// Mergeable reports whether the store has any run that can be read, and so can be merged into another store.
-// If no run can be read, the result "leftOut" has the reason for each run.
+// Mergeable reports whether any run of the store can be read, and so can be merged into another
+// store. If there is none, the result leftOut has the reason for each run.
 func (s *Store) Mergeable(ctx context.Context) (some bool, leftOut []Merged, err error) {
 	ids, err := s.ids(ctx)
 	m := &merge{from: s}
@@ -102,7 +104,8 @@ func (s *Store) ids(ctx context.Context) (ids []int64, err error) {
 	return ids, err
 }
 
-// begin returns the numbers of the other store's runs, and reads the keys of this store's runs.
+// begin prepares a merge. It returns the numbers of the other store's runs, and reads the keys of
+// this store's runs.
 func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 	if ids, err = m.from.ids(ctx); err != nil {
 		return nil, err
@@ -116,9 +119,8 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 				return err
 			}
 			r := &result.Run{}
-			if decode(record, &runRecord{Run: r}) == nil { // a damaged run gets no key, so that no other run matches it
-				k := key(r, seed.String)
-				m.ids[k] = append(m.ids[k], id)
+			if decodeRun(r, seed.String, record) == nil { // a damaged run gets no key, so that no other run matches it
+				m.ids[key(r)] = append(m.ids[key(r)], id)
 			}
 			return nil
 		})
@@ -127,15 +129,16 @@ func (m *merge) begin(ctx context.Context) (ids []int64, err error) {
 
 // key returns a string that identifies a run. Two runs with the same key are the same run, or
 // began in the same nanosecond on the same machine.
-func key(r *result.Run, seed string) string {
+func key(r *result.Run) string {
 	host := ""
 	if r.Host != nil {
 		host = r.Host.Name
 	}
-	return fmt.Sprintf("%s %s %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), seed, r.Machine.Hostname, host, r.Command)
+	return fmt.Sprintf("%s %d %q %q %q", r.Started.UTC().Format(time.RFC3339Nano), r.Seed, r.Machine.Hostname, host, r.Command)
 }
 
-// run adds a run of the other store to this store, or only the part that this store lacks.
+// run adds a run of the other store to this store. If this store has the run already, it adds only
+// the missing parts.
 func (m *merge) run(ctx context.Context, id int64) error {
 	r, err := m.from.Load(ctx, id)
 	if ctx.Err() != nil {
@@ -149,10 +152,12 @@ func (m *merge) run(ctx context.Context, id int64) error {
 		if err := m.flush(ctx); err != nil { // makes sure that m.numbers has the runs that the answer names
 			return err
 		}
-		renumber(r.Answer, m.numbers)
+		for i, there := range r.Answer.Runs {
+			r.Answer.Runs[i] = m.numbers[there] // 0 if this store does not have that run
+		}
 	}
-	k := key(r, fmt.Sprint(r.Seed))
-	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o, fmt.Sprint(o.Seed)) == k }) {
+	k := key(r)
+	if len(m.ids[k]) > 0 || slices.ContainsFunc(m.pending, func(o *result.Run) bool { return key(o) == k }) {
 		if err := m.flush(ctx); err != nil {
 			return err
 		}
@@ -183,11 +188,8 @@ func unreadable(err error) string {
 	return strings.Join(strings.Fields(err.Error()), " ")
 }
 
-func (m *merge) leaveOut(id int64, format string, args ...any) {
-	if len(args) > 0 {
-		format = fmt.Sprintf(format, args...)
-	}
-	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: format})
+func (m *merge) leaveOut(id int64, why string) {
+	m.list = append(m.list, Merged{Store: m.from.path, Run: id, What: MergedLeftOut, Reason: why})
 }
 
 // flush writes the pending runs.
@@ -202,17 +204,16 @@ func (m *merge) flush(ctx context.Context) error {
 		x := &m.list[m.places[i]]
 		x.What, x.Is = MergedNew, r.ID
 		m.numbers[x.Run] = r.ID
-		k := key(r, fmt.Sprint(r.Seed))
-		m.ids[k] = append(m.ids[k], r.ID)
+		m.ids[key(r)] = append(m.ids[key(r)], r.ID)
 	}
 	m.pending, m.places, m.rows = nil, nil, 0
 	return nil
 }
 
-// compare finds out whether "theirs", a run of the other store, is the run with the number id in this store,
-// or continues that run. If it continues a run that was merged into this store, compare adds the missing
-// parts. A run that was measured into this store is never changed. The result "done" is false if "theirs" is
-// a different run, or if this store's run is damaged.
+// compare compares a run of the other store ("theirs") with the run of this store that has the
+// number id. The result "done" is true if they are the same run. If this store's copy is itself
+// from a merge, compare adds the parts that it lacks. A run that was measured into this store is
+// never changed. "done" is false if the runs are different, or if this store's run is damaged.
 func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run) (done bool, err error) {
 	ours, err := m.to.Load(ctx, id)
 	if errors.Is(err, ErrDamaged) {
@@ -231,7 +232,8 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	case more <= 0 && whole:
 		m.list = append(m.list, Merged{Store: m.from.path, Run: there, What: MergedThere, Is: id})
 	case ours.Merged == "":
-		m.leaveOut(there, "it is run %d here, which was measured into this store and has %d trials, there %d: merge both into another store to have the longer one", id, len(ours.Trials), len(theirs.Trials))
+		m.leaveOut(there, fmt.Sprintf("it is run %d here, which was measured into this store and has %d trials, there %d: merge both into another store to have the longer one",
+			id, len(ours.Trials), len(theirs.Trials)))
 	default:
 		if err := m.to.extend(ctx, ours, theirs); err != nil {
 			return false, err
@@ -241,9 +243,10 @@ func (m *merge) compare(ctx context.Context, id, there int64, theirs *result.Run
 	return true, nil
 }
 
-// overlap compares two runs with the same key. The result common says whether they have the same cases and
-// profiles, and the same trials up to the end of the shorter list. The result whole says whether ours has
-// everything that theirs has, apart from trials after the end of the shorter list.
+// overlap compares two runs with the same key, up to the end of the shorter list of trials. The
+// result "common" is true if they have the same cases, profiles and trials. The result "whole" is
+// true if "ours" also has everything else that "theirs" has: its end, its answer and its marks on
+// trials.
 func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	equal := func(a, b any) bool {
 		x, e1 := encode(a)
@@ -270,8 +273,9 @@ func overlap(ours, theirs *result.Run) (common, whole bool, err error) {
 	return true, whole, err
 }
 
-// extend adds to "ours", a run of this store, the parts that only "theirs" has, and replaces the run's
-// record. "theirs" is a longer copy of the same run; extend gives it the number of "ours".
+// extend adds to "ours", a run of this store, the parts that only "theirs" has, which is a longer
+// copy of the same run. It replaces the record of "ours" by that of "theirs", and changes the
+// number of "theirs" to that of "ours".
 func (s *Store) extend(ctx context.Context, ours, theirs *result.Run) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		for i := range theirs.Trials {
@@ -319,8 +323,8 @@ func markRepeated(ctx context.Context, c *sql.Conn, runID int64, order int) erro
 	return err
 }
 
-// replaceRecord replaces the record of a run. The run's cases, trials and warnings are in other
-// tables, and remain.
+// replaceRecord replaces the record of a run. It does not change the run's cases, trials and
+// warnings, which are in other tables.
 func replaceRecord(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	record, err := encode(runRecord{Run: r})
 	if err != nil {

@@ -49,8 +49,8 @@ func merge(t *testing.T, from, to string) []store.Merged {
 	return list
 }
 
-// became describes the outcomes of a merge. Each is a text such as "2 new 1": the run's number in
-// the other store, the outcome, and its number in this store.
+// became returns the outcomes of a merge as texts such as "2 new 1". The first number is the run's
+// number in the other store, and the last one is its number in this store.
 func became(list []store.Merged) (words []string) {
 	for _, m := range list {
 		words = append(words, fmt.Sprintf("%d %s %d", m.Run, m.What, m.Is))
@@ -104,8 +104,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMergeAlike checks that different runs that began at the same time are distinguished by
-// their trials, and that two copies of a run in one store are merged once.
+// TestMergeAlike checks runs that began at the same time. Different runs must be distinguished by
+// their trials. Two copies of one run in a store must be merged once.
 func TestMergeAlike(t *testing.T) {
 	a, to := tellingStore(t), newPath(t)
 	if got, want := became(merge(t, a, to)), []string{"1 new 1", "2 new 2", "3 new 3"}; !slices.Equal(got, want) {
@@ -428,8 +428,8 @@ func TestForeignRefusesEmpty(t *testing.T) {
 	wantError(t, err, "theirs.db", "it is empty")
 }
 
-// TestMergeable checks that the reason is given for each run if no run of a store can be read,
-// and that no reasons are given if one can be read.
+// TestMergeable checks the reasons that are given if no run of a store can be read: one for each
+// run. If one run can be read, there must be no reasons.
 func TestMergeable(t *testing.T) {
 	whole := tellingStore(t)
 	for query, want := range map[string]struct {

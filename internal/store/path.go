@@ -7,9 +7,9 @@ import (
 	"runtime"
 )
 
-// DefaultPath returns the path of the store that is used if the user names no file. It is
-// sqlite3perf/results.db in $XDG_DATA_HOME, or otherwise in the platform's directory for
-// application data.
+// DefaultPath returns the path of the store if the user names no file. It is sqlite3perf/results.db
+// in $XDG_DATA_HOME. If this variable is not set, it is in the platform's directory for application
+// data.
 func DefaultPath() (string, error) {
 	dir, err := dataDir(runtime.GOOS)
 	if err != nil {

@@ -31,23 +31,24 @@ func newRun(id int64) *result.Run {
 	return &result.Run{ID: id, Cases: []result.Case{}, Trials: []result.Trial{}}
 }
 
-// load reads a run's record into r, whose ID says which run. Then it calls the function parts,
-// which reads the rows of the run in other tables.
+// load reads the record of the run with the ID r.ID into r. Then it calls the function parts, which
+// reads the run's rows in other tables.
 func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Context, *sql.Conn, *result.Run) error) (*result.Run, error) {
 	err := s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		var seed, record sql.NullString
+		var seed sql.NullString
+		var record []byte
 		err := c.QueryRowContext(ctx, `SELECT seed, json FROM runs WHERE run_id = ?`, r.ID).Scan(&seed, &record)
 		if errors.Is(err, sql.ErrNoRows) {
 			return s.noRun(ctx, c, r.ID)
 		}
 		if err == nil {
-			err = decodeRun(r, seed.String, record.String)
+			err = decodeRun(r, seed.String, record)
 		}
 		if err == nil {
 			err = parts(ctx, c, r)
 		}
 		if _, ok := errors.AsType[*sqlite.Error](err); err != nil && !ok && ctx.Err() == nil {
-			return Damaged(s.path, r.ID, err)
+			return &DamagedError{s.path, r.ID, err}
 		}
 		return err
 	})
@@ -57,8 +58,8 @@ func (s *Store) load(ctx context.Context, r *result.Run, parts func(context.Cont
 	return r, nil
 }
 
-func decodeRun(r *result.Run, seed, record string) (err error) {
-	if err := decode([]byte(record), &runRecord{Run: r}); err != nil {
+func decodeRun(r *result.Run, seed string, record []byte) (err error) {
+	if err := decode(record, &runRecord{Run: r}); err != nil {
 		return err
 	}
 	if r.Rounds < 0 {
@@ -70,8 +71,8 @@ func decodeRun(r *result.Run, seed, record string) (err error) {
 	return nil
 }
 
-// LoadCases reads a run with only the cases for which the function keep returns true, and their trials and
-// samples. It does not read warnings, profiles and the run's answer.
+// LoadCases reads only some cases of a run, with their trials and samples: the cases for which the
+// function "keep" returns true. It does not read warnings, profiles and the run's answer.
 func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case) bool) (*result.Run, error) {
 	return s.load(ctx, newRun(id), func(ctx context.Context, c *sql.Conn, r *result.Run) error {
 		p := newParts(r)
@@ -92,9 +93,9 @@ func (s *Store) LoadCases(ctx context.Context, id int64, keep func(*result.Case)
 	})
 }
 
-// Continue adds to r the trials that were stored after r was loaded, and updates r from the run's
-// record. Use it while a run is being measured, because loading the whole run again would disturb
-// the measurement.
+// Continue updates r from the store: it adds the trials that were stored after r was loaded, and
+// replaces the run's record. Use it while a run is being measured, because loading the whole run
+// again would disturb the measurement.
 func (s *Store) Continue(ctx context.Context, r *result.Run) error {
 	after := 0
 	for i := range r.Trials {
@@ -118,8 +119,8 @@ type parts struct {
 	left   map[string]int // number of rows whose case or trial is missing, by table
 }
 
-// loadParts reads the rows that belong to run r. It leaves out rows whose case or trial is
-// missing, and adds a warning about them.
+// loadParts reads the rows that belong to run r. If the case or trial of a row is missing, it
+// leaves out the row, and adds a warning.
 func (s *Store) loadParts(ctx context.Context, c *sql.Conn, r *result.Run) error {
 	p := newParts(r)
 	err := each(ctx, c, `SELECT case_id, 0, json FROM cases WHERE run_id = ? ORDER BY case_id`, p.addCase, r.ID)
@@ -144,8 +145,8 @@ func newParts(r *result.Run) *parts {
 	return &parts{run: r, cases: map[int64]*result.Case{}, trials: map[int64]int{}, left: map[string]int{}}
 }
 
-// load reads the trials with a number above the parameter "after", and their samples and warnings. If the
-// parameter "after" is negative, it also reads the warnings of the run.
+// load reads the trials with a number above the parameter "after", with their samples and warnings.
+// If after is negative, it also reads the warnings about the whole run.
 func (p *parts) load(ctx context.Context, c *sql.Conn, after float64) error {
 	err := each(ctx, c, `SELECT trial_id, case_id, json FROM trials WHERE run_id = ? AND trial_id > ? ORDER BY trial_id`, p.addTrial, p.run.ID, after)
 	if err == nil {
@@ -180,8 +181,8 @@ func (p *parts) addTrial(id, caseID int64, t result.Trial) error {
 	return checkTrial(id, caseID, &t)
 }
 
-// trial returns the trial with an ID. If there is none, it counts a row of the table as left
-// out, and returns nil.
+// trial returns the trial with the given ID. If there is none, it returns nil, and counts one more
+// row of the table that is left out.
 func (p *parts) trial(id int64, table string) *result.Trial {
 	if at, ok := p.trials[id]; ok {
 		return &p.run.Trials[at]
@@ -259,7 +260,8 @@ func (p *parts) warn() {
 	}
 }
 
-// each runs a query, and calls visit with the two keys and the decoded record of every row.
+// each runs a query whose rows have two numbers and a record. It calls visit with the numbers and
+// the decoded record of each row.
 func each[T any](ctx context.Context, c *sql.Conn, query string, visit func(key, second int64, record T) error, args ...any) error {
 	return scan(ctx, c, query, func(rows *sql.Rows) error {
 		var key, second int64
@@ -297,8 +299,8 @@ func scan(ctx context.Context, c *sql.Conn, query string, visit func(*sql.Rows) 
 	return rows.Err()
 }
 
-// Changes returns a number that changes after another process, or another Store in this
-// process, has written to the file.
+// Changes returns a number that changes whenever the file is written by another process, or by
+// another Store of this process.
 func (s *Store) Changes(ctx context.Context) (n int64, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
 		return c.QueryRowContext(ctx, `PRAGMA data_version`).Scan(&n)
@@ -345,8 +347,8 @@ func (s *Store) Extent(ctx context.Context, id int64) (e Extent, err error) {
 	return e, err
 }
 
-// newestFirst is the end of a query for one run, the one that started last. This need not be the run
-// with the highest number, because a merge appends older runs of other stores. Runs whose time cannot
+// newestFirst is the end of a query for the run that started last. This need not be the run with
+// the highest number, because a merge appends older runs of other stores. Runs whose start cannot
 // be read come last.
 const newestFirst = ` ORDER BY julianday(CASE WHEN json_valid(json) THEN json_extract(json, '$.started') END) DESC, run_id DESC LIMIT 1`
 
@@ -363,9 +365,9 @@ func (s *Store) Newest(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// Resolve returns the ID of the run that a user names by its number or as "last". "last" is the run
-// that started last, of those that have ended. The error is [ErrNoRun] if the store does not have
-// that run.
+// Resolve returns the ID of the run that a user names, by its number or as "last". "last" means the
+// run that started last among those that have ended. The error is [ErrNoRun] if the store does not
+// have that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {

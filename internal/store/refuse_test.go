@@ -195,7 +195,7 @@ func TestLocked(t *testing.T) {
 	if _, err := other.Exec(`ROLLBACK; BEGIN; SELECT * FROM runs`); err != nil {
 		t.Fatal(err)
 	}
-	// A reader lets a writer continue up to its commit, which must then wait.
+	// The other process only reads, so the writer can continue up to its commit, which must wait.
 	wantError(t, s.Begin(ctx, smallRun()), path, "is locked by another process")
 	if _, err := other.Exec(`ROLLBACK`); err != nil {
 		t.Fatal(err)

@@ -60,8 +60,8 @@ func TestResultsView(t *testing.T) {
 	}
 }
 
-// TestColumns checks that no column is NULL if every field of the records has a value, and that a
-// computed column keeps large integers exactly.
+// TestColumns checks a run in which every field of the records has a value. Then no column may be
+// NULL, and a computed column must keep large integers exactly.
 func TestColumns(t *testing.T) {
 	ctx, path := context.Background(), newPath(t)
 	s := mustOpen(t, path)

@@ -59,9 +59,9 @@ type Store struct {
 }
 
 // Open opens the store at path for adding runs. If there is none, Open creates it and its
-// directories. Open upgrades a store made by an older sqlite3perf. It refuses a file that is not
-// a store, and leaves that file unchanged. If another process has locked the file, Open waits,
-// but not after ctx has ended.
+// directories. If an older sqlite3perf made the store, Open upgrades it. A file that is not a store
+// is refused and stays unchanged. If another process has locked the file, Open waits until the file
+// is free or ctx ends.
 func Open(ctx context.Context, path string) (*Store, error) {
 	return open(ctx, path, false, migrations, busyTimeout)
 }
@@ -77,9 +77,9 @@ func (s *Store) Close() error {
 	return s.explain(s.db.Close())
 }
 
-// transactions is locked for reading during a transaction. It is locked for writing while this
-// process opens a store's file without SQLite. Under POSIX, closing such a file during a
-// transaction would drop the locks that SQLite holds in this process.
+// transactions prevents that a store's file is opened without SQLite during a transaction. Under
+// POSIX, closing such a file would drop the locks that SQLite holds in this process. A transaction
+// locks it for reading. Code that opens the file itself locks it for writing.
 var transactions sync.RWMutex
 
 func open(ctx context.Context, path string, readOnly bool, migrations []string, busy time.Duration) (*Store, error) {
@@ -118,8 +118,8 @@ func open(ctx context.Context, path string, readOnly bool, migrations []string, 
 	return nil, err
 }
 
-// absent returns the error that there is no store at path. It also says so if the directory
-// does not exist, because then the user may have mistyped the path.
+// absent returns the error that there is no store at path. If the directory does not exist either,
+// the error says so, because then the user may have mistyped the path.
 func absent(path string) error {
 	without := ""
 	if dir := filepath.Dir(path); len(directory.Missing(dir)) > 0 {
@@ -128,8 +128,8 @@ func absent(path string) error {
 	return fmt.Errorf("%w at %s%s: sqlite3perf run makes one", ErrNoStore, path, without)
 }
 
-// create creates an empty file and its missing directories. undo removes them again, unless
-// something has been written to them since.
+// create creates an empty file and its missing directories. The function undo removes them again,
+// but only if they are still empty.
 func create(path string) (undo func(), err error) {
 	dir := filepath.Dir(path)
 	made := directory.Missing(dir)
@@ -184,8 +184,9 @@ func check(path string, info fs.FileInfo, version int) error {
 	return ours(int64(binary.BigEndian.Uint32(h[68:])), int64(binary.BigEndian.Uint32(h[60:])), version)
 }
 
-// ours returns an error unless a database with this application_id (id) and user_version
-// (version) is a store that this version of sqlite3perf can use.
+// ours returns nil if this version of sqlite3perf can use a database as a store, and otherwise an
+// error. id is the application_id of the database, version its user_version, and newest the newest
+// version that this program knows.
 func ours(id, version int64, newest int) error {
 	switch {
 	case id != ApplicationID:
@@ -271,9 +272,10 @@ func (s *Store) prepare(ctx context.Context, readOnly bool, migrations []string)
 // Checking this much takes a fraction of a second.
 const checkedSize = 64 << 20
 
-// quickCheck asks SQLite to check the structure of the file. Of a large store that is not foreign,
-// SQLite checks only the table of runs; it finds faults in other tables when it reads them.
-// Constraints are checked when a run is loaded, because a bad record does not affect other runs.
+// quickCheck asks SQLite to check the structure of the file. In a large store that is not foreign,
+// SQLite checks only the table of runs, and finds faults in other tables later, when it reads them.
+// Constraints are not checked here but when a run is loaded, because a bad record does not affect
+// other runs.
 func (s *Store) quickCheck(ctx context.Context, c *sql.Conn) error {
 	var pages, size int64
 	if err := c.QueryRowContext(ctx, `PRAGMA page_count`).Scan(&pages); err != nil {
@@ -307,12 +309,12 @@ func migrate(ctx context.Context, c *sql.Conn, migrations []string, version int)
 	return err
 }
 
-// errRollback makes the method transaction roll back although nothing went wrong.
+// errRollback is returned by a function to roll back its transaction although nothing went wrong.
 var errRollback = errors.New("rollback")
 
-// write calls the function do in a transaction. The transaction is durable when write returns without an
-// error. write waits for other processes only at the beginning, and not much longer than until ctx ends. If
-// it does not have to wait, it writes even if ctx has ended.
+// write calls the function do in a transaction. If write returns no error, the transaction is
+// durable. write waits for other processes only at the beginning, and until a moment after ctx
+// ends. If it does not have to wait, it writes even if ctx has ended.
 func (s *Store) write(ctx context.Context, do work) error {
 	if s.readOnly {
 		return fmt.Errorf("store %s: was opened for reading only", s.path)
@@ -329,8 +331,8 @@ func (s *Store) read(ctx context.Context, do work) error {
 // transaction's connection.
 type work func(context.Context, *sql.Conn) error
 
-// moment is how long to continue waiting for a lock after the context has ended. The process
-// that has the lock may be about to release it.
+// moment is how much longer to wait for a lock after the context has ended. The process that has
+// the lock may be about to release it.
 const moment = 200 * time.Millisecond
 
 func (s *Store) transaction(ctx context.Context, begin string, do work) error {

@@ -327,8 +327,8 @@ func TestResolve(t *testing.T) {
 	}
 }
 
-// TestLast checks that the last run is the one that started last, not the one that was stored last: a
-// merge adds older runs of another store.
+// TestLast checks that the last run is the one that started last. That need not be the one that was
+// stored last, because a merge adds older runs of another store.
 func TestLast(t *testing.T) {
 	ctx, s := context.Background(), mustOpen(t, newPath(t))
 	if id, err := s.Newest(ctx); id != 0 || err != nil {
@@ -603,7 +603,7 @@ func TestDefaultPath(t *testing.T) {
 	wantError(t, err, "no home directory")
 }
 
-// wantError fails unless err is one line and contains every part.
+// wantError fails the test unless err is one line and contains every part.
 func wantError(t *testing.T, err error, parts ...string) {
 	t.Helper()
 	if err == nil {
@@ -620,9 +620,8 @@ func wantError(t *testing.T, err error, parts ...string) {
 	}
 }
 
-// TestListReadsIndexes checks that a list reads cases and trials from indexes alone, which
-// contain everything that the list shows. Reading the records would take minutes in a large
-// store.
+// TestListReadsIndexes checks that a list reads cases and trials only from indexes, which contain
+// everything that the list shows. In a large store, reading the records would take minutes.
 func TestListReadsIndexes(t *testing.T) {
 	path := newPath(t)
 	mustOpen(t, path)

@@ -14,7 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
-// The record types are the types of package result without the fields that have their own
+// The record types are like the types of package result, but without the fields that have their own
 // tables or columns. A field of type kept hides the embedded field of the same name.
 type (
 	kept *struct{}
@@ -88,7 +88,7 @@ func addRun(ctx context.Context, c *sql.Conn, r *result.Run) (id int64, err erro
 	return id, err
 }
 
-// execer is a connection, or a [preparing], which prepares statements.
+// execer executes statements. It is a connection, or a [preparing].
 type execer interface {
 	ExecContext(ctx context.Context, statement string, args ...any) (sql.Result, error)
 }
@@ -118,9 +118,9 @@ func (p *preparing) close() {
 	}
 }
 
-// freeID is the beginning of a query. Its table free has one row: the greatest number n that any run
-// has had, or 0. This includes the numbers of runs of which only orphans are left, because a new run
-// must not adopt these.
+// freeID is the beginning of a query. It defines the table free, which has one row with the
+// greatest number n that any run has had, or 0. This includes the numbers of runs of which only
+// orphans are left, because a new run must not adopt these orphans.
 const freeID = `WITH free(n) AS (SELECT coalesce(max(n), 0) FROM (
 	SELECT seq AS n FROM sqlite_sequence WHERE name = 'runs'
 	UNION ALL SELECT max(run_id) FROM runs UNION ALL SELECT max(run_id) FROM cases
@@ -165,9 +165,10 @@ func (s *Store) Finish(ctx context.Context, run *result.Run) error {
 	return s.kept(ctx, run)
 }
 
-// kept returns an error unless the run is in the file that now has the store's name. That may be
-// another file than the one that was opened. If ctx has ended, kept waits only a [moment], and
-// returns no error if it cannot read the file in that time.
+// kept checks that a run has arrived in the store. It returns an error unless the run is in the
+// file that now has the store's name, which may be another file than the one that was opened. If
+// ctx has ended, kept waits only a [moment]. If it cannot read the file in that time, it returns no
+// error.
 func (s *Store) kept(ctx context.Context, run *result.Run) error {
 	ctx, cancel := momentLonger(ctx)
 	defer cancel()
@@ -251,7 +252,7 @@ func addWarnings(ctx context.Context, c execer, runID int64, trial *int, warning
 	return nil
 }
 
-// insert runs an INSERT statement. Its values are the keys, followed by the encoded record.
+// insert runs an INSERT statement with the given keys and, as the last value, the encoded record.
 func insert(ctx context.Context, c execer, statement string, record any, keys ...any) error {
 	text, err := encode(record)
 	if err == nil {
@@ -267,10 +268,10 @@ func encode(record any) (string, error) {
 	return string(b), err
 }
 
-// Resume records that a run is resumed. The parameter "again" has the numbers of the trials that no longer
-// count; Resume marks these as repeated. It also replaces the record of the run, and the records of cases
-// that have changed. If another process has resumed the run or added trials after the run was loaded, Resume
-// returns an error and changes nothing.
+// Resume records that a run is resumed. The parameter "again" has the numbers of the trials that no
+// longer count. Resume marks these trials as repeated. It also replaces the record of the run, and
+// the records of cases that have changed. If another process has resumed the run or added trials
+// since the run was loaded, Resume returns an error and changes nothing.
 func (s *Store) Resume(ctx context.Context, r *result.Run, again []int) error {
 	return s.write(ctx, func(ctx context.Context, c *sql.Conn) error {
 		var trials, resumed int

@@ -16,7 +16,7 @@ import (
 )
 
 // key identifies a cell of a run: a phase of a workload on a driver, with certain parameters and
-// settings. Parameters and settings that are not in the key may have any value.
+// settings. A parameter or setting that the key does not have may have any value.
 type key struct {
 	workload, phase, driver string
 
@@ -31,9 +31,9 @@ func (k key) on(driver string) key {
 	return k
 }
 
-// counted returns the key of the cell in which rare events, such as lock errors, are counted. The run may
-// have a case that is like the case of k, but with a single long trial. If so, counted returns the key of
-// that case's cell. Otherwise it returns k.
+// counted returns the key of the cell in which rare events, such as lock errors, are counted.
+// Usually that is k. But the run may have a case like that of k with a single long trial. Then
+// counted returns the key of the cell of the long trial.
 func (c *cells) counted(k key) key {
 	long := k
 	long.once, long.nth = true, maps.Clone(k.nth)
@@ -57,8 +57,8 @@ type measure struct {
 	of         func(*result.Sample) float64
 }
 
-// summarize returns the median of values with its interval. The median of a rate is computed as
-// the reciprocal of the median time, so that the two never contradict each other in a table.
+// summarize returns the median of values with its interval. For a rate, it computes the reciprocal
+// of the median time, so that the rate and the time in a table never contradict each other.
 func (m measure) summarize(p []stats.Point, confidence float64) stats.Summary {
 	values := stats.Values(p)
 	if m.name != rateName {
@@ -122,8 +122,8 @@ var (
 	lateness = ofLoad("lateness", "ms", func(_ *result.Sample, l *result.Load) float64 { return float64(l.LateP99NS) / 1e6 })
 )
 
-// percentile returns a measure for a percentile of a sample's latencies, in milliseconds. If the
-// sample has several kinds of operations, the slowest kind counts.
+// percentile returns a measure for a percentile of a sample's latencies, in milliseconds. A sample
+// may have several kinds of operations; then the greatest of their percentiles counts.
 func percentile(name string, of func(*latency.Summary) int64) measure {
 	return measure{name, "ms", func(s *result.Sample) float64 {
 		var worst int64
@@ -172,16 +172,14 @@ func newCells(a *stats.Analysis, share float64) *cells {
 		}
 	}
 	for i := range a.Run.Cases {
-		if d := a.Run.Cases[i].Driver; !slices.Contains(c.drivers, d) {
-			c.drivers = append(c.drivers, d)
-		}
+		c.drivers = distinct.Append(c.drivers, a.Run.Cases[i].Driver)
 	}
 	return c
 }
 
-// driversOf returns the drivers on which the workload was to be measured. The drivers in the
-// parameter first come first, under the names that the run uses for them. The other drivers follow
-// in the order of the run.
+// driversOf returns the drivers of a workload's table. First come the drivers in the parameter
+// "first", even if they were not measured. If they were, they have the names that the run uses.
+// Then come the other drivers that were to be measured, in the order of the run.
 func (c *cells) driversOf(workload string, first ...string) []string {
 	var own []string
 	for i := range c.run.Cases {
@@ -203,11 +201,7 @@ func (c *cells) driversOf(workload string, first ...string) []string {
 			list[i] = own[j]
 		}
 	}
-	// A second version of a driver in first has its own entry.
-	for _, d := range own {
-		list = distinct.Append(list, d)
-	}
-	return list
+	return distinct.Append(list, own...) // a second version of a driver in first has its own entry
 }
 
 func sameDriver(name, driver string) bool { return driver == name || result.BaseDriver(driver) == name }
@@ -227,8 +221,8 @@ func (c *cells) values(workload, parameter string) []int64 {
 	return slices.Compact(list)
 }
 
-// nth returns the n-th smallest value that the run has of a parameter. The smallest value has
-// the number 0, the largest -1. ok is false if the run has no such value.
+// nth returns the n-th smallest value of a parameter in the run, counted from 0. A negative n
+// counts from the largest value, which is -1. ok is false if the run has no such value.
 func (c *cells) nth(workload, parameter string, n int) (value int64, ok bool) {
 	v := c.values(workload, parameter)
 	if n < 0 {

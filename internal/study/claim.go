@@ -17,9 +17,9 @@ type claim struct {
 	over  func(*cells) []comparison
 }
 
-// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y over the
-// rounds, or the median of x if y is nil. If count is true, it is the sum of x over the rounds. The function
-// [decide] decides from a run's figures whether the comparison holds.
+// comparison states that a figure is between atLeast and atMost. The figure is the median of x / y
+// over the rounds. If y is nil, it is the median of x. If count is true, it is the sum of x over
+// the rounds. The function [decide] decides from a run's figures whether the comparison holds.
 type comparison struct {
 	what    string
 	m       measure
@@ -28,9 +28,10 @@ type comparison struct {
 	atMost  float64 // 0 means no bound, but for a count without atLeast it means at most 0
 	count   bool    // x is a count, added over all trials
 
-	// If x is nil, the figure is not computed from samples of cells but is in the field value. The field
-	// "why" says why there is no figure, or why the figure cannot be judged. In the latter case, the field
-	// "needs" says which further rounds may decide the comparison.
+	// If x is nil, the figure is in the field value, because it is not computed from samples of
+	// cells. The field "why" gives the reason if there is no figure, or if the figure cannot be
+	// judged. In the latter case, the field "needs" says which further rounds may decide the
+	// comparison.
 	value *float64
 	why   string
 	needs need
@@ -57,15 +58,16 @@ const (
 	same   = 0.05 // figures that differ by less than this are not "faster" or "slower"
 )
 
-// alike reports whether the interval of a ratio is so close to 1 that neither side would be
-// called faster.
+// alike reports whether the two sides of a ratio count as equal. That is so if the whole interval
+// of the ratio is close to 1.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {
 	return ratio * (1 - margin), ratio * (1 + margin)
 }
 
-// points returns the operand's figures by round. If it has no figures, the result "why" has the reason.
+// points returns the operand's figures by round. If it has no figures, it returns the reason as the
+// result "why".
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
 	logs := map[int]float64{}
 	counts := map[int]int{}
@@ -162,8 +164,9 @@ func (c *comparison) measure(in *cells) report.Comparison {
 	return out
 }
 
-// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares
-// of failed operations, because they then did different work. Otherwise it returns "".
+// failuresDiffer returns a message if the cells of a comparison seem to differ in their shares of
+// failed operations. Such cells did different work, so their times cannot be compared. Otherwise it
+// returns "".
 func (c *cells) failuresDiffer(list operand) string {
 	var first *stats.Cell
 	for _, q := range list {
@@ -189,9 +192,10 @@ func failed(c *stats.Cell) string {
 	return fmt.Sprintf("%s of %s of %s", document.Thousands(failed), document.Thousands(operations), c.Case.Driver)
 }
 
-// tooShort returns a message if a phase of fixed duration is too short to have lock errors,
-// because SQLite waits for locks until the busy timeout is over. If the run has no figure for the
-// key k, it returns the reason. Otherwise it returns "".
+// tooShort says why a count of zero lock errors proves nothing. SQLite waits for locks until the
+// busy timeout is over, so a phase of fixed duration that is not longer than that cannot have lock
+// errors. If the run has no figure for the key k, tooShort returns the reason. If the count proves
+// something, it returns "".
 func (c *cells) tooShort(k key) string {
 	x, why := c.find(k)
 	if why != "" {
@@ -204,16 +208,19 @@ func (c *cells) tooShort(k key) string {
 	return ""
 }
 
-// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison stays
-// undecided if it has no figure, or if Why already has a reason not to decide it.
+// decide sets the verdict of a comparison, whose range is from AtLeast to AtMost. A comparison
+// stays undecided if it has no figure, or if Why already has a reason not to decide it.
 //
-// A count (if count is true) holds if it is within the range, and otherwise does not hold. Any other
-// comparison holds if its interval is within the range, and does not hold if its interval is outside the
-// range. For a ratio, there are further conditions. If 1 is not inside the range, the ratio holds only with a
-// significant difference between the two sides. If the bound next to the interval is 1 and the two sides do
-// not differ significantly, the ratio is undecided. But if a bound is 1 and the two sides are [alike] without
-// a significant difference, the ratio does not hold. In all other cases the comparison is undecided, and
-// decide writes the reason into Why.
+// If count is true, the comparison holds if its figure is within the range, and otherwise does not
+// hold. Any other comparison holds if its interval is within the range, and does not hold if its
+// interval is outside the range.
+//
+// Ratios have further conditions. If 1 is not inside the range, the ratio holds only if the two
+// sides differ significantly. If the interval is outside the range, next to a bound of 1, the ratio
+// is undecided unless the two sides differ significantly. If 1 is a bound and the two sides are
+// [alike] without a significant difference, the ratio does not hold.
+//
+// In all other cases the comparison is undecided, and decide writes the reason into Why.
 func decide(c *report.Comparison, count bool) {
 	if c.Summary == nil {
 		return
@@ -273,7 +280,7 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	var fresh []*ruling
 	var family []*stats.Test
 	for i := range claims {
-		in.found = map[int]bool{} // the function over may call find itself
+		in.found = map[int]bool{} // claim.over may call in.find
 		made := claims[i].over(in)
 		for j := range made {
 			if before != nil && before[i][j].Verdict != report.CannotBeTold {
@@ -306,9 +313,9 @@ func rule(claims []claim, in *cells, before [][]*ruling) [][]*ruling {
 	return list
 }
 
-// decisiveVerdict is for a claim with several comparisons. The result "one" is the verdict of a comparison
-// that by itself decides the claim. The result "otherwise" is the verdict of the claim if all comparisons
-// have the opposite verdict.
+// decisiveVerdict returns two verdicts for a claim with several comparisons. If a single comparison
+// has the verdict "one", so has the claim. If all comparisons have the opposite verdict, the claim
+// has the verdict "otherwise".
 func decisiveVerdict(anyOf bool) (one, otherwise report.Verdict) {
 	if anyOf {
 		return report.Holds, report.DoesNotHold

@@ -100,26 +100,17 @@ var (
 )
 
 func comparisonOverall(driver string, list ...comparisonPart) operand {
-	var o operand
-	for _, p := range list {
-		o = append(o, quotient{over: p.key(driver)})
-	}
-	return o
+	return document.Map(list, func(p comparisonPart) quotient { return quotient{over: p.key(driver)} })
 }
 
 func comparisonOverallTo(driver, to string, list ...comparisonPart) operand {
-	var o operand
-	for _, p := range list {
-		under := p.key(to)
-		o = append(o, quotient{p.key(driver), &under})
-	}
-	return o
+	return document.Map(list, func(p comparisonPart) quotient { return per(p.key(driver), p.key(to))[0] })
 }
 
-// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase
-// if it is significantly faster than all others. A phase has no winner if the fastest driver and
-// another one are [alike]. If no driver wins enough phases, but some driver could because it is
-// tied for first place in enough further phases, the run cannot decide.
+// comparisonNoWinner finds which of the study's drivers wins most phases. A driver wins a phase if
+// it is significantly faster than all others. A phase has no winner if the fastest driver and
+// another one are [alike]. The run cannot decide if no driver wins enough phases yet, but a driver
+// is tied for first place in so many phases that it could still win enough.
 func comparisonNoWinner(c *cells) []comparison {
 	published := publishedFigures("driver-comparison").where("published", "2026-03-23")
 	var drivers []string
@@ -198,11 +189,12 @@ func comparisonNoWinner(c *cells) []comparison {
 	return []comparison{out}
 }
 
-// tie finds which further rounds may decide a phase in which a driver is tied with others. The parameter
-// "sets" has the samples of each driver, and "ids" has the IDs of the cases. The parameter "first" is the
-// index of the driver in these lists, and "tied" has the indexes of the drivers with which it is tied. If the
-// likely verdict is Holds, the driver will probably become the fastest. ok is false if the phase has no
-// winner, because the driver and one of the tied drivers are [alike].
+// tie finds which further rounds may decide a phase in which a driver is tied with others. The
+// parameter "sets" has the samples of all drivers, and "ids" has the IDs of their cases. The
+// parameter "first" is the index of the driver in these lists, and "tied" has the indexes of the
+// drivers that it is tied with. If the likely verdict is Holds, the driver will probably become the
+// fastest. ok is false if the driver and one of the tied drivers are [alike], because then the
+// phase has no winner.
 func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n need, ok bool) {
 	one := 1.0
 	n = need{cases: map[int]bool{ids[first]: true}, likely: report.Holds}
@@ -225,8 +217,8 @@ func (c *cells) tie(first int, tied []int, sets [][]stats.Point, ids []int) (n n
 	return n, true
 }
 
-// majority finds which further rounds may decide whether a driver wins more than a given number of the phases
-// in which it is tied. The parameter "most" is this number.
+// majority finds which further rounds may decide how many of the phases in ties a driver wins: more
+// than the parameter "most", or not. The driver is tied for first place in all of these phases.
 func majority(ties []need, most int) need {
 	var won, lost []need
 	for _, n := range ties {

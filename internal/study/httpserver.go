@@ -106,8 +106,8 @@ func httpKey(driver string, pool int64) key {
 	return key{workload: "http-server", phase: "requests", driver: driver}.at("pool", pool)
 }
 
-// httpNearCeiling is a percentage of the load generator's greatest rate. A rate above it depends
-// on the load generator as much as on the server.
+// httpNearCeiling is a percentage of the load generator's greatest rate. Above this percentage, a
+// rate depends on the load generator as much as on the server.
 const httpNearCeiling = 80
 
 func (c *cells) closedLoopTable() report.StudyTable {

@@ -13,16 +13,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// A run with a limited time spends it on the claims. First, each case is measured for [lab.MinRounds] rounds.
-// Then only cases on which claims depend are measured. After the first look, only cases of claims that are
-// still open and will probably be decided in the remaining time are measured. The claims are evaluated three
-// times: at two looks during the run, and at its end. These three evaluations share the significance level,
-// so that the probability that a comparison is decided wrongly is at most that level (Bonferroni). A look
-// gets only a fifth of the level. That is enough for most comparisons, because their figures are far from the
-// bounds that the claims state. So most of the level is left for the close comparisons at the end.
+// A run with a limited time spends it on the claims. In the first [lab.MinRounds] rounds, each case
+// is measured. Until the first look, only cases on which claims depend are measured. After it, only
+// cases of open claims are measured, and only if the remaining time will probably suffice to decide
+// the claims.
+//
+// The claims are evaluated three times: at two looks during the run, and at its end. These three
+// evaluations share the significance level, so that the probability of deciding a comparison
+// wrongly is at most that level (Bonferroni). A look gets only a fifth of the level. That is enough
+// for most comparisons, because their figures are far from the bounds that the claims state. So
+// most of the level is left for the close comparisons at the end.
 const (
-	// Look is the number of rounds before the first look. At its level, fewer than 8 rounds
-	// have no interval.
+	// Look is the number of rounds before the first look. It must be at least 8, because figures of
+	// fewer rounds have no interval at the level of a look.
 	Look = 10
 
 	secondLook = 2 * Look
@@ -30,10 +33,10 @@ const (
 	endShare   = 1 - 2*lookShare
 )
 
-// Settled returns a function for [lab.Schedule] that reports which cases of a run of the study
-// need no further trials. It judges the cases only after some rounds; after all others, its result
-// judged is false. limit is the time after which the run ends. The field Looks of the run's
-// [result.Study] must be true.
+// Settled returns a function for [lab.Schedule] that reports which cases of a run of the study need
+// no further trials. It judges the cases only after some rounds. After the other rounds, its result
+// judged is false. The parameter limit is the time after which the run ends. The field Looks of the
+// run's [result.Study] must be true.
 func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (ids []int, judged bool) {
 	return func(run *result.Run, round int) (ids []int, judged bool) {
 		var open map[int]bool
@@ -56,16 +59,14 @@ func (s *Study) Settled(limit time.Duration) func(run *result.Run, round int) (i
 
 func rests(list [][]*ruling) map[int]bool {
 	ids := map[int]bool{}
-	for _, claim := range list {
-		for _, r := range claim {
-			maps.Copy(ids, r.cases)
-		}
+	for _, r := range slices.Concat(list...) {
+		maps.Copy(ids, r.cases)
 	}
 	return ids
 }
 
-// plans reports whether [Study.plan] is called after a round. That is so after the first look,
-// and each time the number of rounds has doubled.
+// plans reports whether [Study.plan] is called after a round. It is called after the first look,
+// and whenever the number of rounds has doubled since.
 func plans(round int) bool {
 	for round > Look && round%2 == 0 {
 		round /= 2
@@ -74,11 +75,11 @@ func plans(round int) bool {
 }
 
 // plan returns the IDs of the cases to be measured in the remaining time. These are the cases of
-// open claims for which the time will probably suffice. The cheapest claims come first, and at
+// open claims that will probably be decided in that time. The cheapest claims come first, and at
 // least one claim is included.
 //
-// A claim that would be clear if the run ended now still counts as open. To stop measuring it for
-// that reason would be another look.
+// A claim also counts as open if it would be clear only if the run ended now. To stop measuring it
+// for that reason would be another look.
 func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	look, now := s.rulings(stats.Analyze(of, ""))
 	var open []need
@@ -103,8 +104,8 @@ func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 	return all.cases
 }
 
-// costs returns a function that estimates how long one round of the cases with the given IDs
-// takes, from their trials so far.
+// costs returns a function that estimates how long one round takes for the cases with the given
+// IDs. The estimate is based on the trials of these cases so far.
 func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	took, trials := map[int]time.Duration{}, map[int]time.Duration{}
 	for i := range run.Trials {
@@ -120,8 +121,9 @@ func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	}
 }
 
-// rulings evaluates the claims at the looks that the run has had, and also with all samples, as at the run's
-// end. The result "look" has the rulings of the last look; it is nil if there was none.
+// rulings evaluates the claims at each look that the run has had, and then with all samples, as at
+// the run's end. The result "look" has the rulings of the last look; it is nil if there was none. The
+// result "now" has the rulings with all samples.
 func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 	for _, round := range []int{Look, secondLook} {
 		if a.Run.Rounds < round {
@@ -137,15 +139,14 @@ func (s *Study) rulings(a *stats.Analysis) (look, now [][]*ruling) {
 
 func (s *Study) judge(a *stats.Analysis) []report.Claim {
 	var rulings [][]*ruling
-	switch {
-	case !a.Run.Study.Looks:
+	if a.Run.Study.Looks {
+		_, rulings = s.rulings(a)
+	} else {
 		share := 1.0
 		if a.Confidence != stats.Confidence { // cases were measured until they were settled
 			share = (1 - a.Confidence) / stats.Alpha
 		}
 		rulings = rule(s.claims, newCells(a, share), nil)
-	default:
-		_, rulings = s.rulings(a)
 	}
 	list := []report.Claim{}
 	for i := range s.claims {

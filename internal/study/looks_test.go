@@ -62,9 +62,8 @@ func open(c *result.Case, phase string, round int) int64 {
 	return int64(1e6 * (1 + 9*r.Float64()))
 }
 
-// TestTimeGoesToClaims checks that after the first rounds only cases on which a claim depends
-// are measured. If there is enough time, every open claim must have a comparison that uses all
-// rounds.
+// TestTimeGoesToClaims checks that after the first rounds only cases on which a claim depends are
+// measured. If the time suffices, each open claim must have a comparison that uses all rounds.
 func TestTimeGoesToClaims(t *testing.T) {
 	for _, s := range study.All() {
 		run := looking(t, s.Name, everyone, 14, forever, open)
@@ -213,9 +212,9 @@ func TestTimeGoesToWhatItDecides(t *testing.T) {
 	}
 }
 
-// TestTimeGoesToTies checks which phases are measured further if a tied driver might still win most
-// phases. As many phases as needed must be measured, and they must be the phases that can be
-// decided soonest.
+// TestTimeGoesToTies checks a driver that is tied in some phases and might still win most phases.
+// Only as many of these phases must be measured as the driver needs, and they must be the phases
+// that can be decided soonest.
 func TestTimeGoesToTies(t *testing.T) {
 	won := []string{"simple query", "many query 10", "many query 100", "many query 1000", "concurrent query 2", "concurrent query 4"}
 	tied := map[string]struct {
@@ -246,8 +245,8 @@ func TestTimeGoesToTies(t *testing.T) {
 }
 
 // TestSoakErrorsAtBounds checks comparisons whose true figure is exactly at a bound, so that any
-// decision is wrong. At least one and at most 5 % of them must be decided, over all simulated runs.
-// Looks, and planning by the samples so far, must not increase that share.
+// decision is wrong. Over all simulated runs, at least one of them and at most 5 % of them must be
+// decided. Looks, and plans based on the samples so far, must not increase that share.
 func TestSoakErrorsAtBounds(t *testing.T) {
 	runs := cmp.Or(*simulated, 40)
 	bounds := func(c *result.Case, phase string) float64 {

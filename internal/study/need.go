@@ -14,8 +14,8 @@ type need struct {
 	likely report.Verdict // the probable verdict
 }
 
-// outlook estimates how many further rounds are needed until an interval lies within the bounds,
-// outside of them, or so closely around 1 that the two sides are [alike]. It assumes that the
+// outlook estimates how many further rounds decide a comparison: until its interval lies within the
+// bounds, outside of them, or so close to 1 that the two sides are [alike]. It assumes that the
 // median stays the same.
 func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	if s.Interval == nil {
@@ -44,9 +44,10 @@ func outlook(s *stats.Summary, atLeast, atMost *float64) need {
 	return n
 }
 
-// needs finds which further rounds may decide a claim. The parameter "look" has the rulings on the claim's
-// comparisons at the last look, and the parameter "now" has the rulings with all samples. A comparison that
-// is clear only with all samples needs no further rounds, but its cases are still measured.
+// needs finds which further rounds may decide a claim. The parameter "look" has the rulings on the
+// claim's comparisons at the last look, and now has the rulings with all samples. A comparison that
+// is clear only with all samples needs no further rounds. But its cases are still measured, because
+// it is not decided before the next look.
 func (c *claim) needs(look, now []*ruling) need {
 	decisive, _ := decisiveVerdict(c.anyOf)
 	all, one, never := need{cases: map[int]bool{}}, need{}, false

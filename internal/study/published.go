@@ -17,8 +17,8 @@ var published embed.FS
 
 type figures []map[string]string
 
-// publishedFigures reads the file of a study. The file is part of the program, so it panics if
-// the file has an error.
+// publishedFigures reads the file of a study. It panics if the file has an error, because the file
+// is part of the program.
 func publishedFigures(study string) figures {
 	f, err := published.Open("published/" + study + ".tsv")
 	if err != nil {

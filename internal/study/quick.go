@@ -8,17 +8,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// duration is the name of the parameter that has the length of a phase of fixed duration, in
-// milliseconds.
+// duration is the name of a parameter: the length, in milliseconds, of a phase of fixed duration.
 const duration = "time"
 
 // Time is how long the quick form of a study takes if the user does not give a time. The
 // documentation promises five minutes on two cores, including the report.
 const Time = 285 * time.Second
 
-// budget is the planned time for the first rounds of the quick form, in which every case is
-// measured. These rounds take longer if the machine is not idle. The remaining part of [Time] is
-// spent on the claims.
+// budget is the part of [Time] that is planned for the first rounds of the quick form, in which
+// every case is measured. If the machine is not idle, these rounds take longer. The rest of [Time]
+// is spent on the claims.
 const budget = 100 * time.Second
 
 // The time that a trial takes in addition to its work, measured on two cores in 2026. trialTakes
@@ -36,15 +35,15 @@ const (
 	longest  = 500 * time.Millisecond
 )
 
-// once reports whether the quick form measures a case only once, because its phase is long and
-// only events in it are counted.
+// once reports whether the quick form measures a case only once. That is so for cases with a long
+// phase in which only events are counted.
 func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }
 
-// Least returns the least time that rounds of these cases take. It includes starting processes,
-// opening connections, and phases of fixed duration. Work of a fixed amount, such as inserting
-// rows, takes additional time.
+// Least returns the least time that the given number of rounds of these cases takes. It includes
+// starting processes, opening connections, and phases of fixed duration. Work of a fixed amount,
+// such as inserting rows, takes additional time.
 func Least(cases []*lab.Case, rounds int) time.Duration {
 	var sum time.Duration
 	for _, c := range cases {
@@ -57,9 +56,10 @@ func Least(cases []*lab.Case, rounds int) time.Duration {
 	return sum
 }
 
-// inTime returns the cases of the quick form. Phases of fixed duration share the part of
-// [budget] that remains for them. If they would be too short, drivers for which the study has
-// no figures are measured with fewer values of parameters.
+// inTime returns the cases of the quick form, so that they can be measured in time. Phases of fixed
+// duration share the part of [budget] that remains for them. If they would be too short, some
+// drivers are measured with fewer values of parameters: the drivers for which the study has no
+// figures.
 func (p *plan) inTime() ([]*lab.Case, error) {
 	for _, p.fewer = range []bool{false, true} {
 		p.time = 1

@@ -18,10 +18,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 )
 
-// typical has, for each study, a function that returns the time in ms of a phase of a case, for
-// all of its work or for 1000 operations of a mix. The times are those of the real run of
-// 2026-11-22 that docs/studies.md showed. sqinn was not in that run, so its ratio to crawshaw is
-// taken from the published figures of 2026.
+// typical has, for each study, a function that returns the time in ms of a phase of a case. The
+// time is for all of its work or, in a mix, for 1000 operations. The times are those of the real
+// run of 2026-11-22 that docs/studies.md showed. sqinn was not in that run, so its ratio to
+// crawshaw is taken from the published figures of 2026.
 var typical = map[string]func(c *result.Case, phase string) float64{
 	"sqlite3perf": func(c *result.Case, phase string) float64 {
 		rows, s := float64(c.Parameters["rows"]), c.Settings
@@ -186,7 +186,7 @@ func quietly(s *study.Study, cases []*lab.Case, takes func(c *result.Case, phase
 	return run
 }
 
-// simulated is how many runs each of the tests TestSoak… simulates. If it is 0, each test has its own
+// simulated is how many runs each test named TestSoak… simulates. If it is 0, each test has its own
 // number. These commands make the figures in docs/proofs.md:
 //
 //	go test ./internal/study -run TestSoakQuietMachine -simulated 20 -v

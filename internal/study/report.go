@@ -12,9 +12,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
-// Evaluate returns the tables, claims and notes of a study for a run of the study. It returns nil if the run
-// is not of a study, or if this version does not know the study. The parameter "full" is the command that
-// measures the published sizes.
+// Evaluate returns the tables, claims and notes of a study for a run. It returns nil if the run
+// does not measure a study, or measures a study that this version does not know. The parameter "full"
+// is the command that measures the published sizes.
 func Evaluate(a *stats.Analysis, full string) *report.Study {
 	if a.Run.Study == nil {
 		return nil
@@ -76,9 +76,9 @@ func total(_ measure, p []stats.Point) report.StudyFigure {
 	return report.StudyFigure{Value: &v, N: len(p)}
 }
 
-// lockCodes returns a text with the number of operations that failed because of a lock, by
-// SQLite's extended error code, over all trials. The text also has the share of operations that
-// succeeded. It returns "" if no operation failed.
+// lockCodes returns a text that counts the operations that failed because of a lock, over all
+// trials, for each of SQLite's extended error codes. The text also has the share of operations that
+// succeeded. It is "" if no operation failed.
 func (c *cells) lockCodes(k key) string {
 	x, why := c.find(k)
 	if why != "" {

@@ -91,8 +91,8 @@ const (
 )
 
 // insertOptions are the options in the two published tables. If the path is not a URI, mattn
-// removes everything after "?" except for _options, and it ignores unknown options.
-// synchronous is NORMAL unless an option sets it.
+// removes everything after "?", reads only options that begin with an underscore, and ignores those
+// that it does not know. synchronous is NORMAL unless an option sets it.
 var insertOptions = []insertOption{
 	{"a.db?_sync=0&mode=memory&cache=shared", "file:a.db?_sync=0&mode=memory&cache=shared",
 		map[string]string{"synchronous": "off", "mode": "memory", "cache": "shared", "journal_mode": "memory"}, map[string]string{"synchronous": "off", "journal_mode": "delete"}},
@@ -153,9 +153,8 @@ func insertLeg(workload string, quick, full int64, batches ...int64) leg {
 		quick:      map[string][]int64{"rows": {quick}}}
 }
 
-// insertManyParameters restricts a leg to drivers whose SQLite accepts more than 999
-// parameters in a statement. SQLite accepts more since 3.32.0, unless it was compiled with a
-// lower limit.
+// insertManyParameters restricts a leg to drivers whose SQLite accepts more than 999 parameters in
+// a statement. Since version 3.32.0, SQLite accepts more unless it was compiled with a lower limit.
 func insertManyParameters(l leg) leg {
 	l.on = func(r build.Ref) bool { return library(r) && !sameDriver("bvinc", r.Name) }
 	return l
@@ -163,8 +162,9 @@ func insertManyParameters(l leg) leg {
 
 const insertFewParameters = "bvinc's SQLite, of 2019, takes at most 999 parameters, which are 333 rows"
 
-// The workload sqlite3perf-generate has several numbers of rows, and each published table has one of them.
-// Each constant is the index of a table's number of rows in the ascending list of these numbers.
+// The workload sqlite3perf-generate is measured with several numbers of rows. Each published table
+// uses one of these numbers. Each constant is for one table: the index of its number in the
+// ascending list of the numbers.
 const (
 	insertBatchRows = iota
 	insertPreparedRows

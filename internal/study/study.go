@@ -1,7 +1,7 @@
-// Package study defines published benchmarks of SQLite from Go so that they can be measured
-// again. For each benchmark it has the measurements, as workloads; the published figures; and
-// the claims, as comparisons that a run can decide. The package itself measures nothing and
-// prints nothing.
+// Package study defines published benchmarks of SQLite from Go so that they can be measured again.
+// Each benchmark has measurements, which are workloads, the published figures, and claims. A claim
+// is a list of comparisons that a run can decide. The package itself measures nothing and prints
+// nothing.
 package study
 
 import (
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -34,15 +35,15 @@ type Study struct {
 	// Rounds is the number of rounds at scales other than quick, unless the user gives a time.
 	Rounds int
 
-	// Extra are optional drivers that the study measured. They are measured only if they are
-	// installed.
+	// Extra has drivers that the study measured but that are optional here. They are measured only
+	// if they are installed.
 	Extra []string
 
 	had   []string // drivers for which the study published figures
 	timed bool     // the study's phases have a fixed duration, which the quick form must plan
 
 	// trial is how long a trial of the quick form takes. It is set only if the study is not timed
-	// and has so many cases that the quick form may have to leave some out.
+	// and may have too many cases for the quick form.
 	trial time.Duration
 
 	legs   []leg
@@ -62,9 +63,9 @@ type leg struct {
 	quick      map[string][]int64 // values at the scale quick, which replace parameters
 	settings   map[string]string
 
-	// fewer has values that replace those of quick if the quick form would take too long. They
-	// apply only to drivers for which the study has no figures. If the list of a parameter is
-	// empty, these drivers are not measured in the leg.
+	// fewer is for drivers without published figures, if the quick form would take too long. It has
+	// values that replace those of quick. If the list of a parameter is empty, these drivers are
+	// not measured in the leg.
 	fewer map[string][]int64
 
 	bench string // table to verify in a separate process, as the command bench does; "" for none
@@ -85,7 +86,7 @@ func All() []*Study {
 	return slices.SortedFunc(slices.Values(studies), func(a, b *Study) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// Find returns the study with a name. If there is none, the error suggests the most similar
+// Find returns the study with the given name. If there is none, the error suggests the most similar
 // name.
 func Find(name string) (*Study, error) {
 	var names []string
@@ -117,9 +118,9 @@ func (s *Study) load(l *leg, asPublished bool) (*workload.Workload, error) {
 	return workload.Parse(s.Name+"/"+name, data, dir)
 }
 
-// Cases returns the cases that the study measures at a scale on these drivers, in its corrected
-// form or as it was published. At the scale quick, it chooses cases that can be measured in
-// time.
+// Cases returns the cases that the study measures on these drivers at a scale. The study has two
+// forms: as it was published, or corrected. At the scale quick, Cases chooses cases that can be
+// measured in time.
 func (s *Study) Cases(scale string, asPublished bool, drivers []build.Ref, seed uint64) ([]*lab.Case, error) {
 	p := plan{study: s, scale: scale, asPublished: asPublished, drivers: drivers, seed: seed}
 	if scale == workload.Quick && s.timed {
@@ -186,14 +187,15 @@ func (p *plan) ofLeg(l *leg, w *workload.Workload) ([]*lab.Case, error) {
 			parameters[duration] = []int64{p.time}
 		}
 	}
-	drivers := l.drivers(p.drivers)
+	drivers := p.drivers
+	if l.on != nil {
+		drivers = only(drivers, l.on)
+	}
 	if !p.fewer || l.fewer == nil {
 		return p.matrix(l, w, drivers, parameters)
 	}
-	known := func(r build.Ref) bool {
-		return slices.ContainsFunc(p.study.had, func(d string) bool { return sameDriver(d, r.Name) })
-	}
-	cases, err := p.matrix(l, w, slices.DeleteFunc(slices.Clone(drivers), func(r build.Ref) bool { return !known(r) }), parameters)
+	known := had(p.study.had...)
+	cases, err := p.matrix(l, w, only(drivers, known), parameters)
 	if err != nil {
 		return nil, err
 	}
@@ -218,8 +220,9 @@ func (p *plan) matrix(l *leg, w *workload.Workload, drivers []build.Ref, paramet
 	return m.Cases()
 }
 
-// scaled multiplies values of a parameter by the scale, if the scale is a number and the
-// workload scales this parameter. It rounds to whole numbers and removes duplicates.
+// scaled multiplies values of a parameter by the scale, rounds them to whole numbers and removes
+// duplicates. It returns the values unchanged if the scale is not a number, or if the workload does
+// not scale this parameter.
 func scaled(w *workload.Workload, name string, values []int64, scale string) []int64 {
 	factor, err := strconv.ParseFloat(scale, 64)
 	if err != nil || !slices.Contains(w.Factor, name) {
@@ -227,26 +230,23 @@ func scaled(w *workload.Workload, name string, values []int64, scale string) []i
 	}
 	var list []int64
 	for _, v := range values {
-		if x := max(1, int64(math.Round(float64(v)*factor))); !slices.Contains(list, x) {
-			list = append(list, x)
-		}
+		list = distinct.Append(list, max(1, int64(math.Round(float64(v)*factor))))
 	}
 	return list
 }
 
-func (l *leg) drivers(refs []build.Ref) []build.Ref {
-	if l.on == nil {
-		return refs
-	}
-	return slices.DeleteFunc(slices.Clone(refs), func(r build.Ref) bool { return !l.on(r) })
+func only(refs []build.Ref, is func(build.Ref) bool) []build.Ref {
+	return slices.DeleteFunc(slices.Clone(refs), func(r build.Ref) bool { return !is(r) })
 }
 
 func databaseSQL(r build.Ref) bool {
 	return r.Known != nil && r.Known.Interface == driver.DatabaseSQL
 }
 
-func had(driver string) func(build.Ref) bool {
-	return func(r build.Ref) bool { return sameDriver(driver, r.Name) }
+func had(drivers ...string) func(build.Ref) bool {
+	return func(r build.Ref) bool {
+		return slices.ContainsFunc(drivers, func(d string) bool { return sameDriver(d, r.Name) })
+	}
 }
 
 func serves(r build.Ref) bool {
@@ -257,6 +257,6 @@ func serves(r build.Ref) bool {
 	return !limited
 }
 
-// library reports whether a driver does not use Python. Drivers that use Python are measured only in
-// some legs.
+// library reports whether a driver does without Python. Drivers that use Python are measured only
+// in some legs.
 func library(r build.Ref) bool { return !strings.HasPrefix(r.Name, "python") }

@@ -135,8 +135,8 @@ func TestPublishedFiguresAreMeasured(t *testing.T) {
 }
 
 // TestClaimsFindTheirCells checks that every comparison of every claim finds its cells at every
-// scale if the drivers that it names are measured. A claim may be an exception if it gives the
-// reason.
+// scale, provided that the drivers that it names are measured. A claim is an exception if it gives
+// a reason.
 func TestClaimsFindTheirCells(t *testing.T) {
 	for _, s := range study.All() {
 		for _, scale := range []string{"quick", scaleOf[s.Name]} {
@@ -446,7 +446,7 @@ func TestCountsOfLockErrors(t *testing.T) {
 	}
 }
 
-// TestNoClearWinner checks how the claim "no clear winner" counts the phases that the most
+// TestNoClearWinner checks the claim "no clear winner", which counts how many phases the most
 // successful driver wins.
 func TestNoClearWinner(t *testing.T) {
 	claim := func(took wall) report.Claim {

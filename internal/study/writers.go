@@ -3,6 +3,7 @@ package study
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -69,8 +70,9 @@ var (
 	writersNormal = map[string]string{"synchronous": "normal"}
 )
 
-// writersLegs returns the legs of the study, each also in the published form. In the published
-// form the pool keeps two idle connections, on drivers that have such a pool.
+// writersLegs returns the legs of the study, each in the corrected and in the published form. In
+// the published form the pool keeps only two idle connections, and only drivers with such a pool
+// are measured.
 func writersLegs() []leg {
 	two := func(settings map[string]string) map[string]string {
 		return map[string]string{"synchronous": settings["synchronous"], "pool_idle": "2"}
@@ -116,8 +118,8 @@ func writersSized(sync string, size int64) key {
 	return key{workload: "writers-sizes", phase: "write", driver: "mattn", settings: map[string]string{"synchronous": sync}}.at("size", size)
 }
 
-// writersKey returns the key of a cell whose pool keeps all idle connections, or two in the
-// published form.
+// writersKey returns the key of a cell with the pool of the run's form. The pool keeps all idle
+// connections, but in the published form only two.
 func writersKey(workload, sync string, writers int64) key {
 	return key{workload: "writers-" + workload, phase: "write", driver: "mattn", nth: map[string]int{duration: -1},
 		settings: map[string]string{"synchronous": sync}}.at("writers", writers)
@@ -130,8 +132,8 @@ func (k key) pooled(idle string) key {
 	return k
 }
 
-// writersCollapse returns comparisons that find a collapse with 100 or more writers: a drop to half
-// of one writer's rate or less, or lock errors.
+// writersCollapse returns comparisons that find a collapse with 100 or more writers. A collapse is
+// a drop to half of one writer's rate or less, or any lock errors.
 func writersCollapse(c *cells, workload string) []comparison {
 	var list []comparison
 	for _, n := range c.values("writers-"+workload, "writers") {
@@ -161,20 +163,13 @@ var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
 }
 
-func writersColumns(published bool) []report.StudyColumn {
-	list := []report.StudyColumn{
-		{Title: "published n", Published: true},
-		{Title: "published", Unit: "ns/op", Published: true},
-		{Title: "here", Unit: "ns/op", Statistic: "median"},
-		{Title: "here", Unit: "op/s", Statistic: "median alone"},
-		{Title: "p99", Unit: "ms", Statistic: "median alone"},
-		{Title: "locked", Statistic: "total"},
-		{Title: "waited", Unit: "s", Statistic: "total"},
-	}
-	if !published {
-		return list[2:]
-	}
-	return list
+// writersColumns are the columns for the figures that [cells.writersFigures] returns.
+var writersColumns = []report.StudyColumn{
+	{Title: "here", Unit: "ns/op", Statistic: "median"},
+	{Title: "here", Unit: "op/s", Statistic: "median alone"},
+	{Title: "p99", Unit: "ms", Statistic: "median alone"},
+	{Title: "locked", Statistic: "total"},
+	{Title: "waited", Unit: "s", Statistic: "total"},
 }
 
 func (c *cells) writersFigures(k key) []report.StudyFigure {
@@ -186,7 +181,8 @@ func writersTables(c *cells) []report.StudyTable {
 	kept := either(c, "", "2") // value of the setting pool_idle: "", or "2" in the published form
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
-		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"}, Columns: writersColumns(true),
+		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"},
+			Columns: append([]report.StudyColumn{{Title: "published n", Published: true}, {Title: "published", Unit: "ns/op", Published: true}}, writersColumns...),
 			Corrected: either(c, []string{
 				"every connection of the pool stays open while it is idle",
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
@@ -252,7 +248,7 @@ func writersTables(c *cells) []report.StudyTable {
 // connections.
 func (c *cells) idleTable() report.StudyTable {
 	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
-		Columns: writersColumns(false)}
+		Columns: writersColumns}
 	var keys []key
 	for _, n := range []int64{32, 256} {
 		for _, keep := range []string{"", "2"} {
@@ -278,7 +274,7 @@ func (c *cells) idleTable() report.StudyTable {
 // retryTable returns the table that shows the effect of retries without a busy timeout.
 func (c *cells) retryTable() report.StudyTable {
 	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
-		Columns: append(writersColumns(false), report.StudyColumn{Title: "retries", Statistic: "total"})}
+		Columns: append(slices.Clip(writersColumns), report.StudyColumn{Title: "retries", Statistic: "total"})}
 	var keys []key
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {

@@ -60,7 +60,7 @@ func sames(runs int) string {
 type compared struct{ same, differ float64 }
 
 // compareOf simulates comparisons of one cell. Each ends when the cell is settled, or when it
-// has as many rounds as the parameter most. Rounds vary by 10 %. It returns the shares of
+// has as many rounds as the parameter "most". Rounds vary by 10 %. It returns the shares of
 // comparisons that call the sides the same, and different.
 func compareOf(spread float64, second func(r *rand.Rand) float64, most, runs int) compared {
 	var same, differ atomic.Int64

@@ -57,9 +57,9 @@ func (f failures) trial(r *rand.Rand, run *result.Run, c, round int, seconds flo
 	run.Trials = append(run.Trials, result.Trial{Case: c, Round: round, Order: len(run.Trials) + 1, Status: result.OK, TookNS: 1e9, Samples: []result.Sample{s}})
 }
 
-// measured adds trials to a run, as package lab does, and analyzes it. of(c) returns how operations
-// of the case with index c fail, and the case's time in seconds. If settled is not nil, a case gets
-// no further trials while settled returns its ID.
+// measured adds trials to a run, as package lab does, and analyzes the run. The function "of" returns
+// how operations of the case with index c fail, and the case's time in seconds. If settled is not
+// nil, a case whose ID it returns gets no further trials.
 func measured(r *rand.Rand, run *result.Run, rounds int, settled func(*result.Run, int) ([]int, bool), of func(c int) (failures, float64)) *stats.Analysis {
 	var done []int
 	for n := 1; n <= rounds && len(done) < len(run.Cases); n++ {
@@ -226,10 +226,10 @@ func searched(r *rand.Rand, of func(gains bool) (failures, float64)) *tune.Findi
 	return f
 }
 
-// failureVerdicts has simulations of statements about failed operations. nominal is the greatest
-// share of simulations of equal sides that may make the statement. The field "of" is a function
-// that runs one simulation, with the given failures on each side, and reports whether the statement
-// is made.
+// failureVerdicts has simulations of statements about failed operations. The field nominal is a
+// level: if the sides are equal, at most this share of simulations may make the statement. The
+// function "of" runs one simulation, with the given failures on each side, and reports whether the
+// statement is made.
 var failureVerdicts = []struct {
 	name    string
 	nominal float64

@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestFailures simulates operations that fail at random, equally often on both sides. No verdict
-// may say more often than its level allows that more operations of one side failed. If three
-// times as many fail on one side, the difference must be found.
+// TestFailures simulates operations that fail at random, equally often on both sides. Verdicts that
+// more operations of one side failed must not be more frequent than their levels allow. If three
+// times as many operations fail on one side, the difference must be found.
 func TestFailures(t *testing.T) { failing(t, 10) }
 
 // TestSoakFailures is TestFailures with more simulations.

@@ -156,8 +156,9 @@ func addTable(run *result.Run, workload string, sets [][]stats.Point) {
 	}
 }
 
-// wrong returns the number of a run's tables in which any two drivers differ significantly
-// (telling), and the number of these tables in which two equal drivers do (wrong).
+// wrong returns two numbers of tables of a run. The result "telling" is the number of tables in which
+// any two drivers differ significantly. The result "wrong" is the number of tables in which two equal
+// drivers do.
 func wrong(of func(table int) world, a *stats.Analysis) (telling, wrong int) {
 	for i, g := range a.Groups {
 		t, w := g.Tables[0], of(i)

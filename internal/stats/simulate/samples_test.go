@@ -102,10 +102,10 @@ func cpuTimesDiffer(r *rand.Rand, trials int, mean, spread float64) bool {
 	return !holds(&i, 1)
 }
 
-// gains simulates a search of two settings. One of them divides the time by truth. Trials vary
-// by 10 %. tooLarge is the logarithm of the reported gain divided by the true gain. worth is
-// true if the search calls the setting worth it. within is true if the interval of the gain
-// contains the true gain, or if no gain was reported.
+// gains simulates a search of two settings. One of them divides the time by truth. Trials vary by
+// 10 %. The result tooLarge is above 0 if the reported gain is larger than the true gain: it is the
+// logarithm of their quotient. worth is true if the search calls the setting worth it. within is
+// true if the interval of the gain contains the true gain, or if no gain was reported.
 func gains(r *rand.Rand, truth float64) (tooLarge float64, worth, within bool) {
 	f := searched(r, func(with bool) (failures, float64) {
 		seconds := 0.1 * math.Exp(0.1*r.NormFloat64())
@@ -180,6 +180,7 @@ func tellsSmallest(r *rand.Rand) bool {
 		return a, b
 	}
 	n, _ := stats.NewNoise(sides(200, 0))
-	t := stats.Compare(sides(rounds, n.SmallestDifference(rounds)))
+	ratios, _ := stats.Ratios(sides(rounds, n.SmallestDifference(rounds)))
+	t := stats.CompareRatios(stats.Values(ratios))
 	return t.Significant() && t.Sign() > 0
 }

@@ -200,8 +200,8 @@ func comparedVerdicts() []verdict {
 	}
 }
 
-// wholeVerdicts returns simulations of statements that other tables of docs/proofs.md contain too,
-// under the conditions under which their limits are hardest to keep.
+// wholeVerdicts returns simulations of statements that also have their own tables in
+// docs/proofs.md. It simulates the conditions in which it is hardest to keep the limits.
 func wholeVerdicts() []verdict {
 	return []verdict{
 		{says: "gate: failed", of: "4.5 % slower in eight cells, 5 % allowed", most: stats.Doubt, cost: 8,

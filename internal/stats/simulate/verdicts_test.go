@@ -56,9 +56,9 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestLongTrends checks that long series of a drifting machine show a false change no more often
-// than short ones. If the noise were assumed to depend only as much as it seems to, 7 % of long
-// series would show one.
+// TestLongTrends checks that a drifting machine causes no more false changes in long series than in
+// short ones. Package stats uses an upper bound of the dependence between values. With the measured
+// dependence instead, 7 % of long series would have a false change.
 func TestLongTrends(t *testing.T) {
 	const runs = 800
 	list := trendVerdicts(80)

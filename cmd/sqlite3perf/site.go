@@ -49,6 +49,7 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	if err != nil {
 		return nil, err
 	}
+	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	return &site{
 		machine: cli.MachineIn(observer.Machine, r.dir), executor: processes, noise: observer, processes: processes, remove: scratch.Remove,

@@ -90,7 +90,7 @@ func TestGateLevel(t *testing.T) {
 		cells int
 		ratio float64
 	}{{"normal", 1, 1.045}, {"normal", 8, 1.045}, {"normal", 1, 1.05}, {"outliers", 8, 1.05}, {"normal", 1, 1.051}, {noisy, 1, 1.2}} {
-		g := gateOf(x.shape, x.cells, x.ratio, 44, 400/x.cells)
+		g := gateOf(x.shape, x.cells, x.ratio, 44, 200/x.cells)
 		if x.ratio <= 1+allowed && g.failed > 0.02 || x.ratio > 1+allowed && g.passed > 0.02 {
 			t.Errorf("%s, %d cells, ratio %g: shut in %s, passed in %s", x.shape, x.cells, x.ratio, percent(g.failed), percent(g.passed))
 		}
@@ -108,7 +108,7 @@ func TestGateLevel(t *testing.T) {
 // used, nine in ten such sides would be called the same.
 func TestSameLevel(t *testing.T) {
 	for _, s := range sides {
-		x := compareOf(s.spread, s.second, 88, 200)
+		x := compareOf(s.spread, s.second, 88, 80)
 		if t.Logf("%s, spread %s: %s same, %s slower or faster", s.name, percent(s.spread), percent(x.same), percent(x.differ)); s.same && (x.same < 0.9 || x.differ > 0.02) || !s.same && x.same > 0.02 {
 			t.Errorf("%s, spread %s: %s same, %s slower or faster", s.name, percent(s.spread), percent(x.same), percent(x.differ))
 		}

@@ -56,10 +56,10 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestLongTrends checks that long series of a drifting machine show a false change no more often
+// TestSoakLongTrends checks that long series of a drifting machine show a false change no more often
 // than short ones. If the noise were assumed to depend only as much as it seems to, 7 % of long
 // series would show one.
-func TestLongTrends(t *testing.T) {
+func TestSoakLongTrends(t *testing.T) {
 	const runs = 800
 	list := trendVerdicts(80)
 	if v := list[len(list)-1].found(0, runs); v > 0.055 {

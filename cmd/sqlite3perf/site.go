@@ -51,6 +51,7 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	}
 	about := observer.Machine
 	about.Directory = r.dir // the scratch directory will be gone when users read this
+	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
 	return &site{
 		machine: about, executor: processes, noise: observer, processes: processes, remove: scratch.Remove,

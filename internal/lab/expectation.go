@@ -30,7 +30,7 @@ func (c *Case) expected(phase string) Expectation {
 // expect computes the counts and results that the cases must have. It is called after all other checks,
 // because it may take long.
 func (m *Matrix) expect(todo []point) error {
-	sums := &hasher{seed: m.Seed, made: map[string]*plan.RowSum{}}
+	sums := &hasher{seed: m.Seed}
 	for _, at := range todo {
 		sums.tell = func(done, total int64) {
 			if m.Computing != nil {

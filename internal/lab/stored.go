@@ -326,16 +326,18 @@ func (h *hasher) tables(stored []plan.Stored, p *plan.Phase) ([]Table, error) {
 // chunkBytes is the approximate size, in bytes, of as many rows as [plan.Gen.RowsFitting] returns.
 const chunkBytes = 32 << 20
 
-// hasher computes sums of the hashes of generated rows. It caches the sums, because several plans may have the
-// same data sets.
+// hasher computes sums of the hashes of generated rows.
 type hasher struct {
 	tell func(done, total int64)
 	plan *plan.Plan
 	gen  *plan.Gen
 	seed uint64
 	sets []byte // hash of plan.DataSets, which is part of the cache's key
-	made map[string]*plan.RowSum
 }
+
+// rowSums caches the sums that this process has computed, because several plans may have the same data sets. A
+// study plans its cases several times until they fit into its time.
+var rowSums sync.Map // from seed, hash of the data sets, name of a data set, and columns to *plan.RowSum
 
 func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 	sets, err := json.Marshal(p.DataSets)
@@ -350,8 +352,8 @@ func (h *hasher) begin(p *plan.Plan, gen *plan.Gen) error {
 // set returns the sum of the hashes of a data set's rows.
 func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	key := fmt.Sprintf("%d %x %q %q", h.seed, h.sets, d.Name, columns)
-	if sum := h.made[key]; sum != nil {
-		return sum, nil
+	if sum, ok := rowSums.Load(key); ok {
+		return sum.(*plan.RowSum), nil
 	}
 	names := make([]string, len(columns))
 	for i, c := range columns {
@@ -361,7 +363,7 @@ func (h *hasher) set(d *plan.DataSet, columns []string) (*plan.RowSum, error) {
 	if err != nil {
 		return nil, err
 	}
-	h.made[key] = total
+	rowSums.Store(key, total)
 	return total, nil
 }
 

@@ -35,11 +35,16 @@ func TestOneRule(t *testing.T) {
 	probable := 0
 	for name, run := range map[string]*result.Run{"short": shortRun(), "full": fullRun(), "cells": cellByCell(), "large": large()} {
 		a := stats.Analyze(run, "native")
+		compared := map[[2]string]*stats.Comparison{}
 		for _, g := range a.Groups {
 			for _, table := range g.Tables {
 				for _, p := range table.Pairs {
 					first, second := table.Cells[p.First], table.Cells[p.Second]
-					c := stats.CompareDrivers(a, first.Case.Driver, second.Case.Driver, 0.02)
+					drivers := [2]string{first.Case.Driver, second.Case.Driver}
+					if compared[drivers] == nil {
+						compared[drivers] = stats.CompareDrivers(a, drivers[0], drivers[1], 0.02)
+					}
+					c := compared[drivers]
 					i := slices.IndexFunc(c.Cells, func(x *stats.Compared) bool {
 						return x.First == first || x.First.Case == first.Case && x.Phase == table.Phase
 					})

@@ -74,11 +74,19 @@ func screens() map[string]*result.Run {
 
 // TestScreenFits checks that the first screen is never longer or wider than the terminal, and
 // always has the answer and the commands that show the rest.
-func TestScreenFits(t *testing.T) {
+func TestScreenFits(t *testing.T) { screenFits(t, []int{40, 41, 80, 200}, []int{16, 22, 40}) }
+
+// TestSoakScreenFits is TestScreenFits with more sizes.
+func TestSoakScreenFits(t *testing.T) {
+	screenFits(t, []int{40, 41, 60, 80, 120, 200}, []int{16, 22, 30, 40})
+}
+
+func screenFits(t *testing.T, widths, heights []int) {
+	t.Helper()
 	for name, run := range screens() {
 		a := stats.Analyze(run, "native")
-		for _, width := range []int{40, 41, 60, 80, 120, 200} {
-			for _, lines := range []int{16, 22, 30, 40} {
+		for _, width := range widths {
+			for _, lines := range heights {
 				for _, ascii := range []bool{false, true} {
 					if ascii && width != 80 {
 						continue // ASCII changes the width of no character

@@ -10,6 +10,9 @@ import (
 type Observer struct {
 	Machine result.Machine
 
+	// Calibrate measures the speed of the machine. nil means the function [Calibrate].
+	Calibrate func() time.Duration
+
 	before  Reading
 	rounds  []time.Duration
 	cpu     CPUTime // CPU time before the first round
@@ -36,7 +39,11 @@ func (o *Observer) BeforeRound(int) {
 	if len(o.rounds) == 0 { // here, because the CPU time of building workers must not count
 		o.cpu, o.cpuSeen = ReadCPUTime()
 	}
-	o.rounds = append(o.rounds, Calibrate())
+	calibrate := Calibrate
+	if o.Calibrate != nil {
+		calibrate = o.Calibrate
+	}
+	o.rounds = append(o.rounds, calibrate())
 }
 
 // Speeds returns the times of [Calibrate] before each round, each divided by their median.

@@ -90,7 +90,7 @@ func TestGateLevel(t *testing.T) {
 		cells int
 		ratio float64
 	}{{"normal", 1, 1.045}, {"normal", 8, 1.045}, {"normal", 1, 1.05}, {"outliers", 8, 1.05}, {"normal", 1, 1.051}, {noisy, 1, 1.2}} {
-		g := gateOf(x.shape, x.cells, x.ratio, 44, 400/x.cells)
+		g := gateOf(x.shape, x.cells, x.ratio, 44, 200/x.cells)
 		if x.ratio <= 1+allowed && g.failed > 0.02 || x.ratio > 1+allowed && g.passed > 0.02 {
 			t.Errorf("%s, %d cells, ratio %g: shut in %s, passed in %s", x.shape, x.cells, x.ratio, percent(g.failed), percent(g.passed))
 		}

@@ -56,10 +56,10 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// TestLongTrends checks that a drifting machine causes no more false changes in long series than in
+// TestSoakLongTrends checks that a drifting machine causes no more false changes in long series than in
 // short ones. Package stats uses an upper bound of the dependence between values. With the measured
 // dependence instead, 7 % of long series would have a false change.
-func TestLongTrends(t *testing.T) {
+func TestSoakLongTrends(t *testing.T) {
 	const runs = 800
 	list := trendVerdicts(80)
 	if v := list[len(list)-1].found(0, runs); v > 0.055 {

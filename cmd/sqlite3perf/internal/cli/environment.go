@@ -48,6 +48,9 @@ type Environment struct {
 	// CPUTime returns the CPU time of the machine, and whether it is known.
 	CPUTime func() (machine.CPUTime, bool)
 
+	// Calibrate measures the speed of the machine before each round. nil means [machine.Calibrate].
+	Calibrate func() time.Duration
+
 	// Catch returns a channel that receives each later Ctrl-C. Before Catch is called, Ctrl-C ends the
 	// process.
 	Catch func() <-chan os.Signal

@@ -491,8 +491,7 @@ func Tips(lines ...string) string {
 	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
 }
 
-// OfSummary returns the median of a summary, and the ends of its interval. Without an interval both
-// ends are 0.
+// OfSummary returns the median of a summary and the ends of its interval, which are 0 without one.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {
 		return s.Median, 0, 0

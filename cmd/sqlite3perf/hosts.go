@@ -193,18 +193,10 @@ func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []machines.O
 // worstStatus returns the worst exit status of several failures, or nil if there are none. The
 // messages of the failures have already been printed.
 func worstStatus(failures []error) error {
-	order := []int{cli.ExitOK, cli.ExitIncomplete, cli.ExitRegression, cli.ExitFailed, cli.ExitInterrupted}
+	order := []int{cli.ExitOK, cli.ExitIncomplete, cli.ExitUsage, cli.ExitRegression, cli.ExitFailed, cli.ExitInterrupted}
 	worst := 0
 	for _, err := range failures {
-		status := cli.ExitFailed
-		if s, ok := errors.AsType[cli.StatusError](err); ok {
-			status = int(s)
-		} else if _, ok := errors.AsType[cli.IncompleteError](err); ok {
-			status = cli.ExitIncomplete
-		} else if err == nil {
-			status = cli.ExitOK
-		}
-		worst = max(worst, slices.Index(order, status))
+		worst = max(worst, slices.Index(order, cli.StatusOf(err)))
 	}
 	if worst == 0 {
 		return nil

@@ -54,23 +54,14 @@ func execute(ctx context.Context, env *cli.Environment, args []string) int {
 	if err == nil {
 		err = cmp.Or(root.ExecuteContext(ctx), unknown)
 	}
-	var status cli.StatusError
 	switch {
-	case err == nil:
-		return cli.ExitOK
-	case errors.As(err, &status):
-		return int(status)
+	case err == nil, errors.As(err, new(cli.StatusError)):
+		return cli.StatusOf(err)
 	case env.Unread(err):
 		return cli.ExitInterrupted
 	}
 	fmt.Fprintf(env.Stderr, "sqlite3perf: %v%s\n", err, hint(err))
-	if _, ok := errors.AsType[cli.UsageError](err); ok {
-		return cli.ExitUsage
-	}
-	if _, ok := errors.AsType[cli.IncompleteError](err); ok {
-		return cli.ExitIncomplete
-	}
-	return cli.ExitFailed
+	return cli.StatusOf(err)
 }
 
 // hint returns words that complete the message of an error, such as the flag that names another file

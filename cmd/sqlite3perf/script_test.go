@@ -348,9 +348,6 @@ func load(data []byte) (*report.JSON, error) {
 				continue // this phase was not verified in this trial, or is not a query
 			}
 			key := fmt.Sprint(c.Workload, c.Parameters, c.Settings, s.Phase)
-			if s.Checksum == "" {
-				continue // most later trials are not verified in every phase
-			}
 			if old, ok := sums[key]; ok && old != s.Checksum {
 				return nil, fmt.Errorf("checksums of %s differ", key)
 			}

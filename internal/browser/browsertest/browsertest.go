@@ -137,6 +137,8 @@ func (r Reader) Check(also ...func(at string)) {
 	for i, l := range Looks {
 		r.Look(l)
 		r.Until(nil, r.ready)
+		// A box that scrolls becomes a stop of the Tab key in the frame after its size has changed.
+		Eval[bool](r, "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
 		at := name(l)
 		if wide := Eval[int](r, "document.documentElement.scrollWidth"); wide > l.Width {
 			r.t.Errorf("%s: the page is %d pixels wide", at, wide)

@@ -2,7 +2,10 @@
 // defaults come from, where results go, exit statuses, progress, and how workers are found.
 package cli
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // The exit statuses that `sqlite3perf --help` lists.
 const (
@@ -36,6 +39,22 @@ func Incomplete(err error) error { return IncompleteError{err} }
 type StatusError int
 
 func (e StatusError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// StatusOf returns the exit status of a command that ends with an error, or with nil.
+func StatusOf(err error) int {
+	var status StatusError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &status):
+		return int(status)
+	case errors.As(err, new(UsageError)):
+		return ExitUsage
+	case errors.As(err, new(IncompleteError)):
+		return ExitIncomplete
+	}
+	return ExitFailed
+}
 
 // InOrder calls steps until one returns an error, and returns that error.
 func InOrder(steps ...func() error) error {

@@ -294,6 +294,10 @@ func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, option
 			{Shows: "explore", Command: cli.InStore(o.Store, "sqlite3perf serve")},
 		}}
 	opts.Hints.Full, opts.Hints.FullFlag = opts.Hints.Rest[0].Command, "--full"
+	if list := a.Run.Workloads; len(list) > 1 {
+		one := document.Hint{Shows: "one workload", Command: cli.InStore(o.Store, fmt.Sprintf("sqlite3perf show %d --workload %s", a.Run.ID, list[0].Name))}
+		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 1, one)
+	}
 	opts.Hints.Further = furtherRounds(o, a)
 	if resumable(a.Run, false) == nil {
 		opts.Hints.Resume = cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))

@@ -260,8 +260,9 @@ func (r *textRenderer) grid(g Grid) {
 	}
 }
 
-// parts divides the columns with the indexes keep into parts that fit the width of the output. Each
-// part begins with the columns that name the rows, or with the first of these if not all fit.
+// parts divides columns into parts that fit the width of the output. The parameter keep has the
+// indexes of the columns. Each part begins with the columns that name the rows, or with the first of
+// these if not all fit.
 func (r *textRenderer) parts(g Grid, keep []int) [][]int {
 	names := 0
 	for names < len(keep) && !g.Columns[keep[names]].Right && !g.Columns[keep[names]].Whole {

@@ -232,7 +232,7 @@ type Series struct {
 	Case
 	InForce driver.Settings  `json:"in_force"`            // settings at the end of the phase, with the defaults that connections read back
 	Proof   *Proof           `json:"proof,omitempty"`     // proof of a trial's worker; absent if no trial has a proof
-	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back later, if the case was refused for them; if there are many, only the first
+	Later   *result.ReadBack `json:"read_back,omitempty"` // settings that connections read back after the schema or a phase, if a trial was refused because they were not those requested; of at most maxSeries connections
 	Samples []Sample         `json:"samples"`
 	More    int              `json:"more,omitempty"` // number of samples that are left out because there are too many
 }

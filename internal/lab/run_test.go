@@ -241,7 +241,7 @@ func TestOrder(t *testing.T) {
 	if cmp.Equal(one, other) {
 		t.Errorf("two seeds, one order: %v", one)
 	}
-	// There are 720 orders, so six equal ones are very unlikely.
+	// Six cases have 720 orders, so fewer than five different ones in six rounds are very unlikely.
 	different := map[string]bool{}
 	for _, o := range one {
 		different[fmt.Sprint(o)] = true

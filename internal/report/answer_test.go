@@ -278,7 +278,7 @@ func TestCaveats(t *testing.T) {
 		"load load",
 		"virtual virtual",
 		"left-out large, for which the default time is too short: --workloads large measures them",
-		"unsettled no median of a cell is precise to ±<0.1% yet; the least precise: mine insert native ±1.8%",
+		"unsettled no median of a cell is precise to ±<0.1%; the least precise: mine insert native ±1.8%",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

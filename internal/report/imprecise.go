@@ -105,7 +105,7 @@ func (u *imprecise) kind() string {
 	return "median"
 }
 
-// sentence says how many figures are imprecise, and how many of these show a difference. It
+// sentence says how many figures are imprecise, and how many of these show which is faster. It
 // returns "" if the run asks for no precision or has no figures. It has no full stop.
 func (u *imprecise) sentence() string {
 	if u.all == 0 {
@@ -117,9 +117,9 @@ func (u *imprecise) sentence() string {
 	case n == 0:
 		return text
 	case len(u.open) == u.all:
-		return text + fmt.Sprintf(", but %d of %s a difference", n, verb(u.all, "shows", "show"))
+		return text + fmt.Sprintf(", but %d of %s which is faster", n, verb(u.all, "shows", "show"))
 	}
-	return text + "; " + verb(n, "of the others shows a difference", "of the others show a difference")
+	return text + "; " + verb(n, "of the others shows which is faster", "of the others show which is faster")
 }
 
 // count says only how many figures are precise.
@@ -128,7 +128,7 @@ func (u *imprecise) count() string {
 	case len(u.open) == 0:
 		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
 	case len(u.open) == u.all:
-		return fmt.Sprintf("No %s of a cell is precise to %s yet", u.kind(), u.within())
+		return fmt.Sprintf("No %s of a cell is precise to %s", u.kind(), u.within())
 	}
 	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
 }

@@ -62,7 +62,7 @@ func TestImpreciseFigures(t *testing.T) {
 	run := impreciseRun()
 	hints := document.Hints{Full: "sqlite3perf show 12 --full", FullFlag: "--full", Further: "sqlite3perf run --resume 12 --time 9m"}
 	got := listOf(write(t, "table", run, "native", document.Options{Hints: hints}), imprecise)
-	want := `1 of 4 ratios of cells are precise to ±5\.0%; 2 of the others show a difference\. The intervals \(95%\) of these figures reach more than ±5\.0% from the ratio\. The widest come first\. ` +
+	want := `1 of 4 ratios of cells are precise to ±5\.0%; 2 of the others show which is faster\. The intervals \(95%\) of these figures reach more than ±5\.0% from the ratio\. The widest come first\. ` +
 		`Not clear: .+ Times are not listed: each table has their ±\. to be sure +about \d+ more rounds, fewer if cases settle earlier: sqlite3perf run --resume 12 --time 9m ` +
 		`workload +phase +driver +× native +interval +± +difference ` +
 		`real +insert +modernc +\d\S+x +\(\S+ to \S+\) +±1\d% +slower real +insert +mattn +\d\S+x +\(\S+ to \S+\) +±1\d% +not clear simple +insert +modernc +\d\S+x +\(\S+ to \S+\) +±\S+% +slower`
@@ -75,7 +75,7 @@ func TestImpreciseFigures(t *testing.T) {
 
 	// The text of "how sure" says how many figures are imprecise and where they are listed.
 	const many = "1 of 4 ratios of cells are precise to ±5.0%"
-	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; 2 of the others show a difference: sqlite3perf show 12 --full lists them\n") || strings.Contains(got, imprecise) {
+	if got := screen(t, run, document.Options{Width: 400, Lines: 60, Hints: hints}); !strings.Contains(got, many+"; 2 of the others show which is faster: sqlite3perf show 12 --full lists them\n") || strings.Contains(got, imprecise) {
 		t.Errorf("screen:\n%s", got)
 	}
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios precise to ±\S+: --full lists them\n`).MatchString(got) {
@@ -90,7 +90,7 @@ func TestImpreciseFigures(t *testing.T) {
 		}
 	}
 	page := html.UnescapeString(write(t, "html", run, "native", document.Options{Hints: hints}))
-	for _, want := range []string{". " + many + "; 2 of the others show a difference</dd>", `<h2 id="imprecise-figures">` + imprecise + "</h2>", `<a href="#imprecise-figures">` + imprecise + "</a>", "not clear"} {
+	for _, want := range []string{". " + many + "; 2 of the others show which is faster</dd>", `<h2 id="imprecise-figures">` + imprecise + "</h2>", `<a href="#imprecise-figures">` + imprecise + "</a>", "not clear"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page has no %s", want)
 		}

@@ -201,8 +201,9 @@ func TestRuledOutBySQL(t *testing.T) {
 }
 
 // TestMeasuredWorkload checks what show prints before the text of a workload: the answer of each
-// cell, how sure the answer is, the warnings of the workload, and the settings in force. The
-// settings have at most three lines; those that differ are listed by driver.
+// cell, how sure the answer is, the warnings of the workload, and the settings in force. If the
+// workload has one phase, what to take comes first. The settings have at most three lines; those that
+// differ are listed by driver.
 func TestMeasuredWorkload(t *testing.T) {
 	run := newRun(9)
 	names := []string{"native", "mattn", "tailscale", "modernc"}
@@ -247,6 +248,13 @@ func TestMeasuredWorkload(t *testing.T) {
 		if _, settings, _ := strings.Cut(text, "# in force"); strings.Count(settings, "\n") > 3 {
 			t.Errorf("%d columns: settings take more than three lines:\n%s", width, settings)
 		}
+	}
+	one := newRun(9)
+	add(one, "mine", nil, wal, names, bulk("query", 402_000_000, 1_000_000, 1))
+	add(one, "other", nil, wal, names, bulk("query", 402_000_000, 1_000_000, 1))
+	var answer strings.Builder
+	if err := report.WriteMeasured(&answer, stats.Analyze(one, "native"), "mine", document.Options{Width: 100}); err != nil || !strings.Contains(answer.String(), "\n# Take mattn, the fastest") || !strings.Contains(answer.String(), "\n# without cgo   modernc, ") {
+		t.Errorf("a workload with one phase: %v, no answer in\n%s", err, answer.String())
 	}
 	var none strings.Builder
 	if err := report.WriteMeasured(&none, a, "another", document.Options{}); err != nil || none.Len() > 0 {

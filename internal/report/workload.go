@@ -14,7 +14,7 @@ import (
 )
 
 // WriteMeasured writes what a run measured with a workload, as comments that can precede the
-// workload's text: the answer of each cell with how sure it is, the warnings that concern the
+// workload's text: what to take if there is one cell, the answer of each cell with how sure it is, the warnings that concern the
 // workload, and the settings in force. It writes nothing if the run has no figures of the workload.
 func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.Options) error {
 	only := *a // with the tests of the run, which are corrected for all of its tables
@@ -41,6 +41,9 @@ func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.O
 	}
 	const comment = "# "
 	d := document.Document{document.Heading{Level: 3, Text: fmt.Sprintf("What run %d measured with this workload", a.Run.ID)}}
+	if choice := AnswersOf(&only, Options{Options: o}); choice.Recommended != nil {
+		d = append(d, document.Paragraph{Text: choice.Text}, choice.alternatives())
+	}
 	warnings := caveatItems(caveats(&only, Options{Options: o}, rankings), true)
 	for i := range warnings {
 		if warnings[i].Most >= 0 {

@@ -187,8 +187,8 @@ func TestChecksumsMustAgree(t *testing.T) {
 	check("one differs from itself", sums("e", "e", "e"), result.Wrong, result.OK, result.OK)
 }
 
-// TestChecksumWords checks that if two drivers have different checksums, both are marked wrong,
-// and that the message gives the reason and says what to do.
+// TestChecksumWords checks the message for the first driver if the drivers have different checksums
+// or its checksum is malformed: it must give the reason and say what to do.
 func TestChecksumWords(t *testing.T) {
 	long := func(of string) string { return of + strings.Repeat("0", 64-len(of)) }
 	for _, test := range []struct {

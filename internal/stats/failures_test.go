@@ -11,8 +11,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// TestExceeds checks that the p-value is the share of all combinations of signs for which the
-// mean is at least as great. Rounding may make it only greater, and not by much.
+// TestExceeds compares p-values with an exact count: the share of all subsets of the differences to
+// value whose sum is at most zero. Rounding may make a p-value only greater, and not by much.
 func TestExceeds(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 1))
 	for range 200 {

@@ -55,11 +55,11 @@ func per(over, under key) operand { return operand{{over, &under}} }
 const (
 	margin = 0.25 // for "about twice"
 	equal  = 0.10 // for "equal"
-	same   = 0.05 // figures that differ by less than this are not "faster" or "slower"
+	same   = 0.05 // for [alike]
 )
 
-// alike reports whether the two sides of a ratio count as equal. That is so if the whole interval
-// of the ratio is close to 1.
+// alike reports whether the two sides of a ratio are nearly equal: whether its whole interval is close
+// to 1. Claims that say "equal" have the wider margin above.
 func alike(i *stats.Interval) bool { return i != nil && i.Low >= 1/(1+same) && i.High <= 1+same }
 
 func about(ratio float64) (atLeast, atMost float64) {

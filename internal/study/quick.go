@@ -35,8 +35,8 @@ const (
 	longest  = 500 * time.Millisecond
 )
 
-// once reports whether the quick form measures a case only once. That is so for cases with a long
-// phase in which only events are counted.
+// once reports whether the quick form measures a case only once. That is so if the duration of its phase
+// is above longest: such phases only count rare events, such as lock errors.
 func once(c *result.Case) bool {
 	return c.Scale == workload.Quick && c.Parameters[duration] > longest.Milliseconds()
 }

@@ -87,8 +87,9 @@ func (f *Finding) Trials() (n int) {
 }
 
 // Choice returns the index of the step to recommend. The parameter level is the greatest loss that may be
-// risked. Choice returns the last step that is worth setting and risks no greater loss, or 0, the step
-// without changes, if there is none. A step counts only if it was compared with the last such step before it.
+// risked. Choice goes through the steps in order. It takes a step that is worth setting, risks no greater loss,
+// is not Safer, and was compared with the step taken last (at first step 0, which changes nothing). The result
+// is the step taken last.
 func (f *Finding) Choice(level int) int {
 	best := 0
 	for i, s := range f.Steps {

@@ -14,8 +14,9 @@ import (
 )
 
 // WriteMeasured writes what a run measured with a workload, as comments that can precede the
-// workload's text: what to take if there is one cell, the answer of each cell with how sure it is, the warnings that concern the
-// workload, and the settings in force. It writes nothing if the run has no figures of the workload.
+// workload's text: what to take if there is only one cell, the answer of each cell with how sure it
+// is, the warnings that concern the workload, and the settings in force. It writes nothing if the run
+// has no figures of the workload.
 func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.Options) error {
 	only := *a // with the tests of the run, which are corrected for all of its tables
 	only.Overall = stats.Overall{}

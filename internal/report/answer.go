@@ -340,7 +340,7 @@ func (r *Ranking) say() {
 	}
 	toFloor := ""
 	if base >= 0 && base != best && r.Rows[best].Ratio != nil {
-		toFloor = document.SlowerThan(*r.Rows[best].Ratio, r.Base+", the floor")
+		toFloor = document.SlowerThan(*r.Rows[best].Ratio, r.Base+", plain C")
 	}
 	switch {
 	case len(ranked) > 1 && toFloor != "":
@@ -348,7 +348,7 @@ func (r *Ranking) say() {
 	case len(ranked) > 1:
 		r.Text = r.best(ranked)
 	case toFloor != "" && r.tied(best, base):
-		r.Text = fmt.Sprintf("there is no clear difference between %s and %s, the floor", r.Rows[best].Name, r.Base)
+		r.Text = fmt.Sprintf("there is no clear difference between %s and %s, plain C", r.Rows[best].Name, r.Base)
 	case toFloor != "":
 		r.Text = fmt.Sprintf("%s is %s", r.Rows[best].Name, toFloor)
 	default:

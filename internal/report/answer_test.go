@@ -74,7 +74,7 @@ func TestAnswer(t *testing.T) {
 		{"the floor is not the best", "Take mattn, the fastest: modernc, the next, is 2.3 times as slow (2.2 to 2.3).", insertRun(9, "native", "mattn", "modernc")},
 		{"tied", "Take mattn, the fastest without a known defect that can lose data in these workloads: modernc, the next such driver, is 2.29 times as slow (2.27 to 2.32).",
 			insertRun(9, "mattn", "tailscale", "modernc")},
-		{"one driver and the floor", "In mine insert, mattn is 83% slower than native, the floor (79% to 87%).", insertRun(9, "native", "mattn")},
+		{"one driver and the floor", "In mine insert, mattn is 83% slower than native, plain C (79% to 87%).", insertRun(9, "native", "mattn")},
 		{"one driver", "In mine insert, mattn took 18.4 ms, ±1.6%.", insertRun(9, "mattn")},
 		{"one driver, two tables", "mattn: measured in 2 cells, each without another driver to compare with.", alone},
 		{"over tables", "Take mattn, the fastest: modernc, the next, is 2.30 times as slow (2.27 to 2.32).", two},

@@ -177,7 +177,7 @@ func ranksTied(rank func(row int) int, tied []int) string {
 		words = append(words, document.JoinInts(ranks))
 	}
 	if floor {
-		words = append(words, "the floor")
+		words = append(words, "plain C")
 	}
 	return document.And(words)
 }

@@ -165,7 +165,7 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 	var notes []string
 	if t.IsFloor && len(t.Measured()) > 1 {
 		floor := t.Cells[t.Base]
-		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "floor: " + conditions.Label(floor.Case)}}
+		lines = []chart.Mark{{Value: floor.Summary.Median, Label: "plain C: " + conditions.Label(floor.Case)}}
 		notes = append(notes, floorMeans(conditions.Label(floor.Case)))
 	}
 	notes = append(notes, marks...)
@@ -210,7 +210,7 @@ func (s scope) OverallBars(a *stats.Analysis, l looks) (p document.PictureBlock,
 	note := fmt.Sprintf("Geometric mean of each driver's ratios to %s over %s, with %s intervals.",
 		to, document.Counted(int64(len(o.Tables)), "cell"), document.Percent(stats.Confidence))
 	if o.IsFloor {
-		lines = []chart.Mark{{Value: 1, Label: "floor: " + to}}
+		lines = []chart.Mark{{Value: 1, Label: "plain C: " + to}}
 		note += " " + floorMeans(to)
 	}
 	title := fmt.Sprintf("Time over %s, × %s", document.Counted(int64(len(o.Tables)), "cell"), to)
@@ -346,7 +346,7 @@ func barName(o *stats.Outcome, isFloor bool) string {
 }
 
 func floorMeans(name string) string {
-	return name + " is the floor: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
+	return name + " is plain C: the same work with as little as possible between it and SQLite. It is not a choice, and so has no rank."
 }
 
 // ratioTip formats the ratio of a cell to the base, for a tip. It returns "" for the base itself

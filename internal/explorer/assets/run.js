@@ -184,7 +184,7 @@ function figures(t, metric, query, open, cases) {
       title: "Driver", cell: (c) => [h("span", { class: "driver" },
         h("button", { type: "button", "data-key": `cell-${c.case}-${t.phase}${t.kind ? "-" + t.kind : ""}`, title: about(c.case), click: () => open(c.case, t.phase, t.kind) }, c.driver),
         c.added_could_explain_lead_before && h("span", { class: "warn", title: ownLead(c) }, "*"), harmMark(c)),
-        c === sound && marked && h("small", { class: "sound" }, "best without !"), c.floor && !ranked && h("small", { class: "quiet" }, "the floor, not a choice")],
+        c === sound && marked && h("small", { class: "sound" }, "best without !"), c.floor && !ranked && h("small", { class: "quiet" }, "plain C, not a choice")],
     },
     known && { title: "Library", className: "library", cell: (c) => library(cases.get(c.case)).map((x) => h("span", {}, x)) },
     { title: `${metric.title}, with interval`, className: "plot", cell: bar },
@@ -253,7 +253,7 @@ function legend(cells, best, ranked, marked, sound) {
   return h("p", { class: "tools legend" },
     cells.some(best) && key("best", (marked ? "best without !" : ranked ? "first" : "best") + (ranked ? ", or tied with it" : "")),
     cells.some((c) => c.median !== undefined && !best(c) && !faded(c)) && key("", marked || !sound ? "other drivers" : ranked ? "slower than the first" : "others"),
-    cells.some(faded) && key("faded", cells.filter(faded).every((c) => c.floor) ? "the floor" : "without a rank"),
+    cells.some(faded) && key("faded", cells.filter(faded).every((c) => c.floor) ? "plain C" : "without a rank"),
     marked && h("span", { class: "warn" }, "! has a known defect that can lose or falsify data and that nothing in this workload rules out", cells.some((c) => c.median !== undefined && !c.floor && !harmful(c)) ? "" : ", as has every driver here"));
 }
 
@@ -262,7 +262,7 @@ const ownLead = (c) => `* sqlite3perf's own overhead may explain its lead before
 
 function remarks(c) {
   return [
-    c.floor && "the floor: SQLite's C API alone, not a driver", c.unranked, c.too_short && "too short to judge by",
+    c.floor && "plain C: SQLite's C API alone, not a driver", c.unranked, c.too_short && "too short to judge by",
     c.added_could_explain_lead_before && h("span", { class: "warn" }, ownLead(c)),
   ].filter(Boolean).flatMap((x, i) => i ? ["; ", x] : [x]);
 }

@@ -85,7 +85,17 @@ func openAlone(ctx context.Context, d driver.DSNOpener, dir string, o protocol.O
 
 // enter creates dir as an empty directory and makes it the working directory.
 func enter(dir string) error {
-	return errors.Join(os.Chdir(filepath.Dir(dir)), os.RemoveAll(dir), os.Mkdir(dir, 0o700), os.Chdir(dir))
+	err := os.Chdir(filepath.Dir(dir))
+	if err == nil {
+		err = os.RemoveAll(dir)
+	}
+	if err == nil {
+		err = os.Mkdir(dir, 0o700)
+	}
+	if err == nil {
+		err = os.Chdir(dir)
+	}
+	return err
 }
 
 // createFile creates a database in rollback mode with one table.

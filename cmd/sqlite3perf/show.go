@@ -58,7 +58,7 @@ the same on all of them and which are opposite.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return o.show(cmd.Context(), env, args) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal its results and settings in force first")
+	f.StringVar(&o.text, "workload", "", "print the text of this workload of the run, by its `name`; on a terminal its results and settings in force follow")
 	o.AddFullFlag(f)
 	addFiguresFlag(f, &o.figures)
 	cli.AddStoreFlag(f, &o.Store)
@@ -98,12 +98,10 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 		return err
 	}
 	if o.text != "" {
-		if env.StdoutWidth > 0 { // files and pipes get the text exactly as the run read it
-			if err := report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth}); err != nil {
-				return err
-			}
+		if err := writeWorkload(env, run, o.text); err != nil || env.StdoutWidth == 0 {
+			return err // files and pipes get the text exactly as the run read it
 		}
-		return writeWorkload(env, run, o.text)
+		return report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth})
 	}
 	a := stats.Analyze(run, lab.Floor)
 	if o.picture == "" {

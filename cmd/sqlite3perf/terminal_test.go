@@ -106,12 +106,12 @@ func TestFirstScreen(t *testing.T) {
 			t.Errorf("%s: exit status %d, %.100s, %s", args, code, out.String(), messages.String())
 		}
 	}
-	// Comments with the answer and the settings in force precede the text of a workload, but not in pipes.
+	// Comments with the answer and the settings in force follow the text of a workload, but not in pipes.
 	text, err := os.ReadFile("testdata/tiny.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasSuffix(out, "\n\n"+string(text)) || !strings.HasPrefix(out, "# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
+	if out := terminal(t, "show", "last", "--store", store, "--workload", "tiny"); !strings.HasPrefix(out, string(text)+"\n# What run 1 measured with this workload\n") || !strings.Contains(out, "\n# in force ") {
 		t.Errorf("--workload:\n%s", out)
 	}
 }

@@ -91,6 +91,7 @@ var Kinds = []Kind{
 	{Code: result.WarningUnverified, Name: "unverified", Sentence: "the rows that were written could not be checked: %s"},
 	{Code: CaveatTooShort, Name: "too short", Sentence: "a phase of less than %s is too short to judge a driver by: %s"},
 	{Code: CaveatAdded, Name: "own cost", Sentence: "sqlite3perf's own overhead may explain the lead in %s"},
+	{Code: CaveatUnsettled, Name: "precision", Weight: Mild, Usual: true},
 	{Code: CaveatUnset, Name: "defaults", Sentence: "%s, so each driver used its own default"},
 	{Code: result.WarningSync, Name: "databases"},
 	{Code: result.WarningDifferent, Name: "different"},
@@ -124,7 +125,6 @@ var Kinds = []Kind{
 	{Code: result.WarningResumed, Name: "resumed", Weight: Mild},
 	{Code: CaveatSummary, Name: "summary", Weight: Mild, Sentence: "leaves out %s"},
 	{Code: CaveatLeftOut, Name: "left out", Weight: Mild, Usual: true},
-	{Code: CaveatUnsettled, Name: "precision", Weight: Mild, Usual: true},
 }
 
 // Noise is the name of all warnings about a noisy machine.

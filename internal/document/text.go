@@ -232,18 +232,30 @@ func (r *textRenderer) list(l List) {
 const briefest = 2
 
 // short returns the text of an item or, if the text does not fit, the longest short form that fits.
-// If none fits, it returns the shortest. indent is the number of columns before the text.
+// If none fits, it returns the clauses of the shortest form that fit, or the whole form if these
+// would leave more than a third of the room empty. indent is the number of columns before the text.
 func (r *textRenderer) short(it Item, indent int) string {
 	if it.Most < 1 || it.Most > briefest {
 		return it.Text
 	}
+	width := max(r.width-indent, leastText)
+	fits := func(text string) bool { return len(wrapText(text, width, r.width)) <= it.Most }
 	shortest := it.Text
 	for _, text := range []string{it.Text, it.Short[0], it.Short[1]} {
 		if text == "" {
 			continue
 		}
-		if shortest = text; len(wrapText(text, max(r.width-indent, leastText), r.width)) <= it.Most {
+		if shortest = text; fits(text) {
+			return text
+		}
+	}
+	for end := strings.LastIndex(shortest, "; "); end > 0; end = strings.LastIndex(shortest[:end], "; ") {
+		clauses := shortest[:end] + "; " + r.dots
+		if Width(clauses) < width*it.Most*2/3 {
 			break
+		}
+		if fits(clauses) {
+			return clauses
 		}
 	}
 	return shortest

@@ -55,6 +55,7 @@ func TestLongWords(t *testing.T) {
 // fits, and that the text is cut only if no short form fits.
 func TestShortForms(t *testing.T) {
 	long := strings.TrimSpace(strings.Repeat("eight ch ", 20))
+	clauses := [2]string{"some words; three more words; " + long}
 	short := [2]string{"a text that has about sixty-two characters, which fit into a line", "a few words"}
 	for _, tc := range []struct {
 		most, width int
@@ -64,6 +65,7 @@ func TestShortForms(t *testing.T) {
 		{0, 80, short, "eight ch"}, {3, 80, short, "eight ch"}, {1, 240, short, "eight ch"},
 		{1, 80, short, short[0] + "\n"}, {2, 80, short, short[0] + "\n"}, {1, 60, short, short[1] + "\n"},
 		{1, 60, [2]string{"", short[1]}, short[1] + "\n"}, {1, 60, [2]string{short[0]}, "a text that has"}, {1, 80, [2]string{}, "eight ch"},
+		{1, 60, clauses, "some words; three more words; …\n"}, {1, 40, clauses, "some words; three"},
 	} {
 		var b strings.Builder
 		if err := RenderText(&b, Document{List{{Label: "label", Text: long, Most: tc.most, Short: tc.short}}}, Options{Width: tc.width}); err != nil {

@@ -275,10 +275,10 @@ func TestCaveats(t *testing.T) {
 		"failed mattn on mine: it crashed",
 		"unavailable python on mine: python3 is not installed: apt-get install python3",
 		"ended-early the run was interrupted after 9 complete rounds",
+		"unsettled no median of a cell is precise to ±<0.1%; the least precise: mine insert native ±1.8%",
 		"load load",
 		"virtual virtual",
 		"left-out large, for which the default time is too short: --workloads large measures them",
-		"unsettled no median of a cell is precise to ±<0.1%; the least precise: mine insert native ±1.8%",
 	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)

@@ -66,6 +66,9 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	if of, over, ok := said.fastest(); ok && said.Overall != nil {
 		if c := cellByCell(a, of, over); c.n > 1 {
 			it.Short[1] = fmt.Sprintf("%s was faster than %s in %s", of, over, c.words())
+			if u := impreciseOf(a); len(u.open) > 0 && c.slower == 0 {
+				it.Short[1] = fmt.Sprintf("%s was faster in %d of %d cells; %s", of, c.faster, c.n, u.briefest())
+			}
 		}
 	}
 	return it

@@ -141,6 +141,14 @@ func (u *imprecise) brief() string {
 	return fmt.Sprintf("No %s precise to %s", u.kind(), u.within())
 }
 
+// briefest is [imprecise.brief] in still fewer words, to follow others in a line.
+func (u *imprecise) briefest() string {
+	if n := u.all - len(u.open); n > 0 {
+		return fmt.Sprintf("%d of %s within %s", n, document.Counted(int64(u.all), u.kind()), u.within())
+	}
+	return fmt.Sprintf("no cell's %s within %s", u.kind(), u.within())
+}
+
 // listed returns the result of [imprecise.sentence], and says where the imprecise figures are
 // listed. The parameter where names that place: a command, or a part of the report. If there are
 // imprecise figures and the parameter is "", listed returns "", because then a warning counts the

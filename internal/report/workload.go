@@ -13,7 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
-// WriteMeasured writes what a run measured with a workload, as comments that can precede the
+// WriteMeasured writes what a run measured with a workload, as comments that can follow the
 // workload's text: what to take if there is only one cell, the answer of each cell with how sure it
 // is, the warnings that concern the workload, and the settings in force. It writes nothing if the run
 // has no figures of the workload.
@@ -62,7 +62,7 @@ func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.O
 	for line := range strings.Lines(text.String()) {
 		lines.WriteString(strings.TrimRight(comment+strings.TrimRight(line, "\n"), " ") + "\n")
 	}
-	_, err := io.WriteString(w, lines.String()+"\n")
+	_, err := io.WriteString(w, "\n"+lines.String())
 	return err
 }
 

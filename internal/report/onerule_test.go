@@ -252,7 +252,7 @@ func TestMeasuredWorkload(t *testing.T) {
 	add(one, "mine", nil, wal, names, bulk("query", 402_000_000, 1_000_000, 1))
 	add(one, "other", nil, wal, names, bulk("query", 402_000_000, 1_000_000, 1))
 	var answer strings.Builder
-	if err := report.WriteMeasured(&answer, stats.Analyze(one, "native"), "mine", document.Options{Width: 100}); err != nil || !strings.Contains(answer.String(), "\n# Take mattn, the fastest") || !strings.Contains(answer.String(), "\n# without cgo   modernc, ") {
+	if err := report.WriteMeasured(&answer, stats.Analyze(one, "native"), "mine", document.Options{Width: 100}); err != nil || !strings.Contains(answer.String(), "\n# Take mattn, the fastest") || !strings.Contains(answer.String(), "\n# without cgo   modernc, ") || !strings.Contains(answer.String(), "\n# how sure      mattn was faster than modernc in every round (p") {
 		t.Errorf("a workload with one phase: %v, no answer in\n%s", err, answer.String())
 	}
 	var none strings.Builder

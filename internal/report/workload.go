@@ -43,7 +43,11 @@ func WriteMeasured(w io.Writer, a *stats.Analysis, workload string, o document.O
 	const comment = "# "
 	d := document.Document{document.Heading{Level: 3, Text: fmt.Sprintf("What run %d measured with this workload", a.Run.ID)}}
 	if choice := AnswersOf(&only, Options{Options: o}); choice.Recommended != nil {
-		d = append(d, document.Paragraph{Text: choice.Text}, choice.alternatives())
+		l := choice.alternatives()
+		if first := choice.first(); first != nil && choice.another(&only, first) != "" {
+			l = append(l, document.Item{Label: "how sure", Text: choice.another(&only, first)})
+		}
+		d = append(d, document.Paragraph{Text: choice.Text}, l)
 	}
 	warnings := caveatItems(caveats(&only, Options{Options: o}, rankings), true)
 	for i := range warnings {

@@ -180,9 +180,7 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 	if !slices.ContainsFunc(open, func(f stats.Figure) bool { return f.Summary.Interval != nil }) {
 		return len(open), fmt.Sprintf("%s; %s fewer than %d samples, and so no interval", text, verb(len(open), "has", "have"), stats.MinSamples)
 	}
-	words := document.Map(open[:min(len(open), maxOpen)], func(f stats.Figure) string {
-		return fmt.Sprintf("%s %s %s", f.TableName, nameOf(f.Cell), document.Spread(f.Summary))
-	})
+	words := u.widest(maxOpen)
 	if more := len(open) - len(words); more > 0 {
 		words = append(words, fmt.Sprintf("%d more", more))
 	}
@@ -190,6 +188,21 @@ func Settled(a *stats.Analysis) (openFigures int, text string) {
 }
 
 const maxOpen = 3
+
+// widest names up to n imprecise figures, the widest first.
+func (u *imprecise) widest(n int) []string {
+	return document.Map(u.open[:min(len(u.open), n)], func(f stats.Figure) string {
+		return fmt.Sprintf("%s %s %s", f.TableName, nameOf(f.Cell), document.Spread(f.Summary))
+	})
+}
+
+// preciseItem gives the warning about imprecise figures a short form that names the widest ones and
+// where all of them are listed.
+func preciseItem(it *document.Item, a *stats.Analysis, h document.Hints) {
+	if u := impreciseOf(a); it.Label == conditions.KindOf(conditions.CaveatUnsettled).Name && h.Full != "" {
+		it.Short[1] = fmt.Sprintf("%s lists all; the widest: %s", h.FullFlag, strings.Join(u.widest(2), ", "))
+	}
+}
 
 // nameOf returns the name of a row: the driver or, in a table of settings, the settings.
 func nameOf(c *stats.Cell) string { return cmp.Or(c.As, conditions.Label(c.Case)) }

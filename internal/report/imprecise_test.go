@@ -81,6 +81,10 @@ func TestImpreciseFigures(t *testing.T) {
 	if got := screen(t, fullRun(), document.Options{Width: 80, Lines: 20, Hints: hints}); !regexp.MustCompile(`\nhow sure +6 rounds[.;] \d+ of \d+ ratios precise to ±\S+: --full lists them\n`).MatchString(got) {
 		t.Errorf("low screen:\n%s", got)
 	}
+	// If the warning has one line, it names the widest figures and where all are listed.
+	if got := screen(t, screens()["large"], document.Options{Width: 160, Lines: 24, Hints: hints}); !regexp.MustCompile(`\nprecision +--full lists all; the widest: .+ ±\S+%, .+ ±\S+%\n`).MatchString(got) {
+		t.Errorf("the widest:\n%s", got)
+	}
 	// However low the screen is, it says which driver to take without a C compiler, how sure the
 	// answer is, and how many figures are precise.
 	for lines := 16; lines <= 24; lines++ {

@@ -62,7 +62,11 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	if figures != nil {
 		d = append(append(d, figures...), empty)
 	}
-	d = append(d, s.items(caveatItems(said.Caveats, opts.Study == nil), 3, "more warnings")...)
+	warnings := caveatItems(said.Caveats, opts.Study == nil)
+	for i := range warnings {
+		preciseItem(&warnings[i], a, opts.Hints)
+	}
+	d = append(d, s.items(warnings, 3, "more warnings")...)
 	d = append(d, facts(a, &said, opts)...)
 	return append(d, empty)
 }

@@ -196,12 +196,16 @@ func (u *imprecise) widest(n int) []string {
 	})
 }
 
-// preciseItem gives the warning about imprecise figures a short form that names the widest ones and
-// where all of them are listed.
-func preciseItem(it *document.Item, a *stats.Analysis, h document.Hints) {
-	if u := impreciseOf(a); it.Label == conditions.KindOf(conditions.CaveatUnsettled).Name && h.Full != "" {
-		it.Short[1] = fmt.Sprintf("%s lists all; the widest: %s", h.FullFlag, strings.Join(u.widest(2), ", "))
+// namingWidest gives the warning about imprecise figures, if there is one, a short form that names the
+// widest of them and where all are listed.
+func namingWidest(warnings document.List, a *stats.Analysis, h document.Hints) document.List {
+	for i := range warnings {
+		if warnings[i].Label == conditions.KindOf(conditions.CaveatUnsettled).Name && h.Full != "" {
+			u := impreciseOf(a)
+			warnings[i].Short[1] = fmt.Sprintf("%s lists all; the widest: %s", h.FullFlag, strings.Join(u.widest(2), ", "))
+		}
 	}
+	return warnings
 }
 
 // nameOf returns the name of a row: the driver or, in a table of settings, the settings.

@@ -62,11 +62,7 @@ func screenOf(a *stats.Analysis, opts Options) document.Document {
 	if figures != nil {
 		d = append(append(d, figures...), empty)
 	}
-	warnings := caveatItems(said.Caveats, opts.Study == nil)
-	for i := range warnings {
-		preciseItem(&warnings[i], a, opts.Hints)
-	}
-	d = append(d, s.items(warnings, 3, "more warnings")...)
+	d = append(d, s.items(namingWidest(caveatItems(said.Caveats, opts.Study == nil), a, opts.Hints), 3, "more warnings")...)
 	d = append(d, facts(a, &said, opts)...)
 	return append(d, empty)
 }

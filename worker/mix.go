@@ -45,7 +45,7 @@ type mixClient struct {
 	atMutex, backedOff protocol.Wait
 
 	state *clientState // read by runPatiently; nil if the mix's PatienceMS is 0
-	turns *mixTurns    // divides the mix into slices; nil if the mix is measured in one piece
+	turns *clientTurns // divides the mix into slices; nil if the mix is measured in one piece
 	leads bool         // the turns count this client's operations to know when a slice ends
 
 	elapsed int64 // time in ns from the beginning to the end of the last operation, without the time for generating parameters
@@ -148,7 +148,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		}
 	}
 	if processes == 1 && m.Rate == 0 {
-		if turns := newMixTurns(t.slicing(p, w), len(clients)); turns != nil {
+		if turns := newClientTurns(ctx, t.slicing(p, w), len(clients)); turns != nil {
 			for i, c := range clients {
 				c.turns, c.leads = turns, i == 0
 			}

@@ -21,14 +21,19 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		deadline = begin + c.mix.DurationMS*1e6
 	}
 	if c.turns != nil {
-		defer c.turns.leave(ctx)
+		defer c.turns.clients.Leave()
 	}
 	rate, j := c.mix.Rate, int64(0)
 	start := begin
 	for len(c.order) > 0 {
 		for _, i := range c.order {
 			if c.turns != nil {
-				waited, err := c.turn(ctx)
+				elapsed := int64(0)
+				if c.leads {
+					c.turns.count()
+					elapsed = c.elapsed
+				}
+				waited, err := c.turns.park(elapsed)
 				if err != nil {
 					return err
 				}
@@ -101,21 +106,6 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		}
 	}
 	return nil
-}
-
-// turn counts an operation that is about to begin, and waits for this process's next turn if a
-// slice has ended. It returns how long the client waited, in nanoseconds.
-func (c *mixClient) turn(ctx context.Context) (waited int64, err error) {
-	if c.leads {
-		c.turns.wall = c.elapsed
-		if c.turns.count() {
-			c.turns.asked.Store(true)
-		}
-	}
-	if !c.turns.asked.Load() {
-		return 0, nil
-	}
-	return c.turns.park(ctx)
 }
 
 // refill records the latencies of a chunk and generates the next chunk. It measures the CPU time

@@ -19,7 +19,8 @@ type queryClient struct {
 	stmt    driver.Stmt
 	rows    int64
 	latency *latency.Recorder // nil if there is only one execution
-	slices  slicing
+	turns   *clientTurns      // divides the phase into slices; nil if it is measured in one piece
+	leads   bool              // the turns count this client's operations to know when a slice ends
 	err     error
 }
 
@@ -76,13 +77,19 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		}
 	}
 
-	if len(clients) == 1 {
-		clients[0].slices = t.slicing(p, w)
+	var turns *clientTurns
+	if int64(n)*q.Repeat > 1 {
+		turns = newClientTurns(ctx, t.slicing(p, w), q.Clients)
+	}
+	for _, c := range clients {
+		c.turns, c.leads = turns, c == clients[0]
 	}
 	once := func() {
 		var wg sync.WaitGroup
 		w.Start()
-		clients[0].slices.began = w.wall0
+		if turns != nil {
+			turns.began = w.wall0
+		}
 		for _, c := range clients[1:] {
 			wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
 		}
@@ -106,7 +113,9 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		once()
 	}
 	w.divide(repeats)
-	s.ColdNS = clients[0].slices.cold()
+	if turns != nil {
+		s.ColdNS = turns.cold()
+	}
 
 	for _, c := range clients {
 		if c.err != nil {
@@ -154,13 +163,24 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	if c.latency != nil {
 		last = now()
 	}
+	begin := last
+	if c.turns != nil {
+		defer c.turns.clients.Leave()
+	}
 	for range q.Repeat {
 		for r := range n {
-			if c.slices.count() {
-				if err := c.slices.pause(ctx, &c.slices.watch.wall); err != nil {
+			if c.turns != nil {
+				elapsed := int64(0)
+				if c.leads {
+					c.turns.count()
+					elapsed = last - begin
+				}
+				waited, err := c.turns.park(elapsed)
+				if err != nil {
 					return err
 				}
-				last = now()
+				last += waited
+				begin += waited
 			}
 			before := c.rows
 			if err := c.stmt.Query(ctx, b, r, count); err != nil {

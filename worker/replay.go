@@ -46,6 +46,7 @@ type replayClient struct {
 	said    map[int]said  // by code, the first error that is not a lock error and is not in the recording
 	elapsed int64
 	asking  int64        // time in ns that asking the library for results took
+	turns   *clientTurns // divides the replay into slices; nil if it is measured in one piece
 	state   *clientState // nil if the replay's PatienceMS is 0
 	err     error
 }
@@ -81,6 +82,12 @@ func (t *trial) replay(ctx context.Context, p *plan.Phase, s *protocol.Sample, w
 		}
 	}
 
+	if r.Speed == 0 {
+		turns := newClientTurns(ctx, t.slicing(p, w), len(clients))
+		for _, c := range clients {
+			c.turns = turns
+		}
+	}
 	all := clients
 	forConnections := t.countWaits()
 	w.Start()
@@ -179,7 +186,21 @@ func (r *replay) deal() []func() []int {
 // latency counts from that time, even if the event begins later.
 func (c *replayClient) run(ctx context.Context, begin int64) error {
 	start := begin
+	if c.turns != nil {
+		defer c.turns.clients.Leave()
+	}
+	ended := 0 // events of the last transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
+		if c.turns != nil && ended > 0 {
+			c.turns.countEvents(ended)
+			waited, err := c.turns.park(c.elapsed)
+			if err != nil {
+				return err
+			}
+			start += waited
+			begin += waited
+		}
+		ended = len(unit)
 		for k, i := range unit {
 			if c.Speed > 0 {
 				start = begin + int64(float64(c.Events.AtNS[i])/c.Speed)

@@ -1167,11 +1167,12 @@ class Trial:
     def query(self, p, sample, watch):
         q, parameters = p["query"], self.executions(p)
         clients = [Client(conn, q, parameters) for conn in self.conns[: q["clients"]]]
-        size = self.slices.get(self.phase) if len(clients) == 1 else None
+        size = self.slices.get(self.phase)
+        each = size and max(1, size // len(clients))
         while True:
             with watch:
-                at_once([lambda c=c: c.run(size) for c in clients])
-            if clients[0].error or clients[0].done == len(parameters) * q["repeat"]:
+                at_once([lambda c=c: c.run(each) for c in clients])
+            if any(c.error for c in clients) or clients[0].done == len(parameters) * q["repeat"]:
                 break
             self.next_slice()
         repeats = self.repeats.get(self.phase, 1) if len(parameters) * q["repeat"] == 1 else 1

@@ -217,7 +217,16 @@ func (s *session) begun() error {
 	if s.traffic == nil || s.traffic.outcome != nil {
 		return s.broken("the worker answered %q to no order to begin", protocol.TypeBegun)
 	}
-	o, err := s.traffic.load.Run(s.ctx)
+	l := s.traffic.load
+	if n := s.request.Slices[s.phase]; n > 0 && s.turn != nil {
+		l.Slice = n
+		l.Pause = func(sofar time.Duration) error {
+			s.slices = append(s.slices, int64(sofar))
+			_, err := s.yield(2*s.next - 1)
+			return err
+		}
+	}
+	o, err := l.Run(s.ctx)
 	if s.ctx.Err() != nil {
 		return errEnough
 	}
@@ -269,6 +278,9 @@ func (s *session) served(said *protocol.Sample) error {
 		return err
 	}
 	m.WallNS, m.Operations, m.Failed, m.Rows = int64(o.Wall), o.Sent, o.Failed(), o.OK
+	if len(s.slices) > 0 {
+		s.sliced(m, m.WallNS)
+	}
 	m.Checksum = t.checksum
 	m.Latency = []latency.Summary{o.Latency.Summary(m.Phase)}
 	m.Latency[0].Failed = m.Failed

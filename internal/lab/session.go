@@ -310,6 +310,19 @@ func (s *session) alternate(a *protocol.Response) error {
 		s.slices = append(s.slices, a.WallNS)
 	}
 	s.trial.Alternated = true
+	waited, err := s.yield(place)
+	if within {
+		s.began = s.began.Add(waited)
+	}
+	if err == nil {
+		s.order(protocol.TypeProceed)
+	}
+	return err
+}
+
+// yield stops the worker, lets other trials run until it is this trial's turn again, and resumes the worker.
+// The parameter "place" is as in [turn.yield]. yield returns how long the trial waited.
+func (s *session) yield(place int) (time.Duration, error) {
 	s.alarm.Pause()
 	stops := s.want.Info.Kind != driver.Cluster // nodes that were stopped would elect another leader
 	if stops {
@@ -321,13 +334,7 @@ func (s *session) alternate(a *protocol.Response) error {
 	}
 	s.alarm.Resume()
 	s.idle += waited
-	if within {
-		s.began = s.began.Add(waited)
-	}
-	if err == nil {
-		s.order(protocol.TypeProceed)
-	}
-	return err
+	return waited, err
 }
 
 // current returns the phase that began last. Some phase must have begun.
@@ -379,6 +386,11 @@ func sliceTimes(ends []int64, total int64) (times []int64) {
 	return times
 }
 
+// sliced adds the slices of the current phase to its sample. The phase took the time wall, in ns.
+func (s *session) sliced(m *result.Sample, wall int64) {
+	m.Slices, m.SliceNS = int64(len(s.slices))+1, sliceTimes(s.slices, wall)
+}
+
 // sample checks the worker's sample of a phase, and adds it to the trial.
 func (s *session) sample(said *protocol.Sample) error {
 	p, err := s.due(said)
@@ -404,7 +416,7 @@ func (s *session) sample(said *protocol.Sample) error {
 	if n := int64(len(s.slices)) + 1; n > 1 && s.request.Repeats[p.Name] > 0 {
 		m.Repeats, m.SliceNS = n, sliceTimes(s.slices, said.WallNS*n)
 	} else if n > 1 {
-		m.Slices, m.SliceNS = n, sliceTimes(s.slices, said.WallNS)
+		s.sliced(m, said.WallNS)
 	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
 			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})

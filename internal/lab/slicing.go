@@ -15,9 +15,14 @@ import (
 // sliceTime is the intended duration of a slice of a phase, for a driver of median speed.
 const sliceTime = 2 * time.Millisecond
 
-// crowdSlices is how many times as long the slices of a mix with several clients are. All clients begin a
-// slice at the same moment, so they wait for each other's locks more often than in a mix without slices.
-const crowdSlices = 10
+// crowdSlices is how many times as long the slices of a replay, and of other phases with several clients, are.
+// All clients begin a slice at the same moment, so they wait for each other's locks more often than without
+// slices. serverSlices is the same for a server under load, because at the end of a slice fewer and fewer
+// connections are busy.
+const (
+	crowdSlices  = 10
+	serverSlices = 50
+)
 
 // mostInClock is the fraction of a trial's time that the measured phases should take. mostRepeats is how many
 // times a query is executed at most to reach that fraction.
@@ -69,7 +74,10 @@ func (p *Processes) divide(c *Case) division {
 			continue
 		}
 		long := float64(want)
-		if ph.Mix != nil && ph.Mix.Clients > 1 {
+		switch {
+		case ph.HTTP != nil:
+			long *= serverSlices
+		case ph.Replay != nil, ph.Mix != nil && ph.Mix.Clients > 1, ph.Query != nil && ph.Query.Clients > 1:
 			long *= crowdSlices
 		}
 		d.slices[ph.Name] = max(1, int64(long/each))
@@ -109,10 +117,12 @@ func (c *Case) mayPause(p *plan.Phase) bool {
 	switch {
 	case p.Mix != nil:
 		return p.Mix.Rate == 0 && c.Settings.Processes() == 1
-	case p.Query != nil:
-		return p.Query.Clients == 1
+	case p.Replay != nil:
+		return p.Replay.Speed == 0
+	case p.HTTP != nil:
+		return p.HTTP.Rate == 0
 	}
-	return p.Insert != nil
+	return p.Insert != nil || p.Query != nil
 }
 
 // learn adds the figures of a trial to what is known about the work of the case: the shortest time of each

@@ -1,17 +1,20 @@
 package lab_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -29,6 +32,7 @@ phases:
   - {name: one, insert: [a], transaction: one}
   - {name: none, query: "SELECT count(*) FROM a", columns: int}
   - {name: each, for each: a, query: "SELECT id, n FROM a WHERE id = :id", columns: [int, int], parameters: {id: a.id}, expect: {rows: 1}}
+  - {name: all, for each: a, clients: 3, query: "SELECT id, n FROM a WHERE id = :id", columns: [int, int], parameters: {id: a.id}, expect: {rows: 1}}
   - {name: clear, untimed: true, script: DELETE FROM a}
   - {name: trees, insert: [a, b], transaction: per a}
   - name: alone
@@ -107,11 +111,13 @@ func testSlices(t *testing.T, executable string, reports bool) {
 		}
 		// A slice ends when one of the three clients has done all of its operations in the slice. The others
 		// may have done fewer.
-		if n := got["several"]; n < 30 || n > 90 {
-			t.Errorf("the phase of three clients has %d slices", n)
+		for name, most := range map[string]int64{"all": 120, "several": 90} {
+			if n := got[name]; n < most/3 || n > most {
+				t.Errorf("the phase %s of three clients has %d slices", name, n)
+			}
+			delete(got, name)
 		}
 		delete(got, "timed")
-		delete(got, "several")
 		want := map[string]int64{"one": 40, "none": 0, "each": 40, "trees": 40, "alone": 60}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("slices: -want +got:\n%s", diff)
@@ -251,4 +257,71 @@ func TestSliceTimes(t *testing.T) {
 			t.Errorf("%v, %d: %v, want %v", tc.ends, tc.total, got, tc.want)
 		}
 	}
+}
+
+// TestSlicedReplay measures a replay in one piece and then in slices. One of its two connections does much more
+// than the other. A slice must end between two transactions.
+func TestSlicedReplay(t *testing.T) {
+	t.Parallel()
+	recording := `{"format":"sqlite3perf-recording","version":1,"began":"2026-11-23T01:24:04Z","args":"values"}
+{"sql":1,"text":"INSERT INTO t (v) VALUES (1)"}
+{"sql":2,"text":"SELECT v FROM t WHERE v = 2"}
+{"at":0,"took":9,"conn":1,"sql":2,"rows":0}
+`
+	for i := range 20 {
+		recording += fmt.Sprintf(`{"at":%d,"took":9,"conn":2,"tx":%d,"do":"begin"}
+{"at":%[1]d,"took":9,"conn":2,"tx":%d,"sql":1,"affected":1}
+{"at":%[1]d,"took":9,"conn":2,"tx":%[2]d,"do":"commit"}
+`, 10*i, i+1, i+1)
+	}
+	w, err := workload.Parse("replay.yaml", []byte("name: replayed\nschema: CREATE TABLE t (v)\nphases: [{name: replay, replay: app.jsonl}]\n"),
+		fstest.MapFS{"app.jsonl": {Data: []byte(recording)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := casesOf(t, faulty(t, "server-none"), 7, map[string][]string{"busy_timeout": {"60000"}}, nil, w)[0]
+	for i, s := range twice(t, c) {
+		if s.Operations != 61 || s.Failed != 0 || s.Different != 0 {
+			t.Errorf("trial %d: %+v", i+1, s)
+		}
+		if sliced := s.Slices >= 15 && s.Slices <= 21; sliced != (i == 1) {
+			t.Errorf("trial %d: %d slices", i+1, s.Slices)
+		}
+	}
+}
+
+// TestSlicedServer measures a server in one piece and then in slices of one request.
+func TestSlicedServer(t *testing.T) {
+	t.Parallel()
+	for i, s := range twice(t, httpCase(t, "none", "", nil)) {
+		if s.Operations != 300 || s.Failed != 0 || s.Latency[0].Count != 300 {
+			t.Errorf("trial %d: %+v", i+1, s)
+		}
+		if sliced := s.Slices > 250 && len(s.SliceNS) == int(s.Slices); sliced != (i == 1) {
+			t.Errorf("trial %d: %d slices of %d ns", i+1, s.Slices, s.SliceNS)
+		}
+	}
+}
+
+// twice runs two equal cases together, first in one piece and then in slices that are as short as possible. It
+// returns the last sample of the first case from both trials.
+func twice(t *testing.T, c *lab.Case) (list []*result.Sample) {
+	t.Helper()
+	other := *c
+	other.ID = c.ID + 1
+	p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+	p.SetCeiling(4, 1e6)
+	for range 2 {
+		got, err := p.Trials(t.Context(), []*lab.Case{c, &other}, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, trial := range got {
+			if trial.Status != result.OK || !trial.Alternated {
+				t.Fatalf("%s %+v", trial.Status, trial.Reason)
+			}
+		}
+		list = append(list, &got[0].Samples[len(got[0].Samples)-1])
+	}
+	return list
 }

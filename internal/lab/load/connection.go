@@ -102,12 +102,16 @@ func (c *connection) answered() {
 func (c *connection) send() {
 	r := c.run
 	defer c.close()
+	if r.together != nil {
+		defer r.together.Leave()
+	}
 	free := r.begin
 	for r.ctx.Err() == nil {
-		k, ok := r.number()
+		k, waited, ok := r.number()
 		if !ok {
 			return
 		}
+		free += waited
 		start := free
 		if r.Rate > 0 {
 			start = r.dueAt(k)

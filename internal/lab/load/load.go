@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/worker/barrier"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
@@ -42,6 +43,12 @@ type Load struct {
 
 	// Timeout is how long the complete answer may take; 0: 10 s.
 	Timeout time.Duration
+
+	// If Slice is not 0, all connections pause together after each Slice requests: each waits for its answer,
+	// then one of them calls Pause with the duration of the load so far, without pauses. An error of Pause
+	// ends the load. A load at a fixed rate has no slices.
+	Slice int64
+	Pause func(time.Duration) error
 
 	// Check, if not nil, is called with each answer of status 200, and with the number of its request. It must
 	// not keep the body. Several connections may call it at once. If it returns an error, the request counts
@@ -73,7 +80,7 @@ type Errors struct {
 
 // Outcome is the result of a load.
 type Outcome struct {
-	Wall     time.Duration // from the start of the first request to the end of the last
+	Wall     time.Duration // from the start of the first request to the end of the last, without pauses
 	Sent     int64         // requests begun
 	OK       int64         // number of requests that were answered as expected
 	Statuses map[int]int64 // number of responses by status
@@ -132,6 +139,8 @@ func (l *Load) possible() error {
 		return fmt.Errorf("load: %d connections: want at least 1", l.Connections)
 	case (l.Count > 0) == (l.Duration > 0) || l.Count < 0 || l.Duration < 0:
 		return errors.New("load: want either a count or a duration above 0")
+	case l.Slice < 0 || l.Slice > 0 && (l.Rate > 0 || l.Pause == nil):
+		return fmt.Errorf("load: slices of %d requests: want at least 0, and with slices a function Pause and no rate", l.Slice)
 	case !(l.Rate >= 0 && l.Rate <= 1e9):
 		return fmt.Errorf("load: rate of %v requests per second: want one from 0 to 1e9", l.Rate)
 	}
@@ -199,6 +208,10 @@ type run struct {
 	due         chan int64   // numbers of the requests that are due at a fixed rate
 	begin       int64        // time when the load began, as the function now returns it
 	end         int64        // time, as the function now returns it, from which on no request begins
+
+	together *barrier.Barrier // lets the connections pause together; nil if there are no slices
+	slice    atomic.Int64     // number of the first request after the current slice
+	paused   int64            // duration of all pauses, in ns
 }
 
 func newRun(l *Load) *run {
@@ -209,7 +222,27 @@ func newRun(l *Load) *run {
 	if l.Rate > 0 {
 		r.late = latency.NewShared(l.Connections, histograms)
 	}
+	if l.Slice > 0 {
+		r.together = barrier.New(l.Connections, r.pause)
+		r.slice.Store(l.Slice)
+	}
 	return r
+}
+
+// pause is called between two slices, when no connection has a request.
+func (r *run) pause() error {
+	began := now()
+	err := r.Pause(time.Duration(began - r.begin - r.paused))
+	if err != nil {
+		r.cancel()
+	}
+	paused := now() - began
+	r.paused += paused
+	if r.Duration > 0 {
+		r.end += paused
+	}
+	r.slice.Add(r.Slice)
+	return err
 }
 
 var epoch = time.Now()
@@ -238,14 +271,27 @@ func (r *run) measure() *Outcome {
 }
 
 // number returns the number of the next request to send. At a fixed rate it waits until a
-// request is due. ok is false if there are no more.
-func (r *run) number() (k int64, ok bool) {
+// request is due. It also waits until the slice of the request begins; waited is how long, in ns. ok is false
+// if there are no more requests.
+func (r *run) number() (k, waited int64, ok bool) {
 	if r.Rate > 0 {
 		k, ok = <-r.due
-		return k, ok
+		return k, 0, ok
 	}
 	k = r.next.Add(1) - 1
-	return k, r.Count == 0 || k < r.Count
+	if r.Count > 0 && k >= r.Count {
+		return k, 0, false
+	}
+	if r.together == nil || k < r.slice.Load() {
+		return k, 0, true
+	}
+	began := now()
+	for k >= r.slice.Load() {
+		if r.together.Wait() != nil {
+			return k, 0, false
+		}
+	}
+	return k, now() - began, true
 }
 
 // dueAt returns the time, as now() counts it, when request k falls due.
@@ -290,7 +336,7 @@ func (r *run) watch() {
 }
 
 func (r *run) outcome(end int64) *Outcome {
-	o := &Outcome{Wall: time.Duration(end - r.begin), Statuses: map[int]int64{}, Latency: r.latency.Histogram()}
+	o := &Outcome{Wall: time.Duration(end - r.begin - r.paused), Statuses: map[int]int64{}, Latency: r.latency.Histogram()}
 	if r.Rate > 0 {
 		o.Late = r.late.Histogram()
 	}

@@ -361,3 +361,41 @@ func TestImpossible(t *testing.T) {
 		}
 	}
 }
+
+// TestPauses lets connections pause together. During a pause no request may be under way, and the pauses
+// count neither in the duration of the load nor in a latency.
+func TestPauses(t *testing.T) {
+	var under, served, pauses atomic.Int64
+	addr := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		under.Add(1)
+		defer under.Add(-1)
+		served.Add(1)
+		squares(w, r)
+	})
+	const each, pause = 10, 20 * time.Millisecond
+	l := load.Load{Address: addr, Requests: numbers(10), Connections: 3, Count: 100, Slice: each, Pause: func(sofar time.Duration) error {
+		n := pauses.Add(1)
+		if under.Load() != 0 || served.Load() != each*n {
+			t.Errorf("pause %d: %d requests were sent, %d are under way", n, served.Load(), under.Load())
+		}
+		time.Sleep(pause)
+		return nil
+	}}
+	began := time.Now()
+	o := run(t, l)
+	if n := pauses.Load(); n != 9 || o.OK != 100 || o.Latency.Count() != 100 {
+		t.Errorf("%d pauses, %+v", n, o)
+	}
+	if o.Wall > time.Since(began)-9*pause {
+		t.Errorf("the load took %v, its pauses at least %v", o.Wall, 9*pause)
+	}
+}
+
+// TestPauseFails checks that an error of Pause ends the load.
+func TestPauseFails(t *testing.T) {
+	l := load.Load{Address: serve(t, squares), Requests: numbers(10), Connections: 3, Duration: time.Minute, Slice: 5,
+		Pause: func(time.Duration) error { return errors.New("no more") }}
+	if o := run(t, l); o.Sent < 5 || o.Sent > 8 {
+		t.Errorf("%d requests were sent after an error in the first pause", o.Sent)
+	}
+}

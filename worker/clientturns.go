@@ -1,0 +1,70 @@
+package worker
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/barrier"
+)
+
+// clientTurns divides a query, a mix or a replay into slices. After each slice this process waits,
+// because the trials that do the same work take turns. All clients pause together, each between two
+// of its operations or transactions. In a query or a mix, the first client decides when they pause:
+// it counts its own operations. In a replay, one client may do much more than another, so all count.
+type clientTurns struct {
+	slicing
+	clients *barrier.Barrier
+	asked   atomic.Bool  // all clients must pause before their next operation
+	wall    atomic.Int64 // greatest time that a client gave to park, in ns
+	events  int64        // events in a slice of a replay
+	counted atomic.Int64 // events in the current slice
+}
+
+// newClientTurns returns the clientTurns for the given number of clients, or nil if the phase is measured
+// in one piece.
+func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
+	if s.size == 0 {
+		return nil
+	}
+	t := &clientTurns{slicing: s, events: s.size}
+	t.size = max(1, s.size/int64(clients))
+	t.left = t.size
+	if clients > 1 {
+		t.lead = 0 // a slice of several clients is long, and one client's operations do not tell how long
+	}
+	t.clients = barrier.New(clients, func() error {
+		t.asked.Store(false)
+		t.counted.Store(0)
+		wall := t.wall.Load()
+		return t.pause(ctx, &wall)
+	})
+	return t
+}
+
+// count counts the next operation of a query or a mix, which the first client is about to begin.
+func (t *clientTurns) count() {
+	if t.slicing.count() {
+		t.asked.Store(true)
+	}
+}
+
+// countEvents counts n events of a replay that have ended.
+func (t *clientTurns) countEvents(n int) {
+	if t.counted.Add(int64(n)) >= t.events {
+		t.asked.Store(true)
+	}
+}
+
+// park makes a client wait for the next turn of this process, if one is asked for. It returns how
+// long that took. elapsed is the client's time so far; clients of a query or a mix that don't count
+// give 0, so that the time grows with each slice. Both are in nanoseconds.
+func (t *clientTurns) park(elapsed int64) (waited int64, err error) {
+	if !t.asked.Load() {
+		return 0, nil
+	}
+	for wall := t.wall.Load(); elapsed > wall && !t.wall.CompareAndSwap(wall, elapsed); wall = t.wall.Load() {
+	}
+	began := now()
+	err = t.clients.Wait()
+	return now() - began, err
+}

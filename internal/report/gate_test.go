@@ -85,8 +85,9 @@ func TestGateThatCouldNotRun(t *testing.T) {
 	}
 }
 
-// TestGateSaysHowSure checks the ratios in the answer: for a single cell its ratio with the
-// interval and its name, for several cells the least and the greatest ratio.
+// TestGateSaysHowSure checks what the answer says in parentheses: for several cells the range of
+// their ratios, which is one number if the rounded ratios are equal; for the only cell of a gate its
+// ratio with the interval; for a cell without a figure its name.
 func TestGateSaysHowSure(t *testing.T) {
 	for _, c := range []struct {
 		most float64

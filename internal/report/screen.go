@@ -141,8 +141,9 @@ func claimItems(r *Study) (l document.List) {
 	return l
 }
 
-// figures returns bars of the summary and a list of the tables, which screens call cells. Without a
-// summary, it returns bars of each table that has several rows, and a list of the other tables.
+// figures returns the figures of a run. If the run has a summary, these are bars of the summary and a
+// list of the tables. Otherwise they are bars of each table with several ratios, and a list of the
+// other tables. The text on the screen calls a table a cell.
 func (s *screen) figures(said *Answers) (d document.Document) {
 	var list []Ranking
 	if o := said.Overall; o != nil && len(o.withRatio()) > 1 {

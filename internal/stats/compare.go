@@ -163,8 +163,8 @@ type Pair struct {
 }
 
 // CompareAll compares every two sets for which takesPart returns true, and corrects the p-values
-// over all of these pairs. In each pair, First is less than Second. Two sets that share fewer
-// than [MinSamples] rounds are not compared.
+// over all of these pairs. Each pair is returned once, with the lower index as First. Two sets that
+// share fewer than [MinSamples] rounds are not compared.
 func CompareAll(sets [][]Point, takesPart func(int) bool) []Pair {
 	return compareAll(sets, takesPart, CompareRatios)
 }

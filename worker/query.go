@@ -86,16 +86,15 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	}
 	once := func() {
 		var wg sync.WaitGroup
-		w.Start()
-		if turns != nil {
-			turns.began = w.wall0
-		}
 		for _, c := range clients[1:] {
 			wg.Go(func() { c.err = c.run(ctx, q, batch, n) })
 		}
 		clients[0].err = clients[0].run(ctx, q, batch, n)
 		wg.Wait()
-		w.Stop()
+	}
+	w.Start()
+	if turns != nil {
+		turns.began = w.wall0
 	}
 	once()
 	repeats := int64(1)
@@ -106,12 +105,12 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		if slices.ContainsFunc(clients, func(c *queryClient) bool { return c.err != nil }) {
 			break
 		}
-		if err := t.wait(ctx, p.Name, w.wall); err != nil {
+		if err := w.Pause(func() error { return t.wait(ctx, p.Name, w.wall) }); err != nil {
 			return err
 		}
-		w.Clear()
 		once()
 	}
+	w.Stop()
 	w.divide(repeats)
 	if turns != nil {
 		s.ColdNS = turns.cold()

@@ -43,9 +43,6 @@ type count struct{ n, missed int64 }
 func (c *count) add(more count)      { c.n, c.missed = c.n+more.n, c.missed+more.missed }
 func (c *count) subtract(less count) { c.n, c.missed = c.n-less.n, c.missed-less.missed }
 
-// Clear makes the next call of Start collect garbage, as the first call does. It keeps the totals.
-func (s *Stopwatch) Clear() { s.begun = false }
-
 // divide divides all totals by n.
 func (s *Stopwatch) divide(n int64) {
 	for _, v := range []*int64{&s.wall, &s.user, &s.system, &s.allocs, &s.allocBytes, &s.counted.n} {

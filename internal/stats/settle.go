@@ -113,11 +113,21 @@ func (a *Analysis) eachTable(f func(TableName, *Table)) {
 // ratios, and they use only rounds in which all cells were measured.
 const summaryFactor = 2
 
+// typicalPart is the part of the precision that half of the figures should reach. Otherwise most
+// figures of a run would be hardly more precise than the least precise ones.
+const typicalPart = 0.6
+
+// settled returns how many of the figures are settled.
+func settled(list []Figure, precision float64) int {
+	return countIf(list, func(f Figure) bool { return f.Settled(precision) })
+}
+
 // UntilSettled returns a function for [lab.Schedule] that reports which cases of a run need no
 // further trials. These are the cases without figures, and the cases whose figures are all within
-// ±precision. There are two exceptions. The base of a table needs trials as long as any other cell
+// ±precision. There are three exceptions. The base of a table needs trials as long as any other cell
 // of the table does. A case of the summary needs trials until its driver's ratio in the summary is
-// within ±precision/[summaryFactor].
+// within ±precision/[summaryFactor]. And once nine tenths of all figures are within ±precision, all
+// must be within [typicalPart] of it, until half of them are.
 //
 // The function judges all cases each time. It judges nothing, and its result judged is false, after
 // rounds for which [settlingLook] is false. If another driver becomes the base of a table, the
@@ -132,8 +142,12 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 		for _, id := range a.summaryOpen(precision / summaryFactor) {
 			open[id] = true
 		}
-		for _, f := range a.Figures() {
-			if !f.Settled(precision) {
+		list, within := a.Figures(), precision
+		if n := len(list); 10*settled(list, precision) >= 9*n && 2*settled(list, typicalPart*precision) < n-1 {
+			within *= typicalPart
+		}
+		for _, f := range list {
+			if !f.Settled(within) {
 				open[f.Cell.Case.ID] = true
 				if f.Base != nil {
 					open[f.Base.Case.ID] = true

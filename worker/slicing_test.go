@@ -96,3 +96,25 @@ func TestCount(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkSlicing measures what slices add to each operation while no slice ends: first to the
+// operations of an insert, then to those of a client.
+func BenchmarkSlicing(b *testing.B) {
+	b.Run("insert", func(b *testing.B) {
+		s := slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}
+		b.ReportAllocs()
+		for b.Loop() {
+			s.count()
+		}
+	})
+	b.Run("client", func(b *testing.B) {
+		turns := newClientTurns(b.Context(), slicing{size: 1 << 40, lead: 1 << 20}, 1)
+		b.ReportAllocs()
+		for b.Loop() {
+			turns.count()
+			if _, err := turns.park(0); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

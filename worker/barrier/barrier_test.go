@@ -13,8 +13,7 @@ import (
 // them may work.
 func TestBarrier(t *testing.T) {
 	var working, pauses atomic.Int64
-	var b *barrier.Barrier
-	b = barrier.New(4, func() error {
+	b := barrier.New(4, func() error {
 		pauses.Add(1)
 		if n := working.Load(); n != 0 {
 			t.Errorf("%d goroutines work during a pause", n)
@@ -51,7 +50,7 @@ func TestError(t *testing.T) {
 		return err
 	})
 	for i, want := range []error{nil, first, first} {
-		if got := b.Wait(); got != want {
+		if got := b.Wait(); !errors.Is(got, want) {
 			t.Errorf("pause %d: %v, want %v", i, got, want)
 		}
 	}

@@ -191,7 +191,7 @@ func (c *replayClient) run(ctx context.Context, begin int64) error {
 	}
 	ended := 0 // events of the last transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
-		if c.turns != nil && ended > 0 {
+		if c.turns != nil && ended > 0 && c.tx == nil { // others may wait for the lock of an open transaction
 			c.turns.countEvents(ended)
 			waited, err := c.turns.park(c.elapsed)
 			if err != nil {

@@ -235,7 +235,8 @@ func (j *job) over() bool {
 	}
 }
 
-// stop interrupts the process. After a second call, the process ends at once.
+// stop interrupts the process, which then ends after its current trials. At a second interrupt it ends at
+// once. On Windows, stop kills the process.
 func (j *job) stop() {
 	if j.over() {
 		return

@@ -148,9 +148,8 @@ phases:
 	}
 }
 
-// TestSoakPythonMixDuration checks that operations continue until the duration is over, even if they need
-// more parameters than the worker generated before the clock started. At a fixed rate, they continue until
-// the last operation is due.
+// TestSoakPythonMixDuration runs mixes with a duration. The trial fails if a mix ends earlier, because the lab
+// checks its wall time. At a fixed rate, every operation that is due must run: 200 in a second.
 func TestSoakPythonMixDuration(t *testing.T) {
 	_, s := mixSample(t, "BUSY", "5s", "TXLOCK", "immediate", "POOL", "4", "CONNECTION", "own", "END", "duration: 1s")
 	if s.Operations < 1 || s.Metric != "time/op" {

@@ -79,8 +79,8 @@ func floorNote(t *stats.Table, measured []*stats.Cell) string {
 		"another may choose another plan, or do the same work faster", strings.Join(faster, ", "), conditions.Label(floor.Case), conditions.SQLiteBuild(floor.Outcome))
 }
 
-// header says when and how a run was measured. The items in the parameter first come before the
-// items about the machine.
+// header says when and how a run was measured. The items of the parameter "first" precede
+// those about the machine.
 func header(a *stats.Analysis, o Options, first document.List) document.Document {
 	run := a.Run
 	took := "not ended"

@@ -267,7 +267,7 @@ function remarks(c) {
   ].filter(Boolean).flatMap((x, i) => i ? ["; ", x] : [x]);
 }
 
-// samples shows the samples of a cell, and the settings with which they were measured.
+// samples shows the samples of the chosen cases in one phase, and the settings with which they were measured.
 async function samples(r, query, metric, signal, held, choose) {
   const phase = query.get("of") || "";
   const ask = new URLSearchParams([...query.getAll("case").map((c) => ["case", c]), ["phase", phase], ["metric", metric]]);

@@ -12,9 +12,9 @@ func TestVerdicts(t *testing.T) { promised(t, 60) }
 // TestSoakVerdicts is TestVerdicts with more simulations.
 func TestSoakVerdicts(t *testing.T) { promised(t, 2000) }
 
-// promised simulates each verdict. The number of simulations is the parameter simulations divided
-// by the cost of the verdict, so that all verdicts take about the same time. The test fails if a
-// statement is false more often than promised.
+// promised simulates each verdict, and fails the test if a verdict is false more often than promised.
+// The number of simulations of a verdict is the parameter "simulations", divided by the verdict's cost, so
+// that all verdicts take about the same time.
 func promised(t *testing.T, simulations int) {
 	for i, v := range verdicts {
 		if v.unpromised || v.share != nil { // verdicts with a share have their own tests

@@ -313,8 +313,9 @@ func TestTxStmt(t *testing.T) {
 	}
 }
 
-// TestScriptIsLinear counts the bytes copied by a library that copies the rest of a script for
-// each statement. For a script four times as long, it must copy only four times as many bytes.
+// TestScriptIsLinear checks that a long script is passed to the library in pieces. The library here
+// copies the rest of the text for each statement. With pieces, a script four times as long must make
+// it copy only about four times as many bytes; as one text, it would be sixteen times as many.
 func TestScriptIsLinear(t *testing.T) {
 	copied := func(statements int) int {
 		p, fakes := open(t, 1)

@@ -218,7 +218,7 @@ func testPower(t *testing.T, driver string, ratio float64, flags ...string) {
 	contained := 0
 	found, of := proved(t, newPlace(t), 1, func(out []byte) bool {
 		for _, c := range sides(t, out).Cells {
-			if c.Phase == "query" && c.Ratio != nil && c.Ratio.Interval.Low <= ratio && ratio <= c.Ratio.Interval.High {
+			if c.Phase == "query" && c.Ratio != nil && c.Ratio.Interval != nil && c.Ratio.Interval.Low <= ratio && ratio <= c.Ratio.Interval.High {
 				contained++
 			}
 		}

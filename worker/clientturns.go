@@ -13,11 +13,11 @@ import (
 // it counts its own operations. In a replay, one client may do much more than another, so all count.
 type clientTurns struct {
 	slicing
-	clients *barrier.Barrier
-	asked   atomic.Bool  // all clients must pause before their next operation
-	wall    atomic.Int64 // greatest time that a client gave to park, in ns
-	events  int64        // events in a slice of a replay
-	counted atomic.Int64 // events in the current slice
+	together *barrier.Barrier
+	asked    atomic.Bool  // all clients must pause before their next operation
+	wall     atomic.Int64 // time of the phase so far, in ns, as clients gave it to park
+	events   int64        // events in a slice of a replay
+	counted  atomic.Int64 // events in the current slice
 }
 
 // newClientTurns returns the clientTurns for the given number of clients, or nil if the phase is measured
@@ -32,32 +32,36 @@ func newClientTurns(ctx context.Context, s slicing, clients int) *clientTurns {
 	if clients > 1 {
 		t.lead = 0 // a slice of several clients is long, and one client's operations do not tell how long
 	}
-	t.clients = barrier.New(clients, func() error {
+	t.together = barrier.New(clients, func() error {
 		t.asked.Store(false)
 		t.counted.Store(0)
-		wall := t.wall.Load()
-		return t.pause(ctx, &wall)
+		return t.pause(ctx, t.wall.Load())
 	})
 	return t
 }
 
-// count counts the next operation of a query or a mix, which the first client is about to begin.
-func (t *clientTurns) count() {
-	if t.slicing.count() {
+// operation must be called before each operation of a query or a mix. If leads is set, the client is
+// the first one. If a slice has ended, operation waits for the next turn of this process, and returns how
+// long that took. elapsed is the client's time so far. Both are in nanoseconds.
+func (t *clientTurns) operation(leads bool, elapsed int64) (waited int64, err error) {
+	if !leads {
+		return t.park(0) // only the first client's time grows with each slice
+	}
+	if t.count() {
 		t.asked.Store(true)
 	}
+	return t.park(elapsed)
 }
 
-// countEvents counts n events of a replay that have ended.
-func (t *clientTurns) countEvents(n int) {
+// transaction must be called between two transactions of a replay. n is the number of events since the
+// client's last call. Otherwise it is like operation.
+func (t *clientTurns) transaction(n int, elapsed int64) (waited int64, err error) {
 	if t.counted.Add(int64(n)) >= t.events {
 		t.asked.Store(true)
 	}
+	return t.park(elapsed)
 }
 
-// park makes a client wait for the next turn of this process, if one is asked for. It returns how
-// long that took. elapsed is the client's time so far; clients of a query or a mix that don't count
-// give 0, so that the time grows with each slice. Both are in nanoseconds.
 func (t *clientTurns) park(elapsed int64) (waited int64, err error) {
 	if !t.asked.Load() {
 		return 0, nil
@@ -65,6 +69,6 @@ func (t *clientTurns) park(elapsed int64) (waited int64, err error) {
 	for wall := t.wall.Load(); elapsed > wall && !t.wall.CompareAndSwap(wall, elapsed); wall = t.wall.Load() {
 	}
 	began := now()
-	err = t.clients.Wait()
+	err = t.together.Wait()
 	return now() - began, err
 }

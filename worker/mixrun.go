@@ -21,19 +21,14 @@ func (c *mixClient) run(ctx context.Context, begin int64) error {
 		deadline = begin + c.mix.DurationMS*1e6
 	}
 	if c.turns != nil {
-		defer c.turns.clients.Leave()
+		defer c.turns.together.Leave()
 	}
 	rate, j := c.mix.Rate, int64(0)
 	start := begin
 	for len(c.order) > 0 {
 		for _, i := range c.order {
 			if c.turns != nil {
-				elapsed := int64(0)
-				if c.leads {
-					c.turns.count()
-					elapsed = c.elapsed
-				}
-				waited, err := c.turns.park(elapsed)
+				waited, err := c.turns.operation(c.leads, c.elapsed)
 				if err != nil {
 					return err
 				}

@@ -164,17 +164,12 @@ func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n
 	}
 	begin := last
 	if c.turns != nil {
-		defer c.turns.clients.Leave()
+		defer c.turns.together.Leave()
 	}
 	for range q.Repeat {
 		for r := range n {
 			if c.turns != nil {
-				elapsed := int64(0)
-				if c.leads {
-					c.turns.count()
-					elapsed = last - begin
-				}
-				waited, err := c.turns.park(elapsed)
+				waited, err := c.turns.operation(c.leads, last-begin)
 				if err != nil {
 					return err
 				}

@@ -187,20 +187,20 @@ func (r *replay) deal() []func() []int {
 func (c *replayClient) run(ctx context.Context, begin int64) error {
 	start := begin
 	if c.turns != nil {
-		defer c.turns.clients.Leave()
+		defer c.turns.together.Leave()
 	}
-	ended := 0 // events of the last transaction
+	ended := 0 // events since the last call of c.turns.transaction
 	for unit := c.next(); unit != nil; unit = c.next() {
 		if c.turns != nil && ended > 0 && c.tx == nil { // others may wait for the lock of an open transaction
-			c.turns.countEvents(ended)
-			waited, err := c.turns.park(c.elapsed)
+			waited, err := c.turns.transaction(ended, c.elapsed)
 			if err != nil {
 				return err
 			}
 			start += waited
 			begin += waited
+			ended = 0
 		}
-		ended = len(unit)
+		ended += len(unit)
 		for k, i := range unit {
 			if c.Speed > 0 {
 				start = begin + int64(float64(c.Events.AtNS[i])/c.Speed)

@@ -102,10 +102,9 @@ func (s *slicing) next(ctx context.Context) error {
 }
 
 // pause pauses the stopwatch until this process's next turn. It does not change the number of
-// operations left in the slice. wall points to the wall time of the phase so far, which is read when
-// the stopwatch has stopped.
-func (s *slicing) pause(ctx context.Context, wall *int64) error {
-	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, *wall) })
+// operations left in the slice. wall is the wall time of the phase so far, in nanoseconds.
+func (s *slicing) pause(ctx context.Context, wall int64) error {
+	err := s.watch.Pause(func() error { return s.trial.wait(ctx, s.phase, wall) })
 	s.began = s.watch.wall0
 	return err
 }

@@ -97,8 +97,8 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// BenchmarkSlicing measures what slices add to each operation while no slice ends: first to the
-// operations of an insert, then to those of a client.
+// BenchmarkSlicing measures what slices add to each operation of an insert, and to each operation of a
+// client, while no slice ends.
 func BenchmarkSlicing(b *testing.B) {
 	b.Run("insert", func(b *testing.B) {
 		s := slicing{size: 1 << 40, left: 1 << 40, lead: 1 << 20}
@@ -111,8 +111,7 @@ func BenchmarkSlicing(b *testing.B) {
 		turns := newClientTurns(b.Context(), slicing{size: 1 << 40, lead: 1 << 20}, 1)
 		b.ReportAllocs()
 		for b.Loop() {
-			turns.count()
-			if _, err := turns.park(0); err != nil {
+			if _, err := turns.operation(true, 0); err != nil {
 				b.Fatal(err)
 			}
 		}

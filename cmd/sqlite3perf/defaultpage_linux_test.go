@@ -93,7 +93,7 @@ func TestDefaultPage(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "r.html")
-	p := browsertest.Open(t, address, "true")
+	p, dir := browsertest.OpenSaving(t, address, "true")
 	p.Check()
 	for _, l := range browsertest.Looks {
 		p.Look(l)
@@ -110,10 +110,6 @@ func TestDefaultPage(t *testing.T) {
 	p.Want(`document.querySelector("#picture-memory").textContent`, "known defect that can lose data", "lower left", "modernc")
 	p.Want(`document.querySelector("#picture-read-write-mix").textContent`, "latency")
 
-	dir := t.TempDir()
-	if err := p.Downloads(dir); err != nil {
-		t.Fatal(err)
-	}
 	p.Until(p.Click(`#picture-summary button[aria-label^="Save as SVG"]`), "true")
 	downloaded(t, dir, "summary.svg", func(data []byte) error {
 		return savedSVG(data, "Time over 15 cells", "run 1", "2026-11-20", "AMD EPYC", "Error bars show 95% confidence intervals.")

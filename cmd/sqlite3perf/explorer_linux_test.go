@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
-	"github.com/sqlite3perf/sqlite3perf/internal/browser"
 	"github.com/sqlite3perf/sqlite3perf/internal/browser/browsertest"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
@@ -186,18 +185,13 @@ func point(t *testing.T, p browsertest.Reader, selector, then string) {
 // able to save them.
 func TestSoakRunPictures(t *testing.T) {
 	t.Parallel()
-	b, err := browser.Start(t.Context()) // the test's own browser, because all pages of a browser share the directory for downloads
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(b.Close)
 	place := newPlace(t)
 	run := place.command("run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better,./ignores", "--rounds", "6", "--store", "results.db", "--quiet")
 	if out, err := run.CombinedOutput(); run.ProcessState.ExitCode() != cli.ExitIncomplete {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	s := place.serve("--store", "results.db")
-	p := browsertest.OpenIn(t, b, s.url+"runs/1", loaded)
+	p, dir := browsertest.OpenSaving(t, s.url+"runs/1", loaded)
 	p.Until(nil, loaded+` && document.querySelector("figure[data-name=phases] svg")`)
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	point(t, p, `figure[data-name=phases] svg a[aria-label*="rounds"]`, tip)
@@ -227,10 +221,6 @@ func TestSoakRunPictures(t *testing.T) {
 		t.Errorf("./better was not chosen:\n%s", text)
 	}
 
-	dir := t.TempDir()
-	if err := p.Downloads(dir); err != nil {
-		t.Fatal(err)
-	}
 	p.Until(p.Click(`figure[data-name=tiny-mix-order] a[download$=".svg"]`), "true")
 	downloaded(t, dir, "tiny-mix-order.svg", func(data []byte) error {
 		if !strings.HasPrefix(string(data), "<svg") || !strings.Contains(string(data), "./good") || strings.Contains(string(data), "./better") {

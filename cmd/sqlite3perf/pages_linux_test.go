@@ -31,17 +31,13 @@ func TestReportPage(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	address := "file://" + filepath.Join(place.dir, "r.html")
-	p := browsertest.Open(t, address, "true")
+	p, dir := browsertest.OpenSaving(t, address, "true")
 	p.Check()
 	p.Look(browsertest.Looks[0])
 
 	const tip = `document.querySelector(".tip:not([hidden])")?.innerText ?? ""`
 	p.Until(p.Hover(`figure svg [data-tip][aria-label*="interval"]`), tip)
 	p.Want(tip, "test (./", "interval")
-	dir := t.TempDir()
-	if err := p.Downloads(dir); err != nil {
-		t.Fatal(err)
-	}
 	p.Until(p.Click(`#picture-tiny-insert button[aria-label^="Save as SVG"]`), "true")
 	downloaded(t, dir, "tiny-insert.svg", func(data []byte) error { return savedSVG(data, "time for 20 rows", "test (./better)") })
 	p.Until(p.Click(`#picture-tiny-insert button[aria-label^="Save as PNG"]`), "true")

@@ -57,7 +57,7 @@ func TestSoakResumeAfterKills(t *testing.T) {
 		}
 		resumed++
 		s, running = p.start(again...), true
-		s.until(" trials in ") // in an estimate or, if no trial is stored yet, in the plan
+		s.until(" trials in ") // in an estimate or, if the first round is not complete, in the plan
 	}
 	if running {
 		s.wait()

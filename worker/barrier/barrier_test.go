@@ -37,7 +37,7 @@ func TestBarrier(t *testing.T) {
 	}
 	all.Wait()
 	if n := pauses.Load(); n != 40 {
-		t.Errorf("%d pauses, want those of the goroutine that has the most", n)
+		t.Errorf("%d pauses, want 40: the last goroutine has so many", n)
 	}
 }
 

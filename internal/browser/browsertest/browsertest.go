@@ -61,12 +61,27 @@ type Reader struct {
 // ready is a JavaScript condition that becomes true then.
 func Open(t testing.TB, address, ready string) Reader {
 	t.Helper()
-	return OpenIn(t, start(t), address, ready)
+	return openIn(t, start(t), address, ready)
 }
 
-// OpenIn does what [Open] does, in a test's own browser. A test that saves files needs one: all pages of
-// a browser share the directory for downloads.
-func OpenIn(t testing.TB, b *browser.Browser, address, ready string) Reader {
+// OpenSaving does what [Open] does, and returns a new directory for the files that the page saves. The page is in
+// a browser of its own, because all pages of a browser share that directory.
+func OpenSaving(t testing.TB, address, ready string) (r Reader, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	b, err := browser.Start(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(b.Close)
+	r = openIn(t, b, address, ready)
+	if err := r.Downloads(dir); err != nil {
+		t.Fatal(err)
+	}
+	return r, dir
+}
+
+func openIn(t testing.TB, b *browser.Browser, address, ready string) Reader {
 	t.Helper()
 	p, err := b.Open(address, Looks[0])
 	if err != nil {

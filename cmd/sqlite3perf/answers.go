@@ -9,6 +9,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -29,6 +30,10 @@ var stored = map[string]question{
 	result.QuestionCluster: {cluster.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		c, err := cluster.Stored(a.Run)
 		return cluster.Formats.Of(c), err
+	}},
+	result.QuestionCrash: {crash.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
+		c, err := crash.Stored(a.Run)
+		return crash.Formats.Of(c), err
 	}},
 	result.QuestionDiff: {diff.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (cli.AnswerWriter, error) {
 		d, err := diff.Stored(a.Run)

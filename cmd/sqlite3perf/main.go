@@ -16,6 +16,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/database"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
@@ -33,6 +34,9 @@ func command() int {
 }
 
 func execute(ctx context.Context, env *cli.Environment, args []string) int {
+	if len(args) > 0 && args[0] == record.StageArgument {
+		return record.Stage(args[1:])
+	}
 	env = env.Printing()
 	process.SweepTemporary()
 	root := rootCommand(env)
@@ -89,7 +93,7 @@ var groups = []struct {
 }{
 	{"Measure", []func(*cli.Environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
 	{"Judge", []func(*cli.Environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
-	{"Decide", []func(*cli.Environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, clusterCommand}},
+	{"Decide", []func(*cli.Environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, crashCommand, clusterCommand}},
 	{"Look", []func(*cli.Environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
 	{learn, []func(*cli.Environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
 	{"One database of yours", []func(*cli.Environment) *cobra.Command{database.GenerateCommand, database.BenchCommand, database.PragmaCommand, database.ConcurrentCommand, database.PaginateCommand}},

@@ -21,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	sides "github.com/sqlite3perf/sqlite3perf/internal/compare"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
@@ -49,6 +50,7 @@ var written = []struct {
 	{"report", "sqlite3perf report", "What sqlite3perf writes with --format json: a run, and what was made of it.", report.JSON{Version: report.JSONVersion}},
 	{"advice", "sqlite3perf recommendation of a driver", "What sqlite3perf advise writes with --format json.", advise.JSONAdvice{Version: advise.AdviceVersion}},
 	{"bisection", "sqlite3perf bisection", "What sqlite3perf bisect writes with --format json.", bisect.JSONBisection{Version: bisect.BisectionVersion}},
+	{"crash", "sqlite3perf crashes", "What sqlite3perf crash writes with --format json.", crash.JSONCrashes{Version: 1}},
 	{"cluster", "sqlite3perf clusters", "What sqlite3perf cluster writes with --format json.", cluster.JSONClusters{Version: 1}},
 	{"comparison", "sqlite3perf comparison", "What sqlite3perf compare writes with --format json.", sides.JSONSides{Version: sides.ComparisonVersion}},
 	{"diff", "sqlite3perf comparison of answers", "What sqlite3perf diff writes with --format json.", diff.JSONDiff{}},

@@ -31,6 +31,10 @@ type JobRequest struct {
 	// does not count.
 	Limit time.Duration
 
+	// Through returns the program, and its arguments, that starts the worker. If it is nil, the worker is
+	// started directly.
+	Through func(executable string, args []string) (string, []string)
+
 	Ready    func(*protocol.Proof)      // called when the database is open and the settings are verified; may be nil
 	Progress func(p *protocol.Progress) // called for each report of progress; may be nil
 }
@@ -57,7 +61,11 @@ func RunJob(ctx context.Context, executable string, r JobRequest, stop <-chan st
 		limit := process.NewAlarm(r.Limit, func() { cancelCause(errTimeout) })
 		defer limit.Stop()
 	}
-	w, err := process.Start(ctx, executable, r.Ref.Args(), "", cmp.Or(r.Mark, process.NewMark()), r.Ref.Elsewhere(), r.Ref.Env()...)
+	args := r.Ref.Args()
+	if r.Through != nil {
+		executable, args = r.Through(executable, args)
+	}
+	w, err := process.Start(ctx, executable, args, "", cmp.Or(r.Mark, process.NewMark()), r.Ref.Elsewhere(), r.Ref.Env()...)
 	if err != nil {
 		return nil, fmt.Errorf("the worker does not start: %w", err)
 	}

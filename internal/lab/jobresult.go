@@ -29,6 +29,9 @@ func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Faul
 		c.opened(r.DSN)
 	case j.Cluster != nil && r.Cluster != nil:
 		c.clustered(j.Cluster, r.Cluster)
+	case j.Commit != nil && r.Commit != nil:
+		c.committed(j.Commit, r.Commit)
+	case j.Judge != nil && len(r.Judge) == len(j.Judge.Paths):
 	case j.Answers != nil && r.Answers != nil:
 	default:
 		text, _ := json.Marshal(r)
@@ -56,6 +59,21 @@ func (c *jobCheck) span(key string, ns int64, least time.Duration) {
 // one row. The result is always above 0.
 func atLeast(rows int64, each time.Duration) time.Duration {
 	return time.Duration(float64(min(max(rows, 1), most)) * float64(each))
+}
+
+func (c *jobCheck) committed(j *protocol.Commit, r *protocol.Committed) {
+	if r.Acknowledged < 0 || r.Acknowledged > j.Transactions {
+		c.protocol("commit.acknowledged", "is %d: want 0 to %d, as many as were to be committed", r.Acknowledged, j.Transactions)
+	}
+	if n := len(r.Digests); j.Digests && n != r.Acknowledged+1 {
+		c.protocol("commit.digests", "has %d hashes: want %d", n, r.Acknowledged+1)
+	}
+	if n := len(r.CommitNS); n > r.Acknowledged {
+		c.protocol("commit.commit_ns", "has %d times of %d transactions", n, r.Acknowledged)
+	}
+	for _, ns := range r.CommitNS {
+		c.span("commit.commit_ns", ns, 1)
+	}
 }
 
 func (c *jobCheck) generated(j *protocol.Generate, r *protocol.Generated) {

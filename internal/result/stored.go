@@ -3,12 +3,14 @@ package result
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // The values of [Answer].Question: the names of the commands that store an answer with their run.
 const (
 	QuestionAdvise  = "advise"
 	QuestionCluster = "cluster"
+	QuestionCrash   = "crash"
 	QuestionDiff    = "diff"
 	QuestionLocks   = "locks"
 	QuestionTune    = "tune"
@@ -28,13 +30,16 @@ type Answer struct {
 	Value json.RawMessage `json:"value"` // a JSON object
 }
 
+// UnsampledQuestions lists the questions whose runs have only an answer, and no samples.
+var UnsampledQuestions = []string{QuestionCluster, QuestionCrash, QuestionDiff}
+
 // Unsampled says what a run has instead of samples, such as "profiles". It returns "" if the run
 // has samples, or was to have them.
 func (r *Run) Unsampled() string {
 	switch {
 	case r.Profiles != nil:
 		return "profiles"
-	case r.Answer != nil && (r.Answer.Question == QuestionDiff || r.Answer.Question == QuestionCluster):
+	case r.Answer != nil && slices.Contains(UnsampledQuestions, r.Answer.Question):
 		return "the answer of " + r.Answer.Question
 	}
 	return ""

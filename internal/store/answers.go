@@ -19,7 +19,7 @@ const (
 )
 
 // questions lists the questions whose answers are stored.
-var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
+var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
 
 // checkAnswer returns an error if an answer contradicts itself or is too large. runID is the run of
 // the answer, and size is the length of the answer's record in bytes. Only the package of the
@@ -113,5 +113,5 @@ func (s *Store) noteAnswers(ctx context.Context, c *sql.Conn, at map[int64]*Entr
 // Sampled reports whether the run was made to have samples. Some runs have profiles or only an
 // answer instead.
 func (e *Entry) Sampled() bool {
-	return e.Profiled == "" && e.Question != result.QuestionDiff && e.Question != result.QuestionCluster
+	return e.Profiled == "" && !slices.Contains(result.UnsampledQuestions, e.Question)
 }

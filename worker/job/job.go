@@ -1,6 +1,6 @@
 // Package job does the jobs of a worker. The commands generate, bench, pragma, concurrent and
-// paginate have jobs on a user's database. The commands diff and cluster have jobs on a new
-// database.
+// paginate have jobs on a user's database. The commands diff, cluster and crash have jobs on a
+// new database.
 package job
 
 import (
@@ -69,6 +69,7 @@ type (
 	paginate   struct{ *protocol.Paginate }
 	answers    struct{ *protocol.Answers }
 	cluster    struct{ *protocol.Cluster }
+	commit     struct{ *protocol.Commit }
 )
 
 // runnerOf returns the runner of a job. The job must have passed Check.
@@ -86,6 +87,8 @@ func runnerOf(j *protocol.Job) runner {
 		return answers{j.Answers}
 	case j.Cluster != nil:
 		return cluster{j.Cluster}
+	case j.Commit != nil:
+		return commit{j.Commit}
 	default:
 		return paginate{j.Paginate}
 	}

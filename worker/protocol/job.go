@@ -23,6 +23,8 @@ type Job struct {
 	Answers    *Answers    `json:"answers,omitempty"`
 	DSN        *DSN        `json:"dsn,omitempty"`
 	Cluster    *Cluster    `json:"cluster,omitempty"`
+	Commit     *Commit     `json:"commit,omitempty"`
+	Judge      *Judge      `json:"judge,omitempty"`
 }
 
 // JobResult is the result of a job. Besides Interrupted, only the field with the name of the job is
@@ -40,17 +42,21 @@ type JobResult struct {
 	Answers    *Answered    `json:"answers,omitempty"`
 	DSN        []Opened     `json:"dsn,omitempty"`
 	Cluster    *Clustered   `json:"cluster,omitempty"`
+	Commit     *Committed   `json:"commit,omitempty"`
+
+	// Judge has what was found in each database, in the order of the paths.
+	Judge []JudgedState `json:"judge,omitempty"`
 }
 
 // Progress reports the progress of a job.
 type Progress struct {
-	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster
-	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                            // time since the stage began; in the stage first-row, time since the query began
-	Rows      int64     `json:"rows,omitempty"`                                                                                                                                  // rows done so far
-	Second    *Activity `json:"second,omitempty"`                                                                                                                                // job concurrent: the activity since the previous report
-	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                          // job bench: ID, rand and hash of the first row
-	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                // job answers: one answer
-	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                  // job cluster: the latest kill or cut
+	Stage     string    `json:"stage,omitempty" jsonschema:"enum=create,enum=insert,enum=vacuum,enum=first-row,enum=rows,enum=second,enum=repetitions,enum=answer,enum=cluster,enum=commit"` // create, insert, vacuum, first-row, rows, second, repetitions, answer, cluster, commit
+	ElapsedNS int64     `json:"elapsed_ns,omitempty"`                                                                                                                                        // time since the stage began; in the stage first-row, time since the query began
+	Rows      int64     `json:"rows,omitempty"`                                                                                                                                              // rows done so far; in the stage commit, the number of the acknowledged transaction
+	Second    *Activity `json:"second,omitempty"`                                                                                                                                            // job concurrent: the activity since the previous report
+	FirstRow  []string  `json:"first_row,omitempty" jsonschema:"minItems=3,maxItems=3"`                                                                                                      // job bench: ID, rand and hash of the first row
+	Answer    *Answer   `json:"answer,omitempty"`                                                                                                                                            // job answers: one answer
+	Harm      *Harm     `json:"harm,omitempty"`                                                                                                                                              // job cluster: the latest kill or cut
 }
 
 // Field names a field of a job, as in JSON.
@@ -92,14 +98,14 @@ func (j *Job) Check() error {
 	}{
 		{j.Generate != nil, j.Generate.check}, {j.Bench != nil, j.Bench.check}, {j.Pragma != nil, j.Pragma.check},
 		{j.Concurrent != nil, j.Concurrent.check}, {j.Paginate != nil, j.Paginate.check}, {j.Answers != nil, j.Answers.check},
-		{j.DSN != nil, j.DSN.check}, {j.Cluster != nil, j.Cluster.check},
+		{j.DSN != nil, j.DSN.check}, {j.Cluster != nil, j.Cluster.check}, {j.Commit != nil, j.Commit.check}, {j.Judge != nil, j.Judge.check},
 	} {
 		if kind.set {
 			checks = append(checks, kind.check)
 		}
 	}
 	if len(checks) != 1 {
-		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate, answers, dsn and cluster, not %d of them", len(checks))
+		return fmt.Errorf("a job is exactly one of generate, bench, pragma, concurrent, paginate, answers, dsn, cluster, commit and judge, not %d of them", len(checks))
 	}
 	return checks[0]()
 }

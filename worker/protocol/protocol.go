@@ -118,6 +118,9 @@ func (req *Request) FilesAllowed() bool {
 		a := req.Job.Answers
 		return a.Files || a.Plan != nil && a.Plan.Files
 	}
+	if req.Job != nil && req.Job.Commit != nil && req.Job.Commit.Plan != nil {
+		return req.Job.Commit.Plan.Files
+	}
 	return req.Plan != nil && req.Plan.Files
 }
 

@@ -1,0 +1,332 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+func crashCommand(env *cli.Environment) *cobra.Command {
+	o := &crashOptions{}
+	return cli.WithFlags(o.addFlags, &cobra.Command{
+		Use:   "crash",
+		Short: "Which commits survive a crash or a power cut",
+		Long: `Crash answers: which acknowledged transactions survive when the process is killed, when
+the power fails, or when the disk reports errors, with which drivers and settings, and
+what does that cost? It records once what a driver does to its files, computes what a
+disk can hold after a fault at every operation, and opens each of these states with the
+same driver and with plain C. In each, the database must be intact, and its content must
+be that after one of the transactions. No disk is harmed, and no power is cut.
+
+Without --set, it takes the driver's own default, and the journal modes delete,
+truncate, persist and wal, each with synchronous off, normal, full and extra, and with a
+checkpoint every 20 pages. The models of power cuts, and what they cannot say, are in
+docs/durability.md. With --keep, the files of failing states are kept; --replay opens
+such a state again, with any drivers.
+
+It works on Linux (amd64). Before everything else it proves that it notices what it must
+notice; otherwise it prints no result.
+
+The exit status is 4 if a setting is worse than SQLite's documentation says, or if
+something could not be explored.`,
+		Example: `  sqlite3perf crash --drivers mattn,modernc
+  sqlite3perf crash --drivers mattn --set journal_mode=wal --set synchronous=normal,full
+  sqlite3perf crash --drivers modernc --set journal_mode=delete --set synchronous=full --keep states
+  sqlite3perf crash --replay states/modernc-delete-full-posix-412 --drivers mattn,modernc`,
+		Args: cli.Arguments(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error { return exploreCrashes(cmd.Context(), env, o) },
+	})
+}
+
+type crashOptions struct {
+	runOptions
+	transactions, states int
+	faults               []string
+	keep, replay         string
+}
+
+func (o *crashOptions) addFlags(f *pflag.FlagSet) {
+	f.StringSliceVar(&o.drivers, "drivers", nil, "drivers to explore: mattn, mattn@v1.14.22, mattn=../go-sqlite3 (default: all that are not optional)")
+	cli.Reaching(f, cli.Executes, "drivers")
+	o.addWorkFlags(f)
+	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
+	f.IntVar(&o.transactions, "transactions", 24, "transactions to record at most")
+	f.IntVar(&o.states, "states", 200, "different states to judge after each kind of fault at most, for each driver and combination of settings")
+	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors (default: all)")
+	o.addScaleFlag(f)
+	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
+	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
+	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
+	cli.Reaching(f, cli.Writes, "keep")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "seed", "replay")
+	cli.Grouped(f, cli.GroupOutput, "keep")
+	cli.AddDirFlag(f, &o.dir)
+	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
+	o.workers.AddFlags(f)
+	cli.AddQuietFlag(f, &o.quiet)
+	cli.AddStoreFlag(f, &o.store)
+	o.output.AddFlags(f)
+	o.output.AddFullFlag(f)
+	o.output.SetFormats("how results are printed", crash.Formats.Names(), crash.Formats.Check)
+}
+
+// crashSettings are the settings that are explored without --set.
+var crashSettings = []string{"journal_mode=delete,truncate,persist,wal", "synchronous=off,normal,full,extra", "wal_autocheckpoint=20"}
+
+// judgeDriver judges what is left after a fault. It is plain C.
+const judgeDriver = "native"
+
+func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, error) {
+	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit}
+	switch {
+	case o.transactions < 1 || o.transactions > 10_000:
+		return nil, cli.Usagef("--transactions %d: want 1 to 10,000, such as 24", o.transactions)
+	case o.states < 1:
+		return nil, cli.Usagef("--states %d: want at least 1, such as 60", o.states)
+	}
+	for _, name := range o.faults {
+		f := crash.Fault(strings.TrimSpace(name))
+		if !slices.Contains(crash.Faults, f) {
+			return nil, cli.Usagef("--faults %s: want one of kill, ordered, posix, errors", name)
+		}
+		x.Faults = append(x.Faults, f)
+	}
+	if x.Faults == nil {
+		x.Faults = crash.Faults
+	}
+	if len(o.workloads) == 0 {
+		o.workloads = []string{"ledger"}
+	}
+	if len(o.workloads) > 1 {
+		return nil, cli.Usagef("--workloads %s: crash takes one", strings.Join(o.workloads, ","))
+	}
+	own := len(o.set) == 0 && o.dsn == ""
+	err := cli.InOrder(
+		o.output.Check,
+		o.checkTrialLimit,
+		o.checkKeep,
+		func() (err error) { r.matrix.Seed, err = cli.Seed(o.seed); return err },
+		func() error { return o.checkDrivers(ctx, r) },
+		func() error { return o.checkPlaces(r) },
+		func() error { return o.checkWorkloads(r) },
+		func() error { return o.checkMatrix(r) },
+	)
+	if err != nil {
+		return nil, err
+	}
+	x.Seed = r.matrix.Seed
+	planned(x, r.cases, own)
+	if own {
+		o.set = crashSettings
+		if err := o.checkMatrix(r); err != nil {
+			return nil, err
+		}
+		planned(x, r.cases, false)
+	}
+	x.Plan, x.Workload = r.cases[0].Plan, r.cases[0].Workload
+	for _, c := range r.cases {
+		if c.Begins() {
+			return nil, cli.Usagef("workload %s begins with a copy of a database: crash takes workloads that create their own", c.Workload)
+		}
+	}
+	return x, nil
+}
+
+func planned(x *crash.Explorer, cases []*lab.Case, own bool) {
+	for _, c := range cases {
+		x.Cells = append(x.Cells, crash.Planned{Worker: crash.Worker{Ref: c.Ref}, Settings: c.Settings.With(driver.Settings{"pool_size": "1"}), Own: own})
+	}
+}
+
+func (o *crashOptions) checkKeep() error {
+	if o.keep == "" {
+		return nil
+	}
+	if list, err := os.ReadDir(o.keep); err == nil && len(list) > 0 {
+		return cli.Usagef("--keep %s is not empty: name a new directory", o.keep)
+	}
+	if dir := filepath.Dir(filepath.Clean(o.keep)); !cli.IsDirectory(dir) {
+		return cli.NoDirectory("--keep "+o.keep, dir)
+	}
+	return nil
+}
+
+func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) error {
+	if o.replay != "" {
+		return replayCrash(ctx, env, o)
+	}
+	r := &request{}
+	x, err := o.check(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := crash.Available(); err != nil {
+		return cli.Incomplete(err)
+	}
+	if o.keep != "" {
+		if err := os.MkdirAll(o.keep, 0o755); err != nil {
+			return err
+		}
+		x.Keep = o.keep
+	}
+	started := env.Now()
+	var out *crash.Crashes
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) (err error) {
+		out, err = o.explore(ctx, r, x, show)
+		return err
+	})
+	_, stopped := errors.AsType[cli.StatusError](err)
+	if err != nil && !stopped {
+		return err
+	}
+	if out == nil || len(out.Cells) == 0 || stopped {
+		return cmp.Or(err, error(cli.StatusError(cli.ExitIncomplete)))
+	}
+	o.output.Store = o.store
+	id := o.keepAnswer(ctx, env, r, out, started)
+	if err := o.output.PrintAnswer(env, crash.Formats.Of(out), cli.ShowAgain(id)); err != nil {
+		return err
+	}
+	if !out.AsDocumented() {
+		return cli.StatusError(cli.ExitIncomplete)
+	}
+	return nil
+}
+
+// memoryDirectory is where Linux has files in memory.
+const memoryDirectory = "/dev/shm"
+
+// explore builds the workers and explores.
+func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explorer, show *cli.Progress) (*crash.Crashes, error) {
+	scratch, observer, err := cli.Observed(r.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer scratch.Remove()
+	if memory, err := process.NewScratch(memoryDirectory, "sqlite3perf-tmp-"); err == nil { // states are many and short-lived
+		defer memory.Remove()
+		x.Memory = memory.Dir
+	}
+	var mu sync.Mutex
+	x.Dir, x.Note = scratch.Dir, func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		show.Note(format, args...)
+	}
+	executables := map[string]string{}
+	worker := func(w *crash.Worker) (err error) {
+		if executables[w.Ref.Name] == "" {
+			if executables[w.Ref.Name], err = r.Worker(ctx, w.Ref, show.Note); err != nil {
+				return err
+			}
+		}
+		w.Executable = executables[w.Ref.Name]
+		return nil
+	}
+	refs, err := r.Refs(ctx, judgeDriver)
+	if err != nil {
+		return nil, err
+	}
+	judge := crash.Worker{Ref: refs[0]}
+	if err := worker(&judge); err != nil {
+		show.Note("%s is not available as a judge: %v", judgeDriver, err)
+		judge = x.Cells[0].Worker
+		if err := worker(&judge); err != nil {
+			return nil, err
+		}
+	}
+	x.Judges = []crash.Worker{judge}
+	for i := range x.Cells {
+		if err := worker(&x.Cells[i].Worker); err != nil {
+			return nil, err
+		}
+	}
+	observer.BeforeRound(0)
+	out, err := x.Run(ctx)
+	out.Warnings = append(observer.BeforeRun(), observer.AfterRun()...)
+	out.Machine = observer.Machine
+	out.Machine.Directory = r.dir // the scratch directory will be gone when users read this
+	return out, err
+}
+
+// keepAnswer stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
+// failed.
+func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *request, out *crash.Crashes, started time.Time) int64 {
+	run := newRun(r, out.Machine, started)
+	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil
+	for i := range out.Cells {
+		c := &out.Cells[i]
+		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
+	}
+	return cli.KeepRun(ctx, env, o.store, run, out)
+}
+
+// replayCrash opens a state that was kept, with each driver.
+func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) error {
+	a, err := crash.ReadArtifact(o.replay)
+	if err != nil {
+		return cli.WrongUsage(err)
+	}
+	if len(o.drivers) == 0 {
+		o.drivers = []string{a.Driver, judgeDriver}
+	}
+	r := &request{}
+	err = cli.InOrder(
+		o.output.Check, o.checkTrialLimit,
+		func() error { return o.checkDrivers(ctx, r) },
+		func() (err error) { r.dir, err = cli.DatabasesDirectory(o.dir); return err },
+	)
+	if err != nil {
+		return err
+	}
+	var lines document.List
+	kept := true
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
+		scratch, err := cli.NewScratch(r.dir)
+		if err != nil {
+			return err
+		}
+		defer scratch.Remove()
+		for _, ref := range r.matrix.Drivers {
+			path, err := r.Worker(ctx, ref, show.Note)
+			if err != nil {
+				return err
+			}
+			g, why, err := a.Open(ctx, crash.Worker{Ref: ref, Executable: path}, o.replay, scratch.Dir, o.trialLimit)
+			if err != nil {
+				return err
+			}
+			kept = kept && g == crash.Kept
+			lines.Note(document.Item{Label: ref.Name, Text: crash.Verdict(g, why)})
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d := document.Document{document.Paragraph{Text: a.Describe()}, lines}
+	if err := document.RenderText(env.Stdout, d, document.Options{Width: env.StdoutWidth}); err != nil {
+		return err
+	}
+	if !kept {
+		return cli.StatusError(cli.ExitIncomplete)
+	}
+	return nil
+}

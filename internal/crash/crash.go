@@ -1,0 +1,219 @@
+// Package crash says which committed transactions survive a fault, with which driver and settings,
+// and what that costs. It records once what a driver does to its files, computes what a disk can hold
+// after a fault at each point (package disk), and lets the driver and plain C judge each of these
+// states. Package record says how the recording works.
+package crash
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Grade says how bad a fault is at worst.
+type Grade string
+
+// The grades, from the best to the worst.
+const (
+	Kept   Grade = "kept"   // every acknowledged transaction survives, and the database is intact
+	Lost   Grade = "lost"   // the last acknowledged transactions are lost; the database is intact
+	Broken Grade = "broken" // the database is damaged, or has a part of a transaction
+)
+
+func (g Grade) rank() int { return map[Grade]int{Kept: 0, Lost: 1, Broken: 2}[g] }
+
+// Fault is a kind of fault: a model of a disk, or failed calls.
+type Fault string
+
+// The kinds of faults. A kind with the name of a model is what this model says.
+const (
+	Kill    = Fault(disk.Kill)
+	Ordered = Fault(disk.Ordered)
+	Posix   = Fault(disk.Posix)
+	Errors  = Fault("errors") // calls fail with EIO or ENOSPC, and then the power fails (model ordered)
+)
+
+// Faults lists the kinds of faults.
+var Faults = []Fault{Kill, Ordered, Posix, Errors}
+
+// Crashes is the answer: what survives which fault.
+type Crashes struct {
+	Workload     string   `json:"workload"`
+	Transactions int      `json:"transactions"` // in each recording
+	States       int      `json:"states"`       // wanted states for each fault
+	Seed         uint64   `json:"seed"`
+	Faults       []Fault  `json:"faults"`
+	Judges       []string `json:"judges"` // the drivers that judge, besides the one that wrote
+	Proofs       []Proof  `json:"proofs"`
+	Cells        []Cell   `json:"cells"`
+
+	Machine  result.Machine   `json:"-"`
+	Warnings []result.Warning `json:"-"`
+}
+
+// Proof is a check that the laboratory notices what it must notice, done before everything else.
+type Proof struct {
+	Name   string `json:"name"`
+	Want   Grade  `json:"want"`
+	AtBest bool   `json:"or_worse"` // a worse grade is right too
+	Found  Grade  `json:"found"`
+	States int    `json:"states"`
+}
+
+func (p *Proof) passed() bool {
+	return p.Found == p.Want || p.AtBest && p.Found.rank() > p.Want.rank()
+}
+
+// Cell is what survives with one driver and one combination of settings.
+type Cell struct {
+	Driver        string          `json:"driver"`
+	ModuleVersion string          `json:"module_version,omitempty"`
+	SQLiteVersion string          `json:"sqlite_version,omitempty"`
+	Settings      driver.Settings `json:"settings"`      // as asked for
+	InForce       driver.Settings `json:"in_force"`      // as read back
+	Own           bool            `json:"own,omitempty"` // nobody asked for a journal mode or for synchronous
+
+	Cost     trace.Cost         `json:"cost"`
+	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
+	Results  map[Fault]*Outcome `json:"results,omitempty"`
+	Reason   string             `json:"reason,omitempty"` // why there are no results; "": there are
+	Recorded Recorded           `json:"recorded"`
+}
+
+// Recorded says what recording has cost.
+type Recorded struct {
+	Operations int     `json:"operations"`
+	Slower     float64 `json:"slower,omitempty"` // time of the recorded transactions divided by that without recording; 0: not known
+	JudgedNS   int64   `json:"judged_ns"`        // time that the judging of all states took
+	Judgments  int     `json:"judgments"`
+}
+
+// Outcome is what was found in the states after one kind of fault.
+type Outcome struct {
+	States   int       `json:"states"` // different states that were judged
+	Lost     int       `json:"lost"`   // states in which only transactions are lost
+	Broken   int       `json:"broken"`
+	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
+	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
+	Runs     int       `json:"runs,omitempty"`    // of the fault errors: how many times the transactions were run
+	Refused  int       `json:"refused,omitempty"` // of the fault errors: attempts at a transaction that failed
+}
+
+// Grade returns the worst grade of all states.
+func (o *Outcome) Grade() Grade {
+	switch {
+	case o.Broken > 0:
+		return Broken
+	case o.Lost > 0:
+		return Lost
+	}
+	return Kept
+}
+
+// Failure describes a state in which something is lost or broken.
+type Failure struct {
+	Grade        Grade         `json:"grade"`
+	Judge        string        `json:"judge"` // the driver that found it
+	Why          string        `json:"why"`
+	Model        disk.Model    `json:"model"`
+	Injected     *record.Fault `json:"injected,omitempty"`
+	Boundary     int           `json:"boundary"`       // the fault is before this operation of the recording
+	Operation    string        `json:"operation"`      // that operation
+	Persisted    string        `json:"persisted"`      // which waiting changes persist
+	Acknowledged int           `json:"acknowledged"`   // the last transaction that was acknowledged before
+	Found        int64         `json:"found"`          // the last transaction that was found
+	Kept         string        `json:"kept,omitempty"` // directory with the files
+}
+
+// documented returns the worst grade that SQLite's documentation lets users expect: of
+// https://www.sqlite.org/pragma.html#pragma_synchronous and #pragma_journal_mode. In rollback modes
+// with synchronous=normal, it names a small chance of corruption.
+func documented(s driver.Settings, f Fault) Grade {
+	journal, synchronous := s["journal_mode"], s["synchronous"]
+	switch {
+	case journal == "off" || journal == "memory":
+		return Broken
+	case f == Kill:
+		return Kept
+	case synchronous == "off":
+		return Broken
+	case journal == "wal" && synchronous == "normal":
+		return Lost
+	case journal == "wal", synchronous == "extra":
+		return Kept
+	case synchronous == "normal":
+		return Broken
+	case journal == "delete": // "extra" also syncs the directory after the journal is removed
+		return Lost
+	}
+	return Kept
+}
+
+// unexpected returns the faults after which a cell is worse than SQLite's documentation says.
+func (c *Cell) unexpected() (list []Fault) {
+	for _, f := range Faults {
+		if o := c.Results[f]; o != nil && o.Grade().rank() > documented(c.InForce, f).rank() {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// worst returns the worst grade after faults of the power, which are all but a kill.
+func (c *Cell) worst() Grade {
+	worst := Kept
+	for f, o := range c.Results {
+		if g := o.Grade(); f != Kill && g.rank() > worst.rank() {
+			worst = g
+		}
+	}
+	return worst
+}
+
+// expectation is what a database must have in it after a fault.
+type expectation struct {
+	digests []string // hash of all tables after transaction 0, 1, …
+}
+
+// grade judges what was found in a state.
+func (x *expectation) grade(acknowledged int, j *protocol.JudgedState) (Grade, string) {
+	k := j.Transaction
+	switch {
+	case j.Error != "":
+		return Broken, "it cannot be read: " + j.Error
+	case len(j.Integrity) > 0:
+		return Broken, "integrity_check: " + strings.Join(j.Integrity, "; ")
+	case j.ForeignKeys > 0:
+		return Broken, fmt.Sprintf("foreign_key_check: %d rows", j.ForeignKeys)
+	case k < 0:
+		return Lost, "it has no tables"
+	case int(k) >= len(x.digests) || int(k) > acknowledged+1:
+		return Broken, fmt.Sprintf("it is after transaction %d, which had not begun", k)
+	case j.Digest != x.digests[k]:
+		return Broken, fmt.Sprintf("its content is not that after transaction %d, nor after another one: a part of a transaction", k)
+	case j.Unwritable != "":
+		return Broken, "it cannot be written: " + j.Unwritable
+	case int(k) < acknowledged:
+		return Lost, fmt.Sprintf("it is after transaction %d, and %d was acknowledged", k, acknowledged)
+	}
+	return Kept, ""
+}
+
+// median returns the median of times in nanoseconds, or 0.
+func median(list []int64) int64 {
+	values := make([]float64, len(list))
+	for i, v := range list {
+		values[i] = float64(v)
+	}
+	if len(values) == 0 {
+		return 0
+	}
+	return int64(stats.Summarize(values).Median)
+}

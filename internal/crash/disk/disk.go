@@ -1,0 +1,384 @@
+// Package disk computes what a disk can hold after a fault, given what a program did to its files.
+// It has three models: each says which operations survive.
+package disk
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+)
+
+// Model says what survives a fault.
+type Model string
+
+// The models.
+const (
+	// Kill: the process is killed, the system goes on. Every finished operation survives.
+	Kill Model = "kill"
+
+	// Ordered: the power fails, with a file system such as ext4, xfs or btrfs in their default modes.
+	// Operations on names persist in their order. A sync of a file makes the file's creation durable,
+	// with all earlier operations on names. Of the data that was not synced, any pages persist.
+	Ordered Model = "ordered"
+
+	// Posix: the power fails, and only what POSIX promises persists. Names need a sync of their
+	// directory. Of the data that was not synced, any sectors of 512 bytes persist.
+	Posix Model = "posix"
+)
+
+// Models lists the models.
+var Models = []Model{Kill, Ordered, Posix}
+
+// unit is the number of bytes that persist together, unless a sync makes all durable.
+func (m Model) unit() int64 {
+	if m == Posix {
+		return 512
+	}
+	return 4096
+}
+
+// file is what a disk holds of a file, and what still waits to be written.
+type file struct {
+	live    []byte // as programs see it
+	durable []byte // what survives in any case
+	waiting []part // later changes, in their order
+	shared  bool   // written by memory maps
+}
+
+// part is a change of a file that persists as a whole or not at all: a piece of a write, or a change
+// of the size.
+type part struct {
+	op     int // number of the operation
+	offset int64
+	data   []byte
+	size   int64 // of a change of size; data is nil
+	lost   bool  // the kernel no longer tries to write it, because a sync failed
+}
+
+// name is a change of a name.
+type name struct {
+	op       int
+	kind     trace.Kind
+	file     int
+	from, to string
+}
+
+// Disk is a disk during the operations of a trace.
+type Disk struct {
+	model   Model
+	files   map[int]*file
+	live    map[string]int // numbers of the files by name, as programs see it
+	durable map[string]int
+	waiting []name
+}
+
+// New returns an empty disk.
+func New(m Model) *Disk {
+	return &Disk{model: m, files: map[int]*file{}, live: map[string]int{}, durable: map[string]int{}}
+}
+
+// Apply carries out operation number n of a trace.
+func (d *Disk) Apply(n int, o *trace.Op) error {
+	if o.Kind == trace.SyncDir {
+		d.syncDirectory(o.Name)
+		return nil
+	}
+	if o.Kind == trace.Acknowledge || o.Failed && o.Kind != trace.Sync {
+		return nil
+	}
+	f := d.files[o.File]
+	if o.Kind == trace.Create {
+		f = &file{}
+		d.files[o.File] = f
+	}
+	if f == nil {
+		return fmt.Errorf("operation %d is on file %d, which was never created", n, o.File)
+	}
+	switch o.Kind {
+	case trace.Create:
+		d.rename(name{op: n, kind: o.Kind, file: o.File, to: o.Name})
+	case trace.Remove:
+		d.rename(name{op: n, kind: o.Kind, file: o.File, from: o.Name})
+	case trace.Rename:
+		d.rename(name{op: n, kind: o.Kind, file: o.File, from: o.Name, to: o.To})
+	case trace.Write:
+		f.live = written(f.live, o.Offset, o.Data)
+		for offset, rest := o.Offset, o.Data; len(rest) > 0; {
+			k := min(int64(len(rest)), d.model.unit()-offset%d.model.unit())
+			f.waiting = append(f.waiting, part{op: n, offset: offset, data: rest[:k]})
+			offset, rest = offset+k, rest[k:]
+		}
+	case trace.Truncate:
+		f.live = resized(f.live, o.Size)
+		f.waiting = append(f.waiting, part{op: n, size: o.Size})
+	case trace.Map:
+		f.live, f.shared = o.Data, true
+	case trace.Sync:
+		d.sync(o)
+	default:
+		return fmt.Errorf("operation %d is of the unknown kind %d", n, o.Kind)
+	}
+	return nil
+}
+
+// rename changes a name as programs see it.
+func (d *Disk) rename(c name) {
+	c.apply(d.live)
+	d.waiting = append(d.waiting, c)
+}
+
+func (c *name) apply(names map[string]int) {
+	if c.from != "" && names[c.from] == c.file {
+		delete(names, c.from)
+	}
+	if c.to != "" {
+		names[c.to] = c.file
+	}
+}
+
+// sync makes a file durable, unless the sync failed.
+func (d *Disk) sync(o *trace.Op) {
+	f := d.files[o.File]
+	if o.Failed {
+		for i := range f.waiting {
+			f.waiting[i].lost = true
+		}
+		return
+	}
+	f.durable = d.synced(f)
+	f.waiting = nil
+	if d.model == Posix {
+		return
+	}
+	last := -1
+	for i := range d.waiting {
+		if c := &d.waiting[i]; c.file == o.File && c.to != "" {
+			last = i
+		}
+	}
+	d.settle(last + 1)
+}
+
+// synced returns what is durable after a sync: the pages that are to be written, as they are now.
+func (d *Disk) synced(f *file) []byte {
+	if !slices.ContainsFunc(f.waiting, func(p part) bool { return p.lost }) {
+		return bytes.Clone(f.live)
+	}
+	const page = 4096
+	out := resized(bytes.Clone(f.durable), int64(len(f.live)))
+	for _, p := range f.waiting {
+		if p.lost || p.data == nil {
+			continue
+		}
+		lo := p.offset / page * page
+		hi := min((p.offset+int64(len(p.data))+page-1)/page*page, int64(len(f.live)))
+		if lo < hi {
+			copy(out[lo:hi], f.live[lo:hi])
+		}
+	}
+	return out
+}
+
+// settle makes the first n waiting changes of names durable.
+func (d *Disk) settle(n int) {
+	for i := range d.waiting[:n] {
+		d.waiting[i].apply(d.durable)
+	}
+	d.waiting = slices.Clone(d.waiting[n:])
+}
+
+// syncDirectory makes the names in a directory durable.
+func (d *Disk) syncDirectory(dir string) {
+	in := func(path string) bool { return path != "" && filepath.Dir(path) == dir }
+	if d.model != Posix {
+		last := -1
+		for i := range d.waiting {
+			if c := &d.waiting[i]; in(c.from) || in(c.to) {
+				last = i
+			}
+		}
+		d.settle(last + 1)
+		return
+	}
+	var rest []name
+	for _, c := range d.waiting {
+		if in(c.from) || in(c.to) {
+			c.apply(d.durable)
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	d.waiting = rest
+}
+
+// written returns b after data was written at an offset.
+func written(b []byte, offset int64, data []byte) []byte {
+	if end := offset + int64(len(data)); end > int64(len(b)) {
+		b = resized(b, end)
+	}
+	copy(b[offset:], data)
+	return b
+}
+
+func resized(b []byte, size int64) []byte {
+	if size <= int64(len(b)) {
+		return b[:size:size] // so that what is appended later begins with zeros
+	}
+	return append(b, make([]byte, size-int64(len(b)))...)
+}
+
+// Image is what a disk holds: files by name.
+type Image map[string][]byte
+
+// Sum identifies the content of an image.
+func (i Image) Sum() [sha256.Size]byte {
+	h := sha256.New()
+	for _, n := range slices.Sorted(maps.Keys(i)) {
+		fmt.Fprintf(h, "%q %d ", n, len(i[n]))
+		h.Write(i[n])
+	}
+	return [sha256.Size]byte(h.Sum(nil))
+}
+
+// Write creates the files in the directory dir.
+func (i Image) Write(dir string) error {
+	for n, data := range i {
+		path := filepath.Join(dir, n)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Live returns the files as programs see them.
+func (d *Disk) Live() Image {
+	out := Image{}
+	for n, number := range d.live {
+		out[n] = bytes.Clone(d.files[number].live)
+	}
+	return out
+}
+
+// Differs says how the files of a directory differ from what the trace says, or returns "". A
+// difference means that the trace lacks an operation. Shared memory is not compared.
+func (d *Disk) Differs(dir string) (string, error) {
+	seen := map[string]bool{}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		rel, err := filepath.Rel(dir, path)
+		seen[rel] = true
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	for _, n := range slices.Sorted(maps.Keys(seen)) {
+		number, known := d.live[n]
+		if !known {
+			return "the file " + n + " was created unseen", nil
+		}
+		if trace.FileKind(n) == "shm" {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, n))
+		if err != nil {
+			return "", err
+		}
+		if !bytes.Equal(data, d.files[number].live) {
+			return "the file " + n + " was changed unseen", nil
+		}
+	}
+	for n := range d.live {
+		if !seen[n] {
+			return "the file " + n + " was removed unseen", nil
+		}
+	}
+	return "", nil
+}
+
+// choice says which of the waiting changes persist. The changes are numbered through: first those of
+// names, and then those of each file, in the order of the files' numbers.
+type choice []bool
+
+// order returns the numbers of the files that have waiting changes, in order.
+func (d *Disk) order() (list []int) {
+	for number, f := range d.files {
+		if len(f.waiting) > 0 {
+			list = append(list, number)
+		}
+	}
+	sort.Ints(list)
+	return list
+}
+
+// waitingChanges returns how many changes of names and of files are waiting.
+func (d *Disk) waitingChanges() (names, parts int) {
+	for _, f := range d.files {
+		parts += len(f.waiting)
+	}
+	return len(d.waiting), parts
+}
+
+// image returns what the disk holds if the chosen changes persist.
+func (d *Disk) image(c choice) Image {
+	names := maps.Clone(d.durable)
+	for i := range d.waiting {
+		if c[i] {
+			d.waiting[i].apply(names)
+		}
+	}
+	at := len(d.waiting)
+	first := map[int]int{}
+	for _, number := range d.order() {
+		first[number] = at
+		at += len(d.files[number].waiting)
+	}
+	out := Image{}
+	for n, number := range names {
+		if trace.FileKind(n) == "shm" {
+			continue // a new connection makes it anew
+		}
+		f := d.files[number]
+		b := bytes.Clone(f.durable)
+		for i := range f.waiting {
+			p := &f.waiting[i]
+			switch {
+			case p.lost || !c[first[number]+i]:
+			case p.data == nil:
+				b = resized(b, p.size)
+			default:
+				b = written(b, p.offset, p.data)
+			}
+		}
+		out[n] = b
+	}
+	return out
+}
+
+// String describes the waiting changes for people.
+func (d *Disk) String() string {
+	var words []string
+	for _, c := range d.waiting {
+		words = append(words, fmt.Sprintf("%d: %q → %q", c.op, c.from, c.to))
+	}
+	for _, number := range d.order() {
+		for _, p := range d.files[number].waiting {
+			words = append(words, fmt.Sprintf("%d: file %d at %d, %d bytes, size %d", p.op, number, p.offset, len(p.data), p.size))
+		}
+	}
+	return strings.Join(words, "\n")
+}

@@ -1,0 +1,190 @@
+package disk
+
+import (
+	"math/rand/v2"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+)
+
+// State is what a disk can hold after a fault.
+type State struct {
+	Image        Image
+	Boundary     int    // the fault is before this operation of the trace
+	Acknowledged int    // number of the last transaction that was acknowledged before; the greatest, if several faults leave the same
+	Persisted    string // which waiting changes persist, in words
+}
+
+// Options say which states to make.
+type Options struct {
+	Model Model
+	Seed  uint64
+	Most  int  // states at most, chosen at random; 0: no limit
+	End   bool // only the states after the last operation
+}
+
+// States passes different states of a trace to visit, from the acknowledgment of transaction 0 on. If
+// several faults leave the same files, only the one with most acknowledged transactions is passed. An
+// error of visit ends States.
+func States(t *trace.Trace, o Options, visit func(*State) error) error {
+	boundaries := boundariesOf(t, o.End)
+	per := 24
+	if o.Most > 0 && len(boundaries) > 0 {
+		per = max(o.Most/len(boundaries), 1)
+	}
+	var list []pending
+	d := New(o.Model)
+	random := rand.New(rand.NewPCG(o.Seed, 1))
+	next, acknowledged := 0, 0
+	for n := range len(t.Ops) + 1 {
+		if next < len(boundaries) && boundaries[next] == n {
+			next++
+			for _, s := range d.states(random, per) {
+				list = append(list, pending{s.sum, n, acknowledged, s.choice, s.words})
+			}
+		}
+		if n == len(t.Ops) {
+			break
+		}
+		if t.Ops[n].Kind == trace.Acknowledge {
+			acknowledged = t.Ops[n].Number
+		}
+		if err := d.Apply(n, &t.Ops[n]); err != nil {
+			return err
+		}
+	}
+	list = distinct(list)
+	if o.Most > 0 && len(list) > o.Most {
+		random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		list = list[:o.Most]
+		slices.SortFunc(list, func(a, b pending) int { return a.boundary - b.boundary })
+	}
+	d, next = New(o.Model), 0
+	for n := range len(t.Ops) + 1 {
+		for ; next < len(list) && list[next].boundary == n; next++ {
+			s := &list[next]
+			if err := visit(&State{d.imageOf(s.choice), n, s.acknowledged, s.words}); err != nil {
+				return err
+			}
+		}
+		if n < len(t.Ops) {
+			if err := d.Apply(n, &t.Ops[n]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// distinct returns, of states with the same files, only the last one. It has most acknowledged
+// transactions.
+func distinct(list []pending) (out []pending) {
+	last := map[[32]byte]int{}
+	for i := range list {
+		last[list[i].sum] = i
+	}
+	for i := range list {
+		if last[list[i].sum] == i {
+			out = append(out, list[i])
+		}
+	}
+	return out
+}
+
+// pending is a state whose files are made later.
+type pending struct {
+	sum          [32]byte
+	boundary     int
+	acknowledged int
+	choice       choice
+	words        string
+}
+
+// boundariesOf returns the operations before which a fault can make a difference: all but
+// acknowledgments, and the end.
+func boundariesOf(t *trace.Trace, end bool) (list []int) {
+	began := false
+	for n := range t.Ops {
+		if k := t.Ops[n].Kind; k == trace.Acknowledge {
+			began = true
+		} else if began && !end && k != trace.Map {
+			list = append(list, n)
+		}
+	}
+	if began {
+		list = append(list, len(t.Ops))
+	}
+	return list
+}
+
+type chosen struct {
+	sum    [32]byte
+	choice choice
+	words  string
+}
+
+// imageOf returns the files of a choice. For the model [Kill] the choice is nil.
+func (d *Disk) imageOf(c choice) Image {
+	if c == nil {
+		return d.Live()
+	}
+	return d.image(c)
+}
+
+// states returns what the disk can hold now: with all waiting changes, with none, and with about
+// "most" other choices of them.
+func (d *Disk) states(random *rand.Rand, most int) (list []chosen) {
+	if d.model == Kill {
+		return []chosen{{d.Live().Sum(), nil, "everything"}}
+	}
+	names, parts := d.waitingChanges()
+	n := names + parts
+	seen := map[string]bool{}
+	add := func(c choice, words string) {
+		if d.model == Ordered { // names persist in their order
+			for i := 1; i < names; i++ {
+				c[i] = c[i] && c[i-1]
+			}
+		}
+		key := make([]byte, n)
+		for i := range c {
+			if c[i] {
+				key[i] = 1
+			}
+		}
+		if !seen[string(key)] {
+			seen[string(key)] = true
+			list = append(list, chosen{d.image(c).Sum(), c, words})
+		}
+	}
+	filled := func(keep func(i int) bool) choice {
+		c := make(choice, n)
+		for i := range c {
+			c[i] = keep(i)
+		}
+		return c
+	}
+	add(filled(func(int) bool { return true }), "every waiting change")
+	add(filled(func(int) bool { return false }), "no waiting change")
+	if n <= 4 {
+		for bits := range 1 << n {
+			add(filled(func(i int) bool { return bits>>i&1 == 1 }), "a subset of the waiting changes")
+		}
+		return list
+	}
+	add(filled(func(i int) bool { return i < names }), "names, but no data")
+	add(filled(func(i int) bool { return i >= names }), "data, but no names")
+	for k := 0; len(seen) < most+4 && k < 4*most; k++ {
+		switch at := random.IntN(n); k % 4 {
+		case 0:
+			add(filled(func(i int) bool { return i != at }), "all waiting changes but one")
+		case 1:
+			add(filled(func(i int) bool { return i == at }), "one waiting change")
+		case 2:
+			add(filled(func(i int) bool { return i < at }), "the first waiting changes")
+		default:
+			add(filled(func(int) bool { return random.IntN(2) == 0 }), "half of the waiting changes, at random")
+		}
+	}
+	return list
+}

@@ -1,0 +1,396 @@
+package crash
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Worker is the executable of a driver.
+type Worker struct {
+	Ref        build.Ref
+	Executable string
+}
+
+// Planned is a driver with settings whose transactions are to be recorded.
+type Planned struct {
+	Worker
+	Settings driver.Settings
+	Own      bool // see [Cell]
+}
+
+// Explorer finds out what survives.
+type Explorer struct {
+	Cells        []Planned
+	Plan         *plan.Plan
+	Workload     string
+	Judges       []Worker // the first one also computes what databases must contain
+	Faults       []Fault
+	Transactions int
+	States       int // wanted for each fault
+	Seed         uint64
+	Limit        time.Duration // of each job
+	Dir          string        // directory for databases
+	Memory       string        // directory in memory for the states to judge; "": Dir
+	Keep         string        // directory for the files of states that fail; "": they are not kept
+	Note         func(format string, args ...any)
+
+	expect expectation
+	mu     sync.Mutex // guards serial
+	serial int
+}
+
+// recorded is a cell with its recording.
+type recorded struct {
+	plan *Planned
+	cell *Cell
+	rec  *record.Recording
+	took time.Duration // of the recorded transactions
+}
+
+// Run does the proofs, and then explores all cells. If it returns an error, it also returns the cells
+// that were explored.
+func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
+	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults}
+	for _, j := range x.Judges {
+		out.Judges = append(out.Judges, j.Ref.Name)
+	}
+	if err := x.learn(ctx); err != nil {
+		return out, err
+	}
+	x.Note("proofs")
+	var err error
+	if out.Proofs, err = x.prove(ctx); err != nil {
+		return out, err
+	}
+	out.Cells = make([]Cell, len(x.Cells))
+	list := make([]*recorded, len(x.Cells))
+	for i := range x.Cells {
+		x.Note("recording %d/%d %s", i+1, len(x.Cells), x.Cells[i].name())
+		if list[i], err = x.record(ctx, &x.Cells[i], &out.Cells[i]); err != nil {
+			out.Cells = out.Cells[:0]
+			return out, err
+		}
+	}
+	// Recordings are timed, so they run alone. States are judged at the same time.
+	err = parallel(ctx, len(list), func(ctx context.Context, i int) error {
+		if list[i].rec == nil {
+			return nil
+		}
+		x.Note("%d/%d %s", i+1, len(list), x.Cells[i].name())
+		return x.explore(ctx, list[i])
+	})
+	return out, err
+}
+
+// parallel calls work for the numbers below n, on all processors. It ends at the first error.
+func parallel(ctx context.Context, n int, work func(ctx context.Context, i int) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	next := make(chan int)
+	for range min(runtime.NumCPU(), n) {
+		group.Go(func() {
+			for i := range next {
+				if err := work(ctx, i); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	for i := range n {
+		select {
+		case next <- i:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(next)
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own) }
+
+// directory creates a new directory for the files of one recording or of some states.
+func (x *Explorer) directory() (string, error) { return x.directoryIn(x.Dir) }
+
+func (x *Explorer) directoryIn(parent string) (string, error) {
+	x.mu.Lock()
+	x.serial++
+	dir := filepath.Join(parent, strconv.Itoa(x.serial))
+	x.mu.Unlock()
+	return dir, os.Mkdir(dir, 0o700)
+}
+
+// databaseName is the name of the database file in each directory.
+const databaseName = "test.db"
+
+func (x *Explorer) request(p *Planned, dir string, job protocol.Job) lab.JobRequest {
+	return lab.JobRequest{Job: job, Path: filepath.Join(dir, databaseName), Settings: p.Settings, Seed: x.Seed, Ref: p.Ref, Limit: x.Limit, Mark: dir}
+}
+
+func (x *Explorer) commit() *protocol.Commit {
+	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3}
+}
+
+// learn computes what the database must contain after each transaction.
+func (x *Explorer) learn(ctx context.Context) error {
+	dir, err := x.directory()
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	job := x.commit()
+	job.Digests = true
+	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
+	res, err := lab.RunJob(ctx, p.Executable, x.request(p, dir, protocol.Job{Commit: job}), nil)
+	if err != nil {
+		return reasonOf(err)
+	}
+	if n := len(res.Commit.Failures); n > 0 {
+		return fmt.Errorf("%s: transaction %d of workload %s fails: %s", p.Ref.Name, res.Commit.Failures[0].Transaction, x.Workload, res.Commit.Failures[0].Message)
+	}
+	x.expect.digests = res.Commit.Digests
+	x.Transactions = res.Commit.Acknowledged
+	return nil
+}
+
+// reasonOf adds the details of a job's error.
+func reasonOf(err error) error {
+	if told, ok := errors.AsType[*lab.JobError](err); ok {
+		return errors.New(told.Reason.Message + conditions.Said(&told.Reason))
+	}
+	return err
+}
+
+// record measures a cell's transactions, and then records them. If that is impossible, it writes the
+// reason to the cell. It returns an error only if ctx has ended or the lab failed.
+func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, error) {
+	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Results: map[Fault]*Outcome{}}
+	r := &recorded{plan: p, cell: c}
+	plain, err := x.plainly(ctx, p, c)
+	if err == nil {
+		var done *protocol.Committed
+		if r.rec, done, err = x.recording(ctx, p, x.commit(), nil); err == nil {
+			c.Cost = r.rec.Cost()
+			c.Recorded.Operations = len(r.rec.Ops)
+			if t := median(plain.CommitNS); t > 0 {
+				c.CommitNS = t
+				c.Recorded.Slower = float64(median(done.CommitNS)) / float64(t)
+			}
+		}
+	}
+	if ctx.Err() != nil {
+		return r, ctx.Err()
+	}
+	if err != nil {
+		r.rec, c.Reason = nil, reasonOf(err).Error()
+	}
+	return r, nil
+}
+
+// plainly commits a cell's transactions without recording them.
+func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.Committed, error) {
+	dir, err := x.directory()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	req := x.request(p, dir, protocol.Job{Commit: x.commit()})
+	req.Ready = func(proof *protocol.Proof) {
+		c.ModuleVersion, c.SQLiteVersion = cmp.Or(proof.ModuleVersion, proof.Runtime), proof.SQLiteVersion
+		c.InForce = driver.Settings{}
+		for _, name := range []string{"journal_mode", "synchronous", "wal_autocheckpoint", "page_size"} {
+			c.InForce[name] = proof.Connections[0][name]
+		}
+	}
+	res, err := lab.RunJob(ctx, p.Executable, req, nil)
+	if err != nil {
+		return nil, err
+	}
+	return res.Commit, nil
+}
+
+// recording runs transactions under the recorder.
+func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Commit, fault *record.Fault) (*record.Recording, *protocol.Committed, error) {
+	dir, err := x.directory()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer os.RemoveAll(dir)
+	rec, err := record.New(record.Options{Dir: dir, Fault: fault, Acknowledged: acknowledged})
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rec.Close()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	type heard struct {
+		*record.Recording
+		error
+	}
+	ended := make(chan heard, 1)
+	go func() {
+		r, err := rec.Run()
+		if err != nil {
+			cancel() // the program must not wait for answers
+		}
+		ended <- heard{r, err}
+	}()
+	req := x.request(p, dir, protocol.Job{Commit: job})
+	req.Through = rec.Through
+	res, jobErr := lab.RunJob(ctx, p.Executable, req, nil)
+	if jobErr != nil {
+		rec.Close()
+	}
+	h := <-ended
+	if h.error != nil {
+		return nil, nil, h.error
+	}
+	if jobErr != nil && fault == nil {
+		return nil, nil, jobErr
+	}
+	d := disk.New(disk.Kill)
+	for i := range h.Ops {
+		if err := d.Apply(i, &h.Ops[i]); err != nil {
+			return nil, nil, err
+		}
+	}
+	if what, err := d.Differs(dir); err != nil || what != "" {
+		return nil, nil, cmp.Or(err, fmt.Errorf("the recording is incomplete: %s", what))
+	}
+	if res == nil || res.Commit == nil {
+		return h.Recording, &protocol.Committed{}, nil // the job failed because of the fault
+	}
+	return h.Recording, res.Commit, nil
+}
+
+// acknowledged finds the number of a transaction in a line of a worker.
+func acknowledged(line []byte) (int, bool) {
+	var a protocol.Response
+	if json.Unmarshal(line, &a) != nil || a.Type != protocol.TypeProgress || a.Progress == nil || a.Progress.Stage != protocol.StageCommit {
+		return 0, false
+	}
+	return int(a.Progress.Rows), true
+}
+
+// explore judges the states of a cell after each kind of fault.
+func (x *Explorer) explore(ctx context.Context, r *recorded) error {
+	for _, f := range x.Faults {
+		var o *Outcome
+		var err error
+		if f == Errors {
+			o, err = x.failing(ctx, r)
+		} else {
+			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
+		}
+		if err != nil {
+			return err
+		}
+		r.cell.Results[f] = o
+	}
+	return nil
+}
+
+// failing runs the transactions again, each time with a fault that is injected into a call. Then it
+// judges what is left if the process is killed, and if the power fails.
+func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
+	out := &Outcome{}
+	var list []candidate
+	for _, f := range faultsFor(&r.rec.Trace, rand.New(rand.NewPCG(x.Seed, 2))) {
+		rec, done, err := x.recording(ctx, r.plan, x.commit(), &f)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if err != nil {
+			return out, fmt.Errorf("%s, %v: %w", r.plan.name(), &f, reasonOf(err))
+		}
+		out.Runs++
+		out.Refused += len(done.Failures)
+		for _, m := range []disk.Model{disk.Kill, disk.Ordered} {
+			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, End: true}
+			err := disk.States(&rec.Trace, o, func(s *disk.State) error {
+				list = append(list, candidate{s, &rec.Trace, m, &f})
+				return nil
+			})
+			if err != nil {
+				return out, err
+			}
+		}
+	}
+	for part := range slices.Chunk(list, batch) {
+		if err := x.judgeBatch(ctx, r, part, out); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// statesAfterErrors is how many states are judged for each failed call and model.
+const statesAfterErrors = 8
+
+// mostFailures is how many failing states an outcome describes.
+const mostFailures = 3
+
+func (o *Outcome) keepWorst() {
+	slices.SortStableFunc(o.Failing, func(a, b Failure) int {
+		return cmp.Or(b.Grade.rank()-a.Grade.rank(), int(b.Acknowledged)-int(b.Found)-(a.Acknowledged-int(a.Found)))
+	})
+	o.Failing = o.Failing[:min(len(o.Failing), mostFailures)]
+}
+
+// faultsFor returns the faults to inject: into one call of each class on each kind of file, at random,
+// an I/O error; into writes also a full disk, with and without a short write; and a sync that fails from
+// then on.
+func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
+	counts := map[record.Fault]int{}
+	began := false
+	for i := range t.Ops {
+		o := &t.Ops[i]
+		began = began || o.Kind == trace.Acknowledge
+		class, ok := map[trace.Kind]record.Class{trace.Write: record.Writes, trace.Sync: record.Syncs, trace.Truncate: record.Truncates, trace.Remove: record.Removes}[o.Kind]
+		if kind := trace.FileKind(o.Name); began && ok && (kind == "database" || kind == "journal" || kind == "wal") {
+			counts[record.Fault{Class: class, File: kind}]++
+		}
+	}
+	keys := slices.SortedFunc(maps.Keys(counts), func(a, b record.Fault) int {
+		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.File, b.File))
+	})
+	for _, k := range keys {
+		one := func(error string, lasting, short bool) {
+			list = append(list, record.Fault{Class: k.Class, File: k.File, At: 1 + random.IntN(counts[k]), Error: error, Lasting: lasting, Short: short})
+		}
+		one(record.EIO, false, false)
+		switch k.Class {
+		case record.Writes:
+			one(record.ENOSPC, false, true)
+			one(record.ENOSPC, true, false)
+		case record.Syncs:
+			one(record.EIO, true, false)
+		}
+	}
+	return list
+}

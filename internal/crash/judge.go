@@ -1,0 +1,223 @@
+package crash
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// batch is how many states one process of a judge judges.
+const batch = 64
+
+// candidate is a state to judge.
+type candidate struct {
+	*disk.State
+	trace    *trace.Trace
+	model    disk.Model
+	injected *record.Fault // nil: none
+}
+
+// judge makes the states of a recording and judges them.
+func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Outcome, error) {
+	out := &Outcome{}
+	var list []candidate
+	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
+		if list = append(list, candidate{s, &r.rec.Trace, o.Model, nil}); len(list) < batch {
+			return nil
+		}
+		defer func() { list = list[:0] }()
+		return x.judgeBatch(ctx, r, list, out)
+	})
+	if err == nil {
+		err = x.judgeBatch(ctx, r, list, out)
+	}
+	return out, err
+}
+
+// judgeBatch lets the driver that wrote, and the judges, judge states. It adds what they found to out.
+func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate, out *Outcome) error {
+	if len(list) == 0 {
+		return nil
+	}
+	began := time.Now()
+	judges := []Planned{{Worker: r.plan.Worker, Settings: r.plan.Settings}}
+	for _, j := range x.Judges {
+		if j.Ref.Name != r.plan.Ref.Name {
+			judges = append(judges, Planned{Worker: j, Settings: driver.Settings{"pool_size": "1"}})
+		}
+	}
+	worst := make([]Failure, len(list))
+	for i := range worst {
+		worst[i].Grade = Kept
+	}
+	for k := range judges {
+		states, err := x.opened(ctx, &judges[k], list)
+		if err != nil {
+			return err
+		}
+		for i, s := range states {
+			c := &list[i]
+			g, why := x.expect.grade(c.Acknowledged, &s)
+			if g.rank() <= worst[i].Grade.rank() {
+				continue
+			}
+			worst[i] = Failure{Grade: g, Judge: judges[k].Ref.Name, Why: why, Model: c.model, Injected: c.injected, Boundary: c.Boundary,
+				Operation: operation(c.trace, c.Boundary), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
+		}
+	}
+	for i := range worst {
+		if err := x.count(r, out, &list[i], &worst[i]); err != nil {
+			return err
+		}
+	}
+	r.cell.Recorded.JudgedNS += time.Since(began).Nanoseconds()
+	r.cell.Recorded.Judgments += len(list)
+	return nil
+}
+
+// count adds a judged state to an outcome.
+func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) error {
+	out.States++
+	switch f.Grade {
+	case Kept:
+		return nil
+	case Lost:
+		out.Lost++
+		out.MostLost = max(out.MostLost, f.Acknowledged-int(f.Found))
+	case Broken:
+		out.Broken++
+	}
+	if len(out.Failing) == mostFailures && f.Grade.rank() <= out.Failing[mostFailures-1].Grade.rank() {
+		return nil
+	}
+	if err := x.keep(r, c.State, f); err != nil {
+		return err
+	}
+	out.Failing = append(out.Failing, *f)
+	out.keepWorst()
+	return nil
+}
+
+// opened lets a judge open each state, on copies of its own. A state at which the judge's process dies
+// has that as its error.
+func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]protocol.JudgedState, error) {
+	dir, err := x.directoryIn(cmp.Or(x.Memory, x.Dir))
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	job := &protocol.Judge{}
+	for i, s := range list {
+		sub := filepath.Join(dir, strconv.Itoa(i))
+		if err := os.Mkdir(sub, 0o700); err != nil {
+			return nil, err
+		}
+		if err := s.Image.Write(sub); err != nil {
+			return nil, err
+		}
+		job.Paths = append(job.Paths, filepath.Join(sub, databaseName))
+	}
+	req := x.request(p, dir, protocol.Job{Judge: job})
+	res, err := lab.RunJob(ctx, p.Executable, req, nil)
+	told, isJob := errors.AsType[*lab.JobError](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil && len(res.Judge) == len(list):
+		return res.Judge, nil
+	case !isJob:
+		return nil, fmt.Errorf("%s: %w", p.Ref.Name, err)
+	case told.Reason.Code != protocol.CodeCrash && told.Reason.Code != protocol.CodeTimeout:
+		return nil, fmt.Errorf("%s, judging: %w", p.Ref.Name, reasonOf(err))
+	case len(list) == 1:
+		return []protocol.JudgedState{{Error: told.Reason.Message, Transaction: -1}}, nil
+	}
+	half := len(list) / 2
+	first, err := x.opened(ctx, p, list[:half])
+	if err != nil {
+		return nil, err
+	}
+	second, err := x.opened(ctx, p, list[half:])
+	return append(first, second...), err
+}
+
+// operation describes the operation before which a fault was.
+func operation(t *trace.Trace, n int) string {
+	if n >= len(t.Ops) {
+		return "the end"
+	}
+	o := &t.Ops[n]
+	switch o.Kind {
+	case trace.Write:
+		return fmt.Sprintf("write of %d bytes to %s at %d", len(o.Data), o.Name, o.Offset)
+	case trace.Truncate:
+		return fmt.Sprintf("truncation of %s to %d bytes", o.Name, o.Size)
+	case trace.Sync:
+		return o.Call + " of " + o.Name
+	case trace.SyncDir:
+		return o.Call + " of the directory"
+	case trace.Create:
+		return "creation of " + o.Name
+	case trace.Remove:
+		return "removal of " + o.Name
+	}
+	return "renaming of " + o.Name
+}
+
+// Artifact is what is kept of a failing state, beside its files.
+type Artifact struct {
+	Driver   string          `json:"driver"`
+	Settings driver.Settings `json:"settings"`
+	Failure  Failure         `json:"failure"`
+	Digests  []string        `json:"digests"` // hash of all tables after transaction 0, 1, …
+}
+
+// artifactFile is the name of the file that describes a state.
+const artifactFile = "failure.json"
+
+var unfit = regexp.MustCompile(`[^A-Za-z0-9.]+`)
+
+// keep writes the files of a failing state to the directory that the user named.
+func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
+	if x.Keep == "" {
+		return nil
+	}
+	name := unfit.ReplaceAllString(strings.Join([]string{r.plan.Ref.Name, settingsWords(r.plan.Settings, r.plan.Own), string(f.Model)}, " "), "-")
+	if f.Injected != nil {
+		name += "-" + unfit.ReplaceAllString(f.Injected.String(), "-")
+	}
+	f.Kept = filepath.Join(x.Keep, fmt.Sprintf("%s-%d", name, s.Boundary))
+	for n := 2; ; n++ {
+		err := os.Mkdir(f.Kept, 0o755)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, os.ErrExist) {
+			return err
+		}
+		f.Kept = filepath.Join(x.Keep, fmt.Sprintf("%s-%d.%d", name, s.Boundary, n))
+	}
+	if err := s.Image.Write(f.Kept); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, *f, x.expect.digests}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(f.Kept, artifactFile), append(text, '\n'), 0o644)
+}

@@ -1,0 +1,92 @@
+package crash
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Available returns an error if nothing can be recorded on this system.
+func Available() error { return record.Available() }
+
+// AsDocumented reports whether every cell was explored and none is worse than SQLite's documentation
+// says.
+func (c *Crashes) AsDocumented() bool {
+	for i := range c.Cells {
+		if k := &c.Cells[i]; k.Reason != "" || len(k.unexpected()) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ReadArtifact reads the description of a state that was kept.
+func ReadArtifact(dir string) (*Artifact, error) {
+	path := filepath.Join(dir, artifactFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("--replay %s: %w: want a directory that crash --keep has written", dir, err)
+	}
+	a := &Artifact{}
+	if err := json.Unmarshal(text, a); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return a, nil
+}
+
+// Describe says what the state is.
+func (a *Artifact) Describe() string {
+	f := &a.Failure
+	s := fmt.Sprintf("%s with %s, model %s, before the %s, with %s.", document.Line(a.Driver), settingsWords(a.Settings, false), document.Line(string(f.Model)), document.Line(f.Operation), document.Line(f.Persisted))
+	if f.Injected != nil {
+		s += " Before that, a call failed: " + document.Line(f.Injected.String()) + "."
+	}
+	return s + fmt.Sprintf(" Transaction %d was acknowledged.", f.Acknowledged)
+}
+
+// Open lets a driver open a copy of the state in the directory from, and judges what it finds.
+func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, limit time.Duration) (Grade, string, error) {
+	image := disk.Image{}
+	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() || e.Name() == artifactFile {
+			return err
+		}
+		rel, err := filepath.Rel(from, path)
+		if err != nil {
+			return err
+		}
+		image[rel], err = os.ReadFile(path)
+		return err
+	})
+	if err != nil {
+		return "", "", err
+	}
+	x := &Explorer{Dir: scratch, Limit: limit, expect: expectation{a.Digests}}
+	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "1"}}
+	if w.Ref.Name == a.Driver {
+		p.Settings = a.Settings
+	}
+	states, err := x.opened(ctx, p, []candidate{{State: &disk.State{Image: image}}})
+	if err != nil {
+		return "", "", err
+	}
+	g, why := x.expect.grade(a.Failure.Acknowledged, &states[0])
+	return g, why, nil
+}
+
+// Verdict says what a driver found.
+func Verdict(g Grade, why string) string {
+	if g == Kept {
+		return "nothing lost"
+	}
+	return gradeWords[g] + ": " + document.Line(why)
+}

@@ -1,0 +1,93 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// JSONCrashes is the JSON form of the answer.
+type JSONCrashes struct {
+	Version  int              `json:"version"`
+	Answer   string           `json:"answer"`
+	Machine  result.Machine   `json:"machine"`
+	Warnings []result.Warning `json:"warnings,omitempty"` // about the machine
+	*Crashes
+}
+
+func toJSON(c *Crashes) JSONCrashes {
+	return JSONCrashes{Version: 1, Answer: c.Answer(), Machine: c.Machine, Warnings: c.Warnings, Crashes: c}
+}
+
+// keptVersion is the version of the JSON form in which a run stores the answer.
+const keptVersion = 1
+
+// Keep returns the answer in the form in which a run stores it. The machine and warnings are not
+// included, because the run has them.
+func (c *Crashes) Keep() (*result.Answer, error) {
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	return result.NewAnswer(result.QuestionCrash, keptVersion, c)
+}
+
+// Stored returns the answer that is stored with a run.
+func Stored(run *result.Run) (*Crashes, error) {
+	c := &Crashes{}
+	if err := run.Answer.Decode(result.QuestionCrash, keptVersion, c); err != nil {
+		return nil, err
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("its answer: %w", err)
+	}
+	c.Machine, c.Warnings = run.Machine, run.Warnings
+	return c, nil
+}
+
+// mostCells is how many cells a stored answer may have. A store from somebody else may have more, which
+// would take too long to show.
+const mostCells = 10_000
+
+// check returns an error if the answer contradicts itself, because somebody else may have made the
+// stored run.
+func (c *Crashes) check() error {
+	if len(c.Cells) == 0 || len(c.Cells) > mostCells || len(c.Proofs) > mostCells {
+		return fmt.Errorf("it has %d cells", len(c.Cells))
+	}
+	for _, f := range c.Faults {
+		if !slices.Contains(Faults, f) {
+			return fmt.Errorf("there is no fault %q", document.Line(string(f)))
+		}
+	}
+	for i := range c.Cells {
+		if err := c.Cells[i].check(); err != nil {
+			return fmt.Errorf("cell %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func (c *Cell) check() error {
+	for name, value := range c.Settings {
+		if canonical, err := driver.ParseSetting(name, value); err != nil || canonical != value {
+			return fmt.Errorf("%s=%s is not a setting", document.Line(name), document.Line(value))
+		}
+	}
+	n := c.Cost
+	if n.Transactions < 0 || n.Syncs < 0 || n.DataSyncs < 0 || n.DirSyncs < 0 || n.Writes < 0 || n.Bytes < 0 || c.CommitNS < 0 {
+		return errors.New("a number is negative")
+	}
+	for f, o := range c.Results {
+		if !slices.Contains(Faults, f) || o == nil {
+			return fmt.Errorf("there is no result of the fault %q", document.Line(string(f)))
+		}
+		if o.Lost < 0 || o.Broken < 0 || o.States < o.Lost+o.Broken || o.MostLost < 0 || len(o.Failing) > mostFailures {
+			return errors.New("the numbers of states contradict each other")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,359 @@
+package crash
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// Formats are the output formats of the answer.
+var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument, Title: "What survives", Fits: true,
+	JSON: func(c *Crashes) any { return toJSON(c) }}.Formats()
+
+// settingsWords names a combination of settings: the journal mode and synchronous by their values, and
+// other settings by their names, except those that change nothing here.
+func settingsWords(s driver.Settings, own bool) string {
+	words := []string{}
+	if own {
+		words = append(words, "its own default")
+	}
+	for _, name := range []string{"journal_mode", "synchronous"} {
+		if v := s[name]; v != "" {
+			words = append(words, document.Line(v))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if !slices.Contains([]string{"journal_mode", "synchronous", "pool_size", "busy_timeout", "foreign_keys", "wal_autocheckpoint"}, name) {
+			words = append(words, document.Line(name+"="+s[name]))
+		}
+	}
+	if len(words) == 0 {
+		return "no settings"
+	}
+	return strings.Join(words, " ")
+}
+
+// name returns the settings of a cell. For a driver's own default, it adds those that were read back.
+func (c *Cell) name() string {
+	s := settingsWords(c.Settings, c.Own)
+	if c.Own && c.InForce != nil {
+		s = "its own default: " + document.Line(c.InForce["journal_mode"]+" "+c.InForce["synchronous"])
+	}
+	return s
+}
+
+// row has cells of several drivers with the same settings, and with the same results.
+type row struct {
+	settings string
+	cells    []*Cell
+}
+
+// rows groups the cells by settings and results, in the order of the settings.
+func (c *Crashes) rows() (list []*row) {
+	byKey := map[string]*row{}
+	place := map[string]int{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if cell.Reason != "" {
+			continue
+		}
+		name := cell.name()
+		if _, known := place[name]; !known {
+			place[name] = len(place)
+		}
+		key := name
+		for _, f := range c.Faults {
+			if o := cell.Results[f]; o != nil {
+				key += " " + string(o.Grade())
+			}
+		}
+		key += fmt.Sprint(perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))
+		if byKey[key] == nil {
+			byKey[key] = &row{settings: name}
+			list = append(list, byKey[key])
+		}
+		byKey[key].cells = append(byKey[key].cells, cell)
+	}
+	slices.SortStableFunc(list, func(a, b *row) int { return place[a.settings] - place[b.settings] })
+	return list
+}
+
+func perTransaction(c *Cell, n int64) string {
+	if c.Cost.Transactions == 0 {
+		return document.Absent
+	}
+	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(c.Cost.Transactions)), ".0")
+}
+
+// drivers names the drivers of some cells. measured is the number of drivers in the answer.
+func drivers(cells []*Cell, measured int) string {
+	var names []string
+	for _, c := range cells {
+		names = distinct.Append(names, document.Line(c.Driver))
+	}
+	if len(names) == measured && measured > 3 {
+		return fmt.Sprintf("all %d", measured)
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *Crashes) drivers() (names []string) {
+	for i := range c.Cells {
+		names = distinct.Append(names, c.Cells[i].Driver)
+	}
+	return names
+}
+
+// found says in a table what was found after one kind of fault.
+func found(cells []*Cell, f Fault) string {
+	worst := &Outcome{}
+	measured := false
+	for _, c := range cells {
+		if o := c.Results[f]; o != nil {
+			measured = true
+			worst.States += o.States
+			worst.Broken += o.Broken
+			worst.Lost += o.Lost
+			worst.MostLost = max(worst.MostLost, o.MostLost)
+		}
+	}
+	switch {
+	case !measured:
+		return document.Absent
+	case worst.Broken > 0:
+		return fmt.Sprintf("broken, %s", document.Percent(float64(worst.Broken)/float64(worst.States)))
+	case worst.Lost > 0:
+		return fmt.Sprintf("lost up to %d", worst.MostLost)
+	}
+	return "kept"
+}
+
+// times returns the least and the greatest of the cells' times per transaction.
+func times(cells []*Cell) string {
+	var list []int64
+	for _, c := range cells {
+		if c.CommitNS > 0 {
+			list = append(list, c.CommitNS)
+		}
+	}
+	if len(list) == 0 {
+		return document.Absent
+	}
+	low, high := slices.Min(list), slices.Max(list)
+	if low == high {
+		return document.Nanoseconds(low)
+	}
+	return document.Nanoseconds(low) + " to " + document.Nanoseconds(high)
+}
+
+var faultTitles = map[Fault]string{Kill: "killed", Ordered: "power cut, ordered", Posix: "power cut, POSIX", Errors: "failed calls"}
+
+func (c *Crashes) table() document.Grid {
+	rows := c.rows()
+	n := len(c.drivers())
+	columns := []document.ColumnOf[*row]{
+		document.Words("settings", func(r *row) string { return r.settings }),
+		document.Words("drivers", func(r *row) string { return drivers(r.cells, n) }),
+	}
+	for _, f := range c.Faults {
+		columns = append(columns, document.Words(faultTitles[f], func(r *row) string { return found(r.cells, f) }))
+	}
+	columns = append(columns,
+		document.Figures("syncs", 0, func(r *row) string {
+			k := r.cells[0]
+			return perTransaction(k, k.Cost.Syncs+k.Cost.DataSyncs)
+		}),
+		document.Figures("dir syncs", 2, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.DirSyncs) }),
+		document.Figures("writes", 3, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.Writes) }),
+		document.Figures("written", 4, func(r *row) string {
+			k := r.cells[0]
+			return document.Bytes(k.Cost.Bytes / int64(max(k.Cost.Transactions, 1)))
+		}),
+		document.Figures("time", 1, func(r *row) string { return times(r.cells) }),
+	)
+	return document.GridOf(rows, columns...)
+}
+
+// Answer says in a few sentences what survives.
+func (c *Crashes) Answer() string {
+	groups := map[Grade][]string{}
+	var differ, worse []string
+	order := []string{}
+	cells := map[string][]*Cell{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if cell.Reason != "" {
+			continue
+		}
+		name := cell.name()
+		order = distinct.Append(order, name)
+		cells[name] = append(cells[name], cell)
+		for _, f := range cell.unexpected() {
+			worse = append(worse, fmt.Sprintf("%s with %s (%s: %s)", document.Line(cell.Driver), name, faultTitles[f], found([]*Cell{cell}, f)))
+		}
+	}
+	if len(order) == 0 {
+		return "Nothing was explored."
+	}
+	for _, name := range order {
+		by := map[Grade][]*Cell{}
+		most := 0
+		for _, cell := range cells[name] {
+			by[cell.worst()] = append(by[cell.worst()], cell)
+			for _, o := range cell.Results {
+				most = max(most, o.MostLost)
+			}
+		}
+		if len(by) > 1 {
+			var words []string
+			for _, g := range []Grade{Kept, Lost, Broken} {
+				if by[g] != nil {
+					words = append(words, fmt.Sprintf("%s with %s", gradeWords[g], drivers(by[g], -1)))
+				}
+			}
+			differ = append(differ, name+": "+strings.Join(words, ", "))
+			continue
+		}
+		g := cells[name][0].worst()
+		if g == Lost {
+			name += fmt.Sprintf(" (up to %d)", most)
+		}
+		groups[g] = append(groups[g], name)
+	}
+	of := document.Line(c.drivers()[0])
+	if n := len(c.drivers()); n > 1 {
+		of = fmt.Sprintf("%d drivers", n)
+	}
+	var words []string
+	if s := groups[Kept]; s != nil {
+		words = append(words, fmt.Sprintf("No acknowledged transaction of %s was lost, and no database damaged, with %s.", of, document.Or(s)))
+	}
+	if s := groups[Lost]; s != nil {
+		words = append(words, fmt.Sprintf("The last transactions were lost, but no database was damaged, with %s.", document.Or(s)))
+	}
+	if s := groups[Broken]; s != nil {
+		words = append(words, fmt.Sprintf("Databases were damaged with %s.", document.Or(s)))
+	}
+	if differ != nil {
+		words = append(words, "Drivers differ with "+strings.Join(differ, "; ")+".")
+	}
+	if worse != nil {
+		words = append(words, "Worse than SQLite's documentation says: "+document.And(worse)+".")
+	} else {
+		words = append(words, "Nothing was worse than SQLite's documentation says.")
+	}
+	return strings.Join(append(words, c.price()...), " ")
+}
+
+var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}
+
+// price names the fastest cell of those that kept everything.
+func (c *Crashes) price() []string {
+	var best *Cell
+	for i := range c.Cells {
+		k := &c.Cells[i]
+		if k.Reason == "" && k.worst() == Kept && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
+			best = k
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("The fastest that kept everything was %s with %s: %s and %s syncs per transaction on this machine.",
+		document.Line(best.Driver), best.name(), document.Nanoseconds(best.CommitNS), perTransaction(best, best.Cost.Syncs+best.Cost.DataSyncs))}
+}
+
+// states returns how many states were judged.
+func (c *Crashes) states() (n int) {
+	for i := range c.Cells {
+		for _, o := range c.Cells[i].Results {
+			n += o.States
+		}
+	}
+	return n
+}
+
+func crashDocument(c *Crashes, _ document.Options) document.Document {
+	d := document.Document{document.Paragraph{Text: c.Answer()}, document.Paragraph{Text: c.howSure(), Quiet: true}, document.Space{}}
+	if pic, ok := c.picture(); ok {
+		d = append(d, document.PictureBlock{Picture: pic})
+	}
+	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: fmt.Sprintf(
+		"Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files; dir syncs: of directories; time: with the real disk, the median of %s. "+
+			"killed: the process, not the system. ordered: as ext4, xfs and btrfs do by default, names persist in order, and of unsynced data any pages persist. "+
+			"POSIX: names need a sync of their directory, and writes may be torn at 512 bytes. failed calls: EIO or ENOSPC, and then a kill or a power cut (ordered). "+
+			"broken: share of the states that are damaged.", document.Line(c.Workload), document.Counted(int64(c.Transactions), "transaction"))})
+	if list := c.failures(); list != nil {
+		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
+	}
+	var notes document.List
+	for i := range c.Cells {
+		if k := &c.Cells[i]; k.Reason != "" {
+			notes.Note(document.Item{Label: "no result", Text: document.Line(k.Driver) + ", " + k.name() + ": " + document.Line(k.Reason), Alarm: true})
+		}
+	}
+	for i := range c.Proofs {
+		p := &c.Proofs[i]
+		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", p.Name, gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
+	}
+	d = append(d, document.Space{}, notes, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, 1)...))
+	return append(d, document.Reference{Title: "what the models mean, and what they can't say", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
+}
+
+func (c *Crashes) howSure() string {
+	return fmt.Sprintf("These are simulated faults: %s after faults at every file operation of %s, judged by the driver itself and by %s. "+
+		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
+		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(c.Judges), document.Counted(int64(len(c.Proofs)), "proof"))
+}
+
+// failures describes the worst states, one for each driver and settings.
+func (c *Crashes) failures() (list document.List) {
+	for _, r := range c.rows() {
+		var worst *Failure
+		for _, cell := range r.cells {
+			for _, f := range c.Faults {
+				if o := cell.Results[f]; o != nil && len(o.Failing) > 0 && (worst == nil || o.Failing[0].Grade.rank() > worst.Grade.rank()) {
+					worst = &o.Failing[0]
+				}
+			}
+		}
+		if worst == nil {
+			continue
+		}
+		text := fmt.Sprintf("%s: model %s, before the %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Model, document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
+		if worst.Injected != nil {
+			text += ", after " + document.Line(worst.Injected.String())
+		}
+		if worst.Kept != "" {
+			text += "; kept in " + document.Line(worst.Kept)
+		}
+		list.Note(document.Item{Label: r.settings, Text: text})
+	}
+	return list
+}
+
+// picture shows the price of a transaction by settings, for each driver.
+func (c *Crashes) picture() (document.Picture, bool) {
+	g := &chart.Grouped{Axis: chart.Axis{Label: "time per transaction, lower is better", Format: func(v float64) string { return document.Nanoseconds(int64(v)) }}}
+	for _, r := range c.rows() {
+		group := chart.Group{Name: fmt.Sprintf("%s: %s", r.settings, gradeWords[r.cells[0].worst()])}
+		for _, cell := range r.cells {
+			if cell.CommitNS > 0 {
+				v := float64(cell.CommitNS)
+				group.Bars = append(group.Bars, chart.Bar{Name: document.Line(cell.Driver), Value: v, Low: v, High: v,
+					Tip: fmt.Sprintf("%s syncs, %s syncs of directories", perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))})
+			}
+		}
+		if group.Bars != nil {
+			g.Groups = append(g.Groups, group)
+		}
+	}
+	return document.Picture{Name: "price", Title: "What a transaction costs, and what survives a power cut", Plot: g}, len(g.Groups) > 0
+}

@@ -1,0 +1,134 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/job"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// judgeStates runs a job whose field Judge is set.
+func judgeStates(ctx context.Context, d driver.Driver, req *protocol.Request, out *answers) (*protocol.JobResult, error) {
+	settings := protocol.WithoutWaiting(req.Settings)
+	proof, err := proveJudge(ctx, d, req, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := out.send(protocol.Response{Type: protocol.TypeReady, Protocol: protocol.Version, Proof: proof}); err != nil {
+		return nil, err
+	}
+	res := &protocol.JobResult{}
+	for _, path := range req.Job.Judge.Paths {
+		s := judge(ctx, d, path, settings)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		res.Judge = append(res.Judge, s)
+	}
+	return res, nil
+}
+
+// proveJudge opens a new database beside the databases to judge, reads the settings and versions,
+// and removes the database.
+func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request, s driver.Settings) (proof *protocol.Proof, err error) {
+	dir, err := os.MkdirTemp(filepath.Dir(req.Path), "judge-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	db, err := d.Open(ctx, filepath.Join(dir, "proof.db"), s)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	proof, err = readPool(ctx, db, req, 1, d.Info().Module)
+	if err != nil {
+		return nil, err
+	}
+	for i := range proof.Connections { // what the lab asked for; judging itself waits for no disk
+		if v, asked := req.Settings["synchronous"]; asked {
+			proof.Connections[i]["synchronous"] = v
+		}
+	}
+	return proof, nil
+}
+
+// judge looks at what is in one database, writes to it, and opens it again.
+func judge(ctx context.Context, d driver.Driver, path string, s driver.Settings) (out protocol.JudgedState) {
+	out.Transaction = -1
+	var unwritable error
+	db, err := d.Open(ctx, path, s)
+	if err == nil {
+		if err = examine(ctx, db, &out); err == nil {
+			unwritable = db.Script(ctx, "CREATE TABLE "+judgedTable+"(a); INSERT INTO "+judgedTable+" VALUES (1)")
+		}
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		out.Error = shorten(err.Error())
+		if e, ok := errors.AsType[*driver.Error](err); ok {
+			out.Code = e.Code
+		}
+		return out
+	}
+	if unwritable == nil {
+		unwritable = readAgain(ctx, d, path, s)
+	}
+	if unwritable != nil {
+		out.Unwritable = shorten(unwritable.Error())
+	}
+	return out
+}
+
+// judgedTable is a table that judge creates.
+const judgedTable = protocol.CommitsTable + "_judged"
+
+func examine(ctx context.Context, db driver.DB, out *protocol.JudgedState) error {
+	problems, err := driver.Texts(ctx, db, "PRAGMA integrity_check(5)")
+	if err != nil {
+		return fmt.Errorf("integrity_check: %w", err)
+	}
+	for _, p := range problems {
+		if p != "ok" {
+			out.Integrity = append(out.Integrity, shorten(p))
+		}
+	}
+	if out.ForeignKeys, err = driver.Number(ctx, db, "SELECT count(*) FROM pragma_foreign_key_check"); err != nil {
+		return fmt.Errorf("foreign_key_check: %w", err)
+	}
+	tables, err := driver.Number(ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = '"+protocol.CommitsTable+"'")
+	if err != nil {
+		return err
+	}
+	if tables > 0 {
+		rows, err := driver.Number(ctx, db, "SELECT count(*) FROM "+protocol.CommitsTable)
+		if err != nil {
+			return err
+		}
+		if rows > 0 {
+			if out.Transaction, err = job.LastTransaction(ctx, db); err != nil {
+				return err
+			}
+		}
+	}
+	out.Digest, err = job.Digest(ctx, db)
+	return err
+}
+
+// readAgain opens a database again and reads what judge has written.
+func readAgain(ctx context.Context, d driver.Driver, path string, s driver.Settings) error {
+	db, err := d.Open(ctx, path, s)
+	if err != nil {
+		return err
+	}
+	n, err := driver.Number(ctx, db, "SELECT count(*) FROM "+judgedTable)
+	if err == nil && n != 1 {
+		err = fmt.Errorf("after a write, the database has %d rows: want 1", n)
+	}
+	return errors.Join(err, db.Close())
+}

@@ -1,0 +1,90 @@
+package protocol
+
+import (
+	"fmt"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// CommitsTable is the table in which the job commit keeps the number of the last transaction. Each
+// transaction changes it, so a database says itself after which transaction it is.
+const CommitsTable = "sqlite3perf_commits"
+
+// Commit is a job that runs the transactions of a workload on one connection of a new database, one
+// after another. Each is acknowledged by a report of progress with the stage [StageCommit], before
+// the next one begins. Before the first transaction, the schema and the untimed phases of the plan
+// are carried out. Their end is acknowledged as transaction 0.
+type Commit struct {
+	Plan         *plan.Plan `json:"plan"`
+	Transactions int        `json:"transactions" jsonschema:"minimum=1,maximum=1000000"` // transactions at most
+
+	// Attempts is how often a transaction is tried. If an attempt has failed, the table CommitsTable
+	// says whether the transaction took effect all the same. Then it is not tried again.
+	Attempts int `json:"attempts" jsonschema:"minimum=1,maximum=100"`
+
+	Digests bool `json:"digests,omitempty"` // hash all tables after each transaction
+	Early   bool `json:"early,omitempty"`   // acknowledge a transaction before COMMIT: sqlite3perf checks with it that it notices lost transactions
+}
+
+// StageCommit is the stage of the report that acknowledges a transaction. The report's number of
+// rows is the transaction's number.
+const StageCommit = "commit"
+
+// Committed is the result of Commit.
+type Committed struct {
+	Acknowledged int             `json:"acknowledged"`                                  // number of the last transaction that was acknowledged
+	CommitNS     []int64         `json:"commit_ns,omitempty"`                           // time of each transaction, from BEGIN to the end of COMMIT
+	Digests      []string        `json:"digests,omitempty"`                             // hash of all tables after transaction 0, 1, …
+	Failures     []CommitFailure `json:"failures,omitempty" jsonschema:"maxItems=1000"` // attempts that failed
+	GaveUp       bool            `json:"gave_up,omitempty"`                             // the last transaction failed in all attempts
+}
+
+// CommitFailure is an attempt at a transaction that failed.
+type CommitFailure struct {
+	Transaction int    `json:"transaction"`
+	Code        int    `json:"code,omitempty"` // SQLite's extended result code; 0: not known
+	Message     string `json:"message"`
+}
+
+func (c *Commit) check() error {
+	switch {
+	case c.Plan == nil:
+		return fmt.Errorf("a job commit needs a plan")
+	case c.Transactions < 1 || c.Transactions > 1_000_000:
+		return BadField("transactions", c.Transactions, "want 1 to 1,000,000")
+	case c.Attempts < 1 || c.Attempts > 100:
+		return fmt.Errorf("%d attempts: want 1 to 100", c.Attempts)
+	}
+	return nil
+}
+
+// Judge is a job that opens databases that were left behind by the job commit, possibly after a
+// fault, and says what is in each. It writes to the databases.
+type Judge struct {
+	Paths []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`
+}
+
+// JudgedState says what a worker has found in a database.
+type JudgedState struct {
+	Error       string   `json:"error,omitempty"`      // why the database could not be opened or read; "": it could
+	Code        int      `json:"code,omitempty"`       // SQLite's extended result code of Error; 0: not known
+	Integrity   []string `json:"integrity,omitempty"`  // what PRAGMA integrity_check found, without "ok"
+	ForeignKeys int64    `json:"foreign_keys"`         // rows that PRAGMA foreign_key_check returned
+	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table
+	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed
+	Unwritable  string   `json:"unwritable,omitempty"` // the error of a write after that, or of reading it after the database was opened again
+}
+
+func (j *Judge) check() error {
+	if len(j.Paths) < 1 || len(j.Paths) > 10_000 {
+		return fmt.Errorf("a job judge has %d paths: want 1 to 10,000", len(j.Paths))
+	}
+	return nil
+}
+
+// WithoutWaiting returns settings with which a database is judged: nothing waits for a disk, because
+// what the disk does has been decided before.
+func WithoutWaiting(s driver.Settings) driver.Settings {
+	return s.With(driver.Settings{"synchronous": "off"})
+}

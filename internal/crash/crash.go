@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
@@ -132,28 +133,28 @@ type Failure struct {
 	Kept         string        `json:"kept,omitempty"` // directory with the files
 }
 
-// documented returns the worst grade that SQLite's documentation lets users expect: of
-// https://www.sqlite.org/pragma.html#pragma_synchronous and #pragma_journal_mode. In rollback modes
-// with synchronous=normal, it names a small chance of corruption.
-func documented(s driver.Settings, f Fault) Grade {
-	journal, synchronous := s["journal_mode"], s["synchronous"]
-	switch {
-	case journal == "off" || journal == "memory":
-		return Broken
-	case f == Kill:
+// reported returns the worst grade that reports warn of: that of the table of risks in package
+// conditions. If the process is killed, only journals that are not in a file matter.
+func reported(s driver.Settings, f Fault) Grade {
+	switch severity := conditions.Severity(s); {
+	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory", severity == conditions.NothingLost:
 		return Kept
-	case synchronous == "off":
-		return Broken
-	case journal == "wal" && synchronous == "normal":
-		return Lost
-	case journal == "wal", synchronous == "extra":
-		return Kept
-	case synchronous == "normal":
-		return Broken
-	case journal == "delete": // "extra" also syncs the directory after the journal is removed
+	case severity == conditions.CommitsLost:
 		return Lost
 	}
-	return Kept
+	return Broken
+}
+
+// documented returns the worst grade that SQLite's documentation lets users expect. Beyond what reports
+// warn of, it says that a power failure shortly after a commit can undo it with journal_mode=delete,
+// unless synchronous=extra also syncs the directory from which the journal was removed
+// (https://www.sqlite.org/pragma.html#pragma_synchronous).
+func documented(s driver.Settings, f Fault) Grade {
+	g := reported(s, f)
+	if g == Kept && f != Kill && s["journal_mode"] == "delete" && s["synchronous"] == "full" {
+		return Lost
+	}
+	return g
 }
 
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.

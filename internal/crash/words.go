@@ -184,7 +184,7 @@ func (c *Crashes) table() document.Grid {
 // Answer says in a few sentences what survives.
 func (c *Crashes) Answer() string {
 	groups := map[Grade][]string{}
-	var differ, worse []string
+	var differ, worse, unwarned []string
 	order := []string{}
 	cells := map[string][]*Cell{}
 	for i := range c.Cells {
@@ -195,6 +195,9 @@ func (c *Crashes) Answer() string {
 		name := cell.name()
 		order = distinct.Append(order, name)
 		cells[name] = append(cells[name], cell)
+		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, func(f Fault) bool { return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank() }) {
+			unwarned = distinct.Append(unwarned, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
+		}
 		for _, f := range cell.unexpected() {
 			worse = append(worse, fmt.Sprintf("%s with %s (%s: %s)", document.Line(cell.Driver), name, faultTitles[f], found([]*Cell{cell}, f)))
 		}
@@ -248,6 +251,9 @@ func (c *Crashes) Answer() string {
 		words = append(words, "Worse than SQLite's documentation says: "+document.And(worse)+".")
 	} else {
 		words = append(words, "Nothing was worse than SQLite's documentation says.")
+	}
+	if unwarned != nil {
+		words = append(words, fmt.Sprintf("Reports don't warn of %s, because what was lost there was acknowledged just before the power failed.", document.Or(unwarned)))
 	}
 	return strings.Join(append(words, c.price()...), " ")
 }

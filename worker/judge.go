@@ -60,7 +60,7 @@ func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request, s d
 
 // judge looks at what is in one database, writes to it, and opens it again.
 func judge(ctx context.Context, d driver.Driver, path string, s driver.Settings) (out protocol.JudgedState) {
-	out.Transaction = -1
+	out.Transaction, out.Others = -1, -1
 	var unwritable error
 	db, err := d.Open(ctx, path, s)
 	if err == nil {
@@ -85,6 +85,15 @@ func judge(ctx context.Context, d driver.Driver, path string, s driver.Settings)
 	return out
 }
 
+// rowsOf returns how many rows a table has, or -1 if it does not exist.
+func rowsOf(ctx context.Context, r driver.Runner, table string) (int64, error) {
+	n, err := driver.Number(ctx, r, "SELECT count(*) FROM sqlite_master WHERE name = '"+table+"'")
+	if err != nil || n == 0 {
+		return -1, err
+	}
+	return driver.Number(ctx, r, "SELECT count(*) FROM "+table)
+}
+
 // judgedTable is a table that judge creates.
 const judgedTable = protocol.CommitsTable + "_judged"
 
@@ -101,20 +110,15 @@ func examine(ctx context.Context, db driver.DB, out *protocol.JudgedState) error
 	if out.ForeignKeys, err = driver.Number(ctx, db, "SELECT count(*) FROM pragma_foreign_key_check"); err != nil {
 		return fmt.Errorf("foreign_key_check: %w", err)
 	}
-	tables, err := driver.Number(ctx, db, "SELECT count(*) FROM sqlite_master WHERE name = '"+protocol.CommitsTable+"'")
+	rows, err := rowsOf(ctx, db, protocol.CommitsTable)
+	if err == nil && rows > 0 {
+		out.Transaction, err = job.LastTransaction(ctx, db)
+	}
+	if err == nil {
+		out.Others, err = rowsOf(ctx, db, protocol.OthersTable)
+	}
 	if err != nil {
 		return err
-	}
-	if tables > 0 {
-		rows, err := driver.Number(ctx, db, "SELECT count(*) FROM "+protocol.CommitsTable)
-		if err != nil {
-			return err
-		}
-		if rows > 0 {
-			if out.Transaction, err = job.LastTransaction(ctx, db); err != nil {
-				return err
-			}
-		}
 	}
 	out.Digest, err = job.Digest(ctx, db)
 	return err

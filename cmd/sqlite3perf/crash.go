@@ -69,7 +69,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "transactions to record at most")
 	f.IntVar(&o.states, "states", 200, "different states to judge after each kind of fault at most, for each driver and combination of settings")
-	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors (default: all)")
+	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
@@ -104,7 +104,7 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	for _, name := range o.faults {
 		f := crash.Fault(strings.TrimSpace(name))
 		if !slices.Contains(crash.Faults, f) {
-			return nil, cli.Usagef("--faults %s: want one of kill, ordered, posix, errors", name)
+			return nil, cli.Usagef("--faults %s: want some of kill, ordered, posix, errors, shared, cancel", name)
 		}
 		x.Faults = append(x.Faults, f)
 	}

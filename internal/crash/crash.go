@@ -39,10 +39,15 @@ const (
 	Ordered = Fault(disk.Ordered)
 	Posix   = Fault(disk.Posix)
 	Errors  = Fault("errors") // calls fail with EIO or ENOSPC, and then the power fails (model ordered)
+	Shared  = Fault("shared") // another process, with another driver, writes and checkpoints at the same time
+	Cancel  = Fault("cancel") // contexts end at random times during transactions
 )
 
+// cutsPower reports whether the power fails.
+func (f Fault) cutsPower() bool { return f == Ordered || f == Posix || f == Errors }
+
 // Faults lists the kinds of faults.
-var Faults = []Fault{Kill, Ordered, Posix, Errors}
+var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 
 // Crashes is the answer: what survives which fault.
 type Crashes struct {
@@ -103,8 +108,8 @@ type Outcome struct {
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
 	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
-	Runs     int       `json:"runs,omitempty"`    // of the fault errors: how many times the transactions were run
-	Refused  int       `json:"refused,omitempty"` // of the fault errors: attempts at a transaction that failed
+	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault
+	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
 }
 
 // Grade returns the worst grade of all states.
@@ -123,7 +128,8 @@ type Failure struct {
 	Grade        Grade         `json:"grade"`
 	Judge        string        `json:"judge"` // the driver that found it
 	Why          string        `json:"why"`
-	Model        disk.Model    `json:"model"`
+	Fault        Fault         `json:"fault"`
+	Model        disk.Model    `json:"model,omitempty"`
 	Injected     *record.Fault `json:"injected,omitempty"`
 	Boundary     int           `json:"boundary"`       // the fault is before this operation of the recording
 	Operation    string        `json:"operation"`      // that operation
@@ -137,7 +143,9 @@ type Failure struct {
 // conditions. If the process is killed, only journals that are not in a file matter.
 func reported(s driver.Settings, f Fault) Grade {
 	switch severity := conditions.Severity(s); {
-	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory", severity == conditions.NothingLost:
+	case f == Shared || f == Cancel, severity == conditions.NothingLost:
+		return Kept
+	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory":
 		return Kept
 	case severity == conditions.CommitsLost:
 		return Lost
@@ -151,7 +159,7 @@ func reported(s driver.Settings, f Fault) Grade {
 // (https://www.sqlite.org/pragma.html#pragma_synchronous).
 func documented(s driver.Settings, f Fault) Grade {
 	g := reported(s, f)
-	if g == Kept && f != Kill && s["journal_mode"] == "delete" && s["synchronous"] == "full" {
+	if g == Kept && f.cutsPower() && s["journal_mode"] == "delete" && s["synchronous"] == "full" {
 		return Lost
 	}
 	return g
@@ -167,11 +175,11 @@ func (c *Cell) unexpected() (list []Fault) {
 	return list
 }
 
-// worst returns the worst grade after faults of the power, which are all but a kill.
+// worst returns the worst grade after all faults.
 func (c *Cell) worst() Grade {
 	worst := Kept
-	for f, o := range c.Results {
-		if g := o.Grade(); f != Kill && g.rank() > worst.rank() {
+	for _, o := range c.Results {
+		if g := o.Grade(); g.rank() > worst.rank() {
 			worst = g
 		}
 	}
@@ -183,8 +191,9 @@ type expectation struct {
 	digests []string // hash of all tables after transaction 0, 1, …
 }
 
-// grade judges what was found in a state.
-func (x *expectation) grade(acknowledged int, j *protocol.JudgedState) (Grade, string) {
+// grade judges what was found in a state. others has the least and the greatest number of rows that
+// another process has inserted; nil: there was none.
+func (x *expectation) grade(acknowledged int, others []int64, j *protocol.JudgedState) (Grade, string) {
 	k := j.Transaction
 	switch {
 	case j.Error != "":
@@ -197,6 +206,8 @@ func (x *expectation) grade(acknowledged int, j *protocol.JudgedState) (Grade, s
 		return Lost, "it has no tables"
 	case int(k) >= len(x.digests) || int(k) > acknowledged+1:
 		return Broken, fmt.Sprintf("it is after transaction %d, which had not begun", k)
+	case others != nil && (j.Others < others[0] || j.Others > others[1]):
+		return Broken, fmt.Sprintf("the other process inserted %d rows, and %d are there", others[0], j.Others)
 	case j.Digest != x.digests[k]:
 		return Broken, fmt.Sprintf("its content is not that after transaction %d, nor after another one: a part of a transaction", k)
 	case j.Unwritable != "":

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
-	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -164,7 +162,7 @@ func (x *Explorer) learn(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	job := x.commit()
-	job.Digests = true
+	job.Digests, job.Transactions = true, max(x.Transactions, liveTransactions)
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
 	res, err := lab.RunJob(ctx, p.Executable, x.request(p, dir, protocol.Job{Commit: job}), nil)
 	if err != nil {
@@ -174,7 +172,7 @@ func (x *Explorer) learn(ctx context.Context) error {
 		return fmt.Errorf("%s: transaction %d of workload %s fails: %s", p.Ref.Name, res.Commit.Failures[0].Transaction, x.Workload, res.Commit.Failures[0].Message)
 	}
 	x.expect.digests = res.Commit.Digests
-	x.Transactions = res.Commit.Acknowledged
+	x.Transactions = min(x.Transactions, res.Commit.Acknowledged)
 	return nil
 }
 
@@ -302,9 +300,14 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 	for _, f := range x.Faults {
 		var o *Outcome
 		var err error
-		if f == Errors {
+		switch f {
+		case Errors:
 			o, err = x.failing(ctx, r)
-		} else {
+		case Shared:
+			o, err = x.sharing(ctx, r)
+		case Cancel:
+			o, err = x.canceling(ctx, r)
+		default:
 			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
 		}
 		if err != nil {
@@ -333,7 +336,7 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 		for _, m := range []disk.Model{disk.Kill, disk.Ordered} {
 			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, End: true}
 			err := disk.States(&rec.Trace, o, func(s *disk.State) error {
-				list = append(list, candidate{s, &rec.Trace, m, &f})
+				list = append(list, candidate{State: s, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
 				return nil
 			})
 			if err != nil {
@@ -360,37 +363,4 @@ func (o *Outcome) keepWorst() {
 		return cmp.Or(b.Grade.rank()-a.Grade.rank(), int(b.Acknowledged)-int(b.Found)-(a.Acknowledged-int(a.Found)))
 	})
 	o.Failing = o.Failing[:min(len(o.Failing), mostFailures)]
-}
-
-// faultsFor returns the faults to inject: into one call of each class on each kind of file, at random,
-// an I/O error; into writes also a full disk, with and without a short write; and a sync that fails from
-// then on.
-func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
-	counts := map[record.Fault]int{}
-	began := false
-	for i := range t.Ops {
-		o := &t.Ops[i]
-		began = began || o.Kind == trace.Acknowledge
-		class, ok := map[trace.Kind]record.Class{trace.Write: record.Writes, trace.Sync: record.Syncs, trace.Truncate: record.Truncates, trace.Remove: record.Removes}[o.Kind]
-		if kind := trace.FileKind(o.Name); began && ok && (kind == "database" || kind == "journal" || kind == "wal") {
-			counts[record.Fault{Class: class, File: kind}]++
-		}
-	}
-	keys := slices.SortedFunc(maps.Keys(counts), func(a, b record.Fault) int {
-		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.File, b.File))
-	})
-	for _, k := range keys {
-		one := func(error string, lasting, short bool) {
-			list = append(list, record.Fault{Class: k.Class, File: k.File, At: 1 + random.IntN(counts[k]), Error: error, Lasting: lasting, Short: short})
-		}
-		one(record.EIO, false, false)
-		switch k.Class {
-		case record.Writes:
-			one(record.ENOSPC, false, true)
-			one(record.ENOSPC, true, false)
-		case record.Syncs:
-			one(record.EIO, true, false)
-		}
-	}
-	return list
 }

@@ -27,9 +27,11 @@ const batch = 64
 // candidate is a state to judge.
 type candidate struct {
 	*disk.State
-	trace    *trace.Trace
+	trace    *trace.Trace // nil: nothing was recorded
+	fault    Fault
 	model    disk.Model
 	injected *record.Fault // nil: none
+	others   []int64       // see [expectation.grade]
 }
 
 // judge makes the states of a recording and judges them.
@@ -37,7 +39,7 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	out := &Outcome{}
 	var list []candidate
 	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
-		if list = append(list, candidate{s, &r.rec.Trace, o.Model, nil}); len(list) < batch {
+		if list = append(list, candidate{State: s, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model}); len(list) < batch {
 			return nil
 		}
 		defer func() { list = list[:0] }()
@@ -72,11 +74,11 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 		}
 		for i, s := range states {
 			c := &list[i]
-			g, why := x.expect.grade(c.Acknowledged, &s)
+			g, why := x.expect.grade(c.Acknowledged, c.others, &s)
 			if g.rank() <= worst[i].Grade.rank() {
 				continue
 			}
-			worst[i] = Failure{Grade: g, Judge: judges[k].Ref.Name, Why: why, Model: c.model, Injected: c.injected, Boundary: c.Boundary,
+			worst[i] = Failure{Grade: g, Judge: judges[k].Ref.Name, Why: why, Fault: c.fault, Model: c.model, Injected: c.injected, Boundary: c.Boundary,
 				Operation: operation(c.trace, c.Boundary), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
 		}
 	}
@@ -158,7 +160,7 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 
 // operation describes the operation before which a fault was.
 func operation(t *trace.Trace, n int) string {
-	if n >= len(t.Ops) {
+	if t == nil || n >= len(t.Ops) {
 		return "the end"
 	}
 	o := &t.Ops[n]
@@ -197,7 +199,7 @@ func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
 	if x.Keep == "" {
 		return nil
 	}
-	name := unfit.ReplaceAllString(strings.Join([]string{r.plan.Ref.Name, settingsWords(r.plan.Settings, r.plan.Own), string(f.Model)}, " "), "-")
+	name := unfit.ReplaceAllString(strings.Join([]string{r.plan.Ref.Name, settingsWords(r.plan.Settings, r.plan.Own), string(f.Fault)}, " "), "-")
 	if f.Injected != nil {
 		name += "-" + unfit.ReplaceAllString(f.Injected.String(), "-")
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -55,18 +54,7 @@ func (a *Artifact) Describe() string {
 
 // Open lets a driver open a copy of the state in the directory from, and judges what it finds.
 func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, limit time.Duration) (Grade, string, error) {
-	image := disk.Image{}
-	err := filepath.WalkDir(from, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() || e.Name() == artifactFile {
-			return err
-		}
-		rel, err := filepath.Rel(from, path)
-		if err != nil {
-			return err
-		}
-		image[rel], err = os.ReadFile(path)
-		return err
-	})
+	image, err := imageOf(from)
 	if err != nil {
 		return "", "", err
 	}
@@ -79,7 +67,7 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	if err != nil {
 		return "", "", err
 	}
-	g, why := x.expect.grade(a.Failure.Acknowledged, &states[0])
+	g, why := x.expect.grade(a.Failure.Acknowledged, nil, &states[0])
 	return g, why, nil
 }
 

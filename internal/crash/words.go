@@ -153,7 +153,23 @@ func times(cells []*Cell) string {
 	return document.Nanoseconds(low) + " to " + document.Nanoseconds(high)
 }
 
-var faultTitles = map[Fault]string{Kill: "killed", Ordered: "power cut, ordered", Posix: "power cut, POSIX", Errors: "failed calls"}
+// faultMeanings says what each kind of fault is, for people.
+var faultMeanings = map[Fault]string{
+	Kill:    "the process is killed, not the system",
+	Ordered: "the power fails; as with ext4, xfs and btrfs by default, names persist in order, and of unsynced data any pages persist",
+	Posix:   "the power fails; names need a sync of their directory, and writes may be torn at 512 bytes",
+	Errors:  "calls fail with EIO or ENOSPC, and then the process is killed or the power fails",
+	Shared:  "another process writes and checkpoints at the same time",
+	Cancel:  "contexts end at random times during transactions",
+}
+
+// title returns the title of a fault's column.
+func (f Fault) title() string {
+	if f == Posix {
+		return "POSIX"
+	}
+	return string(f)
+}
 
 func (c *Crashes) table() document.Grid {
 	rows := c.rows()
@@ -163,7 +179,7 @@ func (c *Crashes) table() document.Grid {
 		document.Words("drivers", func(r *row) string { return drivers(r.cells, n) }),
 	}
 	for _, f := range c.Faults {
-		columns = append(columns, document.Words(faultTitles[f], func(r *row) string { return found(r.cells, f) }))
+		columns = append(columns, document.Words(f.title(), func(r *row) string { return found(r.cells, f) }))
 	}
 	columns = append(columns,
 		document.Figures("syncs", 0, func(r *row) string {
@@ -195,11 +211,13 @@ func (c *Crashes) Answer() string {
 		name := cell.name()
 		order = distinct.Append(order, name)
 		cells[name] = append(cells[name], cell)
-		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, func(f Fault) bool { return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank() }) {
+		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, func(f Fault) bool {
+			return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank()
+		}) {
 			unwarned = distinct.Append(unwarned, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
 		}
 		for _, f := range cell.unexpected() {
-			worse = append(worse, fmt.Sprintf("%s with %s (%s: %s)", document.Line(cell.Driver), name, faultTitles[f], found([]*Cell{cell}, f)))
+			worse = append(worse, fmt.Sprintf("%s with %s (%s: %s)", document.Line(cell.Driver), name, f.title(), found([]*Cell{cell}, f)))
 		}
 	}
 	if len(order) == 0 {
@@ -291,11 +309,12 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	if pic, ok := c.picture(); ok {
 		d = append(d, document.PictureBlock{Picture: pic})
 	}
-	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: fmt.Sprintf(
-		"Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files; dir syncs: of directories; time: with the real disk, the median of %s. "+
-			"killed: the process, not the system. ordered: as ext4, xfs and btrfs do by default, names persist in order, and of unsynced data any pages persist. "+
-			"POSIX: names need a sync of their directory, and writes may be torn at 512 bytes. failed calls: EIO or ENOSPC, and then a kill or a power cut (ordered). "+
-			"broken: share of the states that are damaged.", document.Line(c.Workload), document.Counted(int64(c.Transactions), "transaction"))})
+	meanings := []string{fmt.Sprintf("Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median of %s with the real disk.",
+		document.Line(c.Workload), document.Counted(int64(c.Transactions), "transaction"))}
+	for _, f := range c.Faults {
+		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
+	}
+	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "broken: the share of states that are damaged."), " ")})
 	if list := c.failures(); list != nil {
 		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
 	}
@@ -333,7 +352,7 @@ func (c *Crashes) failures() (list document.List) {
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s: model %s, before the %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Model, document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
+		text := fmt.Sprintf("%s: %s, before the %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
 		if worst.Injected != nil {
 			text += ", after " + document.Line(worst.Injected.String())
 		}

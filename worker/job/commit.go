@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -21,17 +22,11 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 		return err
 	}
 	r.Commit = &protocol.Committed{}
-	conn, err := d.DB.Conn(ctx)
-	if err != nil {
+	k := &committing{commit: c, db: d.DB, out: r.Commit, tell: tell, random: rand.New(rand.NewPCG(d.Seed, 0))}
+	if err := k.borrow(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	k := &committing{commit: c, conn: conn, statements: map[string]driver.Stmt{}, out: r.Commit, tell: tell}
-	defer func() {
-		for _, st := range k.statements {
-			err = errors.Join(err, st.Close())
-		}
-	}()
+	defer func() { err = errors.Join(err, k.giveBack()) }()
 	if k.gen, err = plan.NewGenerator(d.Seed, c.Plan); err != nil {
 		return &Error{protocol.CodePlan, err}
 	}
@@ -54,11 +49,28 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 // committing is a running job of the kind commit.
 type committing struct {
 	commit
+	db         driver.DB
 	conn       driver.Conn
 	gen        *plan.Gen
-	statements map[string]driver.Stmt // prepared statements by their SQL
+	statements map[string]driver.Stmt // statements prepared on conn, by their SQL
+	random     *rand.Rand
 	out        *protocol.Committed
 	tell       func(protocol.Progress)
+}
+
+// borrow takes a connection from the pool.
+func (k *committing) borrow(ctx context.Context) (err error) {
+	k.conn, err = k.db.Conn(ctx)
+	k.statements = map[string]driver.Stmt{}
+	return err
+}
+
+// giveBack closes the statements, and returns the connection to the pool.
+func (k *committing) giveBack() (err error) {
+	for _, st := range k.statements {
+		err = errors.Join(err, st.Close())
+	}
+	return errors.Join(err, k.conn.Close())
 }
 
 // unit is a transaction: its statements with their parameters.
@@ -219,9 +231,15 @@ func (k *committing) operations(phase string, m *plan.Mix, most int) (list []uni
 
 // transaction commits one transaction and acknowledges it. It reports false if all attempts failed.
 func (k *committing) transaction(ctx context.Context, n int, u unit) (more bool, err error) {
-	for range k.Attempts {
+	for i := range k.Attempts {
 		began := time.Now()
-		err := k.attempt(ctx, n, u)
+		canceled := i == 0 && k.CancelNS > 0
+		var err error
+		if canceled {
+			err = k.canceledAttempt(ctx, n, u)
+		} else {
+			err = k.attempt(ctx, n, u)
+		}
 		if err == nil {
 			k.out.CommitNS = append(k.out.CommitNS, time.Since(began).Nanoseconds())
 			return true, k.acknowledge(ctx, n)
@@ -229,17 +247,55 @@ func (k *committing) transaction(ctx context.Context, n int, u unit) (more bool,
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}
-		f := protocol.CommitFailure{Transaction: n, Message: err.Error()}
-		if e, ok := errors.AsType[*driver.Error](err); ok {
-			f.Code = e.Code
+		k.out.Failures = append(k.out.Failures, failed(n, err))
+		if canceled {
+			if err := k.lookAfterCancel(ctx, n); err != nil {
+				return false, err
+			}
 		}
-		k.out.Failures = append(k.out.Failures, f)
 		if last, err := LastTransaction(ctx, k.conn); err == nil && last == int64(n) {
 			return true, k.acknowledge(ctx, n)
 		}
 	}
 	k.out.GaveUp = true
 	return false, nil
+}
+
+func failed(n int, err error) protocol.CommitFailure {
+	f := protocol.CommitFailure{Transaction: n, Message: err.Error()}
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		f.Code = e.Code
+	}
+	return f
+}
+
+// canceledAttempt runs transaction n with a context that ends at a random time.
+func (k *committing) canceledAttempt(ctx context.Context, n int, u unit) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(k.random.Int64N(k.CancelNS)))
+	defer cancel()
+	return k.attempt(ctx, n, u)
+}
+
+// lookAfterCancel returns the connection of a canceled attempt to the pool and borrows one. It reports
+// what that has left of the attempt.
+func (k *committing) lookAfterCancel(ctx context.Context, n int) error {
+	_ = k.giveBack() // may say again that the attempt was canceled
+	if err := k.borrow(ctx); err != nil {
+		return fmt.Errorf("borrowing a connection after transaction %d was canceled: %w", n, err)
+	}
+	disturbed := func(what string, err error) {
+		f := failed(n, err)
+		f.Message = what + ": " + f.Message
+		k.out.Disturbed = append(k.out.Disturbed, f)
+	}
+	if _, err := LastTransaction(ctx, k.conn); err != nil {
+		disturbed("a read fails", err)
+	}
+	if err := k.conn.Script(ctx, "BEGIN; ROLLBACK"); err != nil {
+		disturbed("a transaction can't begin", err)
+		_ = k.conn.Script(ctx, "ROLLBACK") // so that the next attempt can
+	}
+	return nil
 }
 
 // LastTransaction returns the number of the last transaction in a database.

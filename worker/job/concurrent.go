@@ -143,6 +143,9 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 	}
 	start(c.Readers, readers, cl.read)
 	start(c.Writers, writers, cl.write)
+	if c.Checkpoints {
+		wg.Go(cl.checkpoint)
+	}
 	ready.Wait()
 	begin := time.Now()
 	close(cl.started)
@@ -159,6 +162,16 @@ func (c concurrent) run(ctx context.Context, d *Database, tell func(protocol.Pro
 		err = <-failed
 	}
 	return err
+}
+
+// checkpoint runs checkpoints until the job ends. Errors, such as those of a lock that somebody else
+// holds, are ignored: what is tested is the database that is left.
+func (cl *clients) checkpoint() {
+	<-cl.started
+	for n := 0; !cl.stop.Load(); n++ {
+		mode := []string{"PASSIVE", "FULL", "RESTART", "TRUNCATE"}[n%4]
+		_ = cl.db.Script(context.Background(), "PRAGMA wal_checkpoint("+mode+")")
+	}
 }
 
 // oversee reports the activity of each second until the time is up, a client fails, or the job

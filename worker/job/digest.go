@@ -7,13 +7,15 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Digest returns a hash of the rows of all tables. SQLite itself writes each value as text, so the
+// Digest returns a hash of the rows of all tables, except those whose names begin with
+// [protocol.OwnPrefix]. SQLite itself writes each value as text, so the
 // hash does not depend on the types that a library returns. It does not depend on the order of rows
 // either.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
-	tables, err := driver.Texts(ctx, r, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	tables, err := driver.Texts(ctx, r, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '`+strings.ReplaceAll(protocol.OwnPrefix, "_", `\_`)+`%' ESCAPE '\' ORDER BY name`)
 	if err != nil {
 		return "", err
 	}

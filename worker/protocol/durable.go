@@ -7,9 +7,16 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
+// OwnPrefix is the prefix of the names of tables that are not hashed, because they are not the
+// workload's.
+const OwnPrefix = "sqlite3perf_"
+
 // CommitsTable is the table in which the job commit keeps the number of the last transaction. Each
 // transaction changes it, so a database says itself after which transaction it is.
-const CommitsTable = "sqlite3perf_commits"
+const CommitsTable = OwnPrefix + "commits"
+
+// OthersTable is a table into which another process may insert rows at the same time.
+const OthersTable = OwnPrefix + "others"
 
 // Commit is a job that runs the transactions of a workload on one connection of a new database, one
 // after another. Each is acknowledged by a report of progress with the stage [StageCommit], before
@@ -22,6 +29,11 @@ type Commit struct {
 	// Attempts is how often a transaction is tried. If an attempt has failed, the table CommitsTable
 	// says whether the transaction took effect all the same. Then it is not tried again.
 	Attempts int `json:"attempts" jsonschema:"minimum=1,maximum=100"`
+
+	// CancelNS, if not 0, is the time within which the context of the first attempt of each transaction
+	// ends, at random. Then each attempt borrows a connection from the pool, and the one that borrows
+	// it next must find it as if nothing had happened.
+	CancelNS int64 `json:"cancel_ns,omitempty"`
 
 	Digests bool `json:"digests,omitempty"` // hash all tables after each transaction
 	Early   bool `json:"early,omitempty"`   // acknowledge a transaction before COMMIT: sqlite3perf checks with it that it notices lost transactions
@@ -38,6 +50,10 @@ type Committed struct {
 	Digests      []string        `json:"digests,omitempty"`                             // hash of all tables after transaction 0, 1, …
 	Failures     []CommitFailure `json:"failures,omitempty" jsonschema:"maxItems=1000"` // attempts that failed
 	GaveUp       bool            `json:"gave_up,omitempty"`                             // the last transaction failed in all attempts
+
+	// Disturbed has what the next borrower of a connection found after a canceled attempt, such as an
+	// open transaction.
+	Disturbed []CommitFailure `json:"disturbed,omitempty" jsonschema:"maxItems=1000"`
 }
 
 // CommitFailure is an attempt at a transaction that failed.
@@ -53,6 +69,8 @@ func (c *Commit) check() error {
 		return fmt.Errorf("a job commit needs a plan")
 	case c.Transactions < 1 || c.Transactions > 1_000_000:
 		return BadField("transactions", c.Transactions, "want 1 to 1,000,000")
+	case c.CancelNS < 0:
+		return fmt.Errorf("cancel_ns is %d: want 0 or more", c.CancelNS)
 	case c.Attempts < 1 || c.Attempts > 100:
 		return fmt.Errorf("%d attempts: want 1 to 100", c.Attempts)
 	}
@@ -72,6 +90,7 @@ type JudgedState struct {
 	Integrity   []string `json:"integrity,omitempty"`  // what PRAGMA integrity_check found, without "ok"
 	ForeignKeys int64    `json:"foreign_keys"`         // rows that PRAGMA foreign_key_check returned
 	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table
+	Others      int64    `json:"others"`               // rows in the table OthersTable; -1: there is no such table
 	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed
 	Unwritable  string   `json:"unwritable,omitempty"` // the error of a write after that, or of reading it after the database was opened again
 }

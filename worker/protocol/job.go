@@ -191,6 +191,9 @@ type Concurrent struct {
 
 	// KeepOpen makes the worker exit without closing the database.
 	KeepOpen bool `json:"keep_open,omitempty"`
+
+	// Checkpoints also runs checkpoints all the time, on a connection of its own.
+	Checkpoints bool `json:"checkpoints,omitempty"`
 }
 
 // Concurred has the counts of readers and writers for the whole job.

@@ -238,6 +238,15 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 
 func exitStatus(ts *testscript.TestScript, command []string) int {
 	err := ts.Exec(command[0], command[1:]...)
+	status := statusOf(err)
+	if status < 0 {
+		ts.Fatalf("%v", err)
+	}
+	return status
+}
+
+// statusOf returns the exit status of a command, given its error; -1 if it did not run.
+func statusOf(err error) int {
 	var exit *exec.ExitError
 	switch {
 	case err == nil:
@@ -245,7 +254,6 @@ func exitStatus(ts *testscript.TestScript, command []string) int {
 	case errors.As(err, &exit):
 		return exit.ExitCode()
 	}
-	ts.Fatalf("%v", err)
 	return -1
 }
 

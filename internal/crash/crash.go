@@ -132,7 +132,7 @@ type Failure struct {
 	Model        disk.Model    `json:"model,omitempty"`
 	Injected     *record.Fault `json:"injected,omitempty"`
 	Boundary     int           `json:"boundary"`       // the fault is before this operation of the recording
-	Operation    string        `json:"operation"`      // that operation
+	Operation    string        `json:"operation"`      // when that is, in words
 	Persisted    string        `json:"persisted"`      // which waiting changes persist
 	Acknowledged int           `json:"acknowledged"`   // the last transaction that was acknowledged before
 	Found        int64         `json:"found"`          // the last transaction that was found

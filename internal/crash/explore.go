@@ -130,7 +130,10 @@ func parallel(ctx context.Context, n int, work func(ctx context.Context, i int) 
 	return context.Cause(ctx)
 }
 
-func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own) }
+// quiet lists settings that are left out where a cell is only named.
+var quiet = []string{"pool_size", "busy_timeout", "foreign_keys"}
+
+func (p *Planned) name() string { return p.Ref.Name + ", " + settingsWords(p.Settings, p.Own, quiet) }
 
 // directory creates a new directory for the files of one recording or of some states.
 func (x *Explorer) directory() (string, error) { return x.directoryIn(x.Dir) }

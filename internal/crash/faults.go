@@ -95,7 +95,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	if d := res.Commit.Disturbed; len(d) > 0 && out.Broken == 0 {
 		out.Broken = 1
 		out.Lost = 0
-		out.Failing = append([]Failure{{Grade: Broken, Judge: r.plan.Ref.Name, Fault: f, Operation: "the end", Persisted: "everything",
+		out.Failing = append([]Failure{{Grade: Broken, Judge: r.plan.Ref.Name, Fault: f, Operation: operation(nil, 0), Persisted: "everything",
 			Why: fmt.Sprintf("after transaction %d was canceled, %s", d[0].Transaction, d[0].Message), Acknowledged: res.Commit.Acknowledged, Found: int64(res.Commit.Acknowledged)}}, out.Failing...)
 	}
 	return out, nil

@@ -158,12 +158,15 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 	return append(first, second...), err
 }
 
-// operation describes the operation before which a fault was.
+// operation says when a fault was: before an operation, or at the end.
 func operation(t *trace.Trace, n int) string {
 	if t == nil || n >= len(t.Ops) {
-		return "the end"
+		return "at the end"
 	}
-	o := &t.Ops[n]
+	return "before the " + operationName(&t.Ops[n])
+}
+
+func operationName(o *trace.Op) string {
 	switch o.Kind {
 	case trace.Write:
 		return fmt.Sprintf("write of %d bytes to %s at %d", len(o.Data), o.Name, o.Offset)
@@ -199,7 +202,7 @@ func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
 	if x.Keep == "" {
 		return nil
 	}
-	name := unfit.ReplaceAllString(strings.Join([]string{r.plan.Ref.Name, settingsWords(r.plan.Settings, r.plan.Own), string(f.Fault)}, " "), "-")
+	name := unfit.ReplaceAllString(strings.Join([]string{r.plan.Ref.Name, settingsWords(r.plan.Settings, r.plan.Own, quiet), string(f.Fault)}, " "), "-")
 	if f.Injected != nil {
 		name += "-" + unfit.ReplaceAllString(f.Injected.String(), "-")
 	}

@@ -52,7 +52,7 @@ func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 				found.Found = g
 			}
 			if len(o.Failing) > 0 && !found.passed() {
-				return list, fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s: %s (%s, before %s)", p.name, o.Grade(), o.Failing[0].Why, m, o.Failing[0].Operation)
+				return list, fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s: %s (%s, %s)", p.name, o.Grade(), o.Failing[0].Why, m, o.Failing[0].Operation)
 			}
 		}
 		if !found.passed() {

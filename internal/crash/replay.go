@@ -45,7 +45,7 @@ func ReadArtifact(dir string) (*Artifact, error) {
 // Describe says what the state is.
 func (a *Artifact) Describe() string {
 	f := &a.Failure
-	s := fmt.Sprintf("%s with %s, model %s, before the %s, with %s.", document.Line(a.Driver), settingsWords(a.Settings, false), document.Line(string(f.Model)), document.Line(f.Operation), document.Line(f.Persisted))
+	s := fmt.Sprintf("%s with %s, %s, %s, with %s.", document.Line(a.Driver), settingsWords(a.Settings, false, nil), f.Fault.title(), document.Line(f.Operation), document.Line(f.Persisted))
 	if f.Injected != nil {
 		s += " Before that, a call failed: " + document.Line(f.Injected.String()) + "."
 	}

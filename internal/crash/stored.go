@@ -50,7 +50,7 @@ func Stored(run *result.Run) (*Crashes, error) {
 
 // mostCells is how many cells a stored answer may have. A store from somebody else may have more, which
 // would take too long to show.
-const mostCells = 10_000
+const mostCells = 2000
 
 // check returns an error if the answer contradicts itself, because somebody else may have made the
 // stored run.

@@ -18,19 +18,20 @@ var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument
 	JSON: func(c *Crashes) any { return toJSON(c) }}.Formats()
 
 // settingsWords names a combination of settings: the journal mode and synchronous by their values, and
-// other settings by their names, except those that change nothing here.
-func settingsWords(s driver.Settings, own bool) string {
+// other settings by their names, except those that are hidden.
+func settingsWords(s driver.Settings, own bool, hidden []string) string {
 	words := []string{}
 	if own {
 		words = append(words, "its own default")
 	}
-	for _, name := range []string{"journal_mode", "synchronous"} {
+	named := []string{"journal_mode", "synchronous"}
+	for _, name := range named {
 		if v := s[name]; v != "" {
 			words = append(words, document.Line(v))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s)) {
-		if !slices.Contains([]string{"journal_mode", "synchronous", "pool_size", "busy_timeout", "foreign_keys", "wal_autocheckpoint"}, name) {
+		if !slices.Contains(named, name) && !slices.Contains(hidden, name) {
 			words = append(words, document.Line(name+"="+s[name]))
 		}
 	}
@@ -40,13 +41,38 @@ func settingsWords(s driver.Settings, own bool) string {
 	return strings.Join(words, " ")
 }
 
-// name returns the settings of a cell. For a driver's own default, it adds those that were read back.
-func (c *Cell) name() string {
-	s := settingsWords(c.Settings, c.Own)
-	if c.Own && c.InForce != nil {
-		s = "its own default: " + document.Line(c.InForce["journal_mode"]+" "+c.InForce["synchronous"])
+// shared returns the names of the settings, other than journal_mode and synchronous, that all cells with
+// settings of the user's have with the same value. Their names and values are in words.
+func (c *Crashes) shared() (names, words []string) {
+	var all []driver.Settings
+	for i := range c.Cells {
+		if !c.Cells[i].Own {
+			all = append(all, c.Cells[i].Settings)
+		}
 	}
-	return s
+	if all == nil {
+		for i := range c.Cells {
+			all = append(all, c.Cells[i].Settings)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all[0])) {
+		same := !slices.ContainsFunc(all, func(s driver.Settings) bool { return s[name] != all[0][name] })
+		if same && name != "journal_mode" && name != "synchronous" {
+			names = append(names, name)
+			words = append(words, document.Line(name+"="+all[0][name]))
+		}
+	}
+	return names, words
+}
+
+// name returns the settings of a cell, without those that all cells share. For a driver's own default, it
+// adds those that were read back.
+func (c *Crashes) name(cell *Cell) string {
+	hidden, _ := c.shared()
+	if cell.Own && cell.InForce != nil {
+		return "its own default: " + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
+	}
+	return settingsWords(cell.Settings, cell.Own, hidden)
 }
 
 // row has cells of several drivers with the same settings, and with the same results.
@@ -64,7 +90,7 @@ func (c *Crashes) rows() (list []*row) {
 		if cell.Reason != "" {
 			continue
 		}
-		name := cell.name()
+		name := c.name(cell)
 		if _, known := place[name]; !known {
 			place[name] = len(place)
 		}
@@ -128,9 +154,9 @@ func found(cells []*Cell, f Fault) string {
 	case !measured:
 		return document.Absent
 	case worst.Broken > 0:
-		return fmt.Sprintf("broken, %s", document.Percent(float64(worst.Broken)/float64(worst.States)))
+		return document.Percent(float64(worst.Broken)/float64(worst.States)) + " broken"
 	case worst.Lost > 0:
-		return fmt.Sprintf("lost up to %d", worst.MostLost)
+		return fmt.Sprintf("lost ≤%d", worst.MostLost)
 	}
 	return "kept"
 }
@@ -208,7 +234,7 @@ func (c *Crashes) Answer() string {
 		if cell.Reason != "" {
 			continue
 		}
-		name := cell.name()
+		name := c.name(cell)
 		order = distinct.Append(order, name)
 		cells[name] = append(cells[name], cell)
 		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, func(f Fault) bool {
@@ -271,7 +297,7 @@ func (c *Crashes) Answer() string {
 		words = append(words, "Nothing was worse than SQLite's documentation says.")
 	}
 	if unwarned != nil {
-		words = append(words, fmt.Sprintf("Reports don't warn of %s, because what was lost there was acknowledged just before the power failed.", document.Or(unwarned)))
+		words = append(words, fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(unwarned)))
 	}
 	return strings.Join(append(words, c.price()...), " ")
 }
@@ -290,8 +316,15 @@ func (c *Crashes) price() []string {
 	if best == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("The fastest that kept everything was %s with %s: %s and %s syncs per transaction on this machine.",
-		document.Line(best.Driver), best.name(), document.Nanoseconds(best.CommitNS), perTransaction(best, best.Cost.Syncs+best.Cost.DataSyncs))}
+	return []string{fmt.Sprintf("The fastest that kept everything was %s with %s: %s and %s per transaction on this machine.",
+		document.Line(best.Driver), c.name(best), document.Nanoseconds(best.CommitNS), syncsWords(best))}
+}
+
+func syncsWords(c *Cell) string {
+	if n := perTransaction(c, c.Cost.Syncs+c.Cost.DataSyncs); n != "1" {
+		return n + " syncs"
+	}
+	return "1 sync"
 }
 
 // states returns how many states were judged.
@@ -311,17 +344,20 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	}
 	meanings := []string{fmt.Sprintf("Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median of %s with the real disk.",
 		document.Line(c.Workload), document.Counted(int64(c.Transactions), "transaction"))}
+	if _, words := c.shared(); words != nil {
+		meanings = append(meanings, "Settings of all, except own defaults: "+strings.Join(words, " ")+".")
+	}
 	for _, f := range c.Faults {
 		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
 	}
-	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "broken: the share of states that are damaged."), " ")})
+	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged."), " ")})
 	if list := c.failures(); list != nil {
 		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
 	}
 	var notes document.List
 	for i := range c.Cells {
 		if k := &c.Cells[i]; k.Reason != "" {
-			notes.Note(document.Item{Label: "no result", Text: document.Line(k.Driver) + ", " + k.name() + ": " + document.Line(k.Reason), Alarm: true})
+			notes.Note(document.Item{Label: "no result", Text: document.Line(k.Driver) + ", " + c.name(k) + ": " + document.Line(k.Reason), Alarm: true})
 		}
 	}
 	for i := range c.Proofs {
@@ -352,7 +388,7 @@ func (c *Crashes) failures() (list document.List) {
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s, before the %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
+		text := fmt.Sprintf("%s: %s, %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
 		if worst.Injected != nil {
 			text += ", after " + document.Line(worst.Injected.String())
 		}

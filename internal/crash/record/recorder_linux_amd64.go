@@ -93,6 +93,9 @@ func New(o Options) (*Recorder, error) {
 	}
 	if err != nil {
 		r.Close()
+		if len(r.address) > 107 {
+			err = fmt.Errorf("%s is too long for the name of a socket: set TMPDIR to a shorter path", r.address)
+		}
 		return nil, fmt.Errorf("socket of the recorder: %w", err)
 	}
 	return r, nil

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+)
+
+// crashPlace returns a [place] in which the workers of the user's cache are used.
+func crashPlace(t *testing.T) *place {
+	t.Helper()
+	if testing.Short() || runtime.GOARCH != "amd64" {
+		t.Skip("builds workers, and records on amd64 only")
+	}
+	cache, err := build.DefaultCache()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newPlace(t)
+	p.ownTemp()
+	p.env = append(p.env, "SQLITE3PERF_WORKER_CACHE="+cache, "GOWORK=off")
+	return p
+}
+
+// crashed runs the command and returns its answer.
+func (p *place) crashed(status int, args ...string) *crash.JSONCrashes {
+	p.t.Helper()
+	cmd := p.command(append([]string{"crash", "--format", "json", "--dir", "databases"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if got := statusOf(err); got != status {
+		p.t.Fatalf("%q: exit status %d, want %d\n%s", args, got, status, out)
+	}
+	p.nothingLeft()
+	var c crash.JSONCrashes
+	if err := json.Unmarshal(out, &c); err != nil {
+		p.t.Fatal(err)
+	}
+	return &c
+}
+
+// TestCrash explores a real driver. It checks what is lost with which settings, the number of syncs, that
+// the answer is stored, and that states that fail can be replayed.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	p := crashPlace(t)
+	c := p.crashed(0, "--drivers", "modernc", "--set", "journal_mode=delete,wal", "--set", "synchronous=full,normal", "--set", "wal_autocheckpoint=20",
+		"--transactions", "12", "--states", "100", "--faults", "kill,ordered,posix,shared,cancel", "--keep", "states", "--store", "crash.db")
+	if len(c.Proofs) < 7 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
+		t.Fatalf("%d proofs, %d cells, judged by %q", len(c.Proofs), len(c.Cells), c.Judges)
+	}
+	for i, want := range []struct {
+		settings string
+		syncs    float64
+		ordered  crash.Grade
+	}{
+		{"delete full", 3, crash.Lost},
+		{"delete normal", 2, ""},
+		{"wal full", 1, crash.Kept},
+		{"wal normal", 0, crash.Lost},
+	} {
+		cell := &c.Cells[i]
+		if got := cell.InForce["journal_mode"] + " " + cell.InForce["synchronous"]; got != want.settings || cell.Reason != "" {
+			t.Fatalf("cell %d: %s %s", i, got, cell.Reason)
+		}
+		n := float64(cell.Cost.Transactions)
+		if got := float64(cell.Cost.Syncs+cell.Cost.DataSyncs) / n; got < want.syncs || got > want.syncs+0.5 || cell.Cost.Transactions != 12 {
+			t.Errorf("%s: %v syncs in each of %v transactions, want about %v", want.settings, got, n, want.syncs)
+		}
+		if got := cell.Results[crash.Ordered].Grade(); want.ordered != "" && got != want.ordered {
+			t.Errorf("%s, power cut: %s, want %s: %+v", want.settings, got, want.ordered, cell.Results[crash.Ordered])
+		}
+		for _, f := range []crash.Fault{crash.Kill, crash.Shared, crash.Cancel} {
+			if o := cell.Results[f]; o.Grade() != crash.Kept || o.States < 1 {
+				t.Errorf("%s, %s: %+v", want.settings, f, o)
+			}
+		}
+	}
+	if !strings.Contains(c.Answer, "No acknowledged transaction of modernc was lost, and no database damaged, with wal full.") {
+		t.Error(c.Answer)
+	}
+	p.replayed(c.Cells[3].Results[crash.Ordered].Failing[0])
+	shown, err := p.command("show", "last", "--store", "crash.db", "--format", "json").Output()
+	var again crash.JSONCrashes
+	if err != nil || json.Unmarshal(shown, &again) != nil || again.Answer != c.Answer {
+		t.Errorf("show: %v\n%s", err, shown)
+	}
+}
+
+// replayed opens a state that was kept.
+func (p *place) replayed(f crash.Failure) {
+	p.t.Helper()
+	before, err := os.ReadFile(filepath.Join(p.dir, f.Kept, "test.db"))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	out, err := p.command("crash", "--replay", f.Kept, "--quiet", "--dir", "databases").Output()
+	if got := string(out); statusOf(err) != cli.ExitIncomplete || !strings.Contains(got, f.Operation) || strings.Count(got, "transactions lost: ") != 2 {
+		p.t.Errorf("%v\n%s", err, got)
+	}
+	after, err := os.ReadFile(filepath.Join(p.dir, f.Kept, "test.db"))
+	if err != nil || string(before) != string(after) {
+		p.t.Error("the replay has changed the state")
+	}
+}
+
+// TestSoakCrash explores all settings, with every kind of fault.
+func TestSoakCrash(t *testing.T) {
+	t.Parallel()
+	p := crashPlace(t)
+	c := p.crashed(0, "--drivers", "mattn", "--transactions", "16")
+	if len(c.Cells) != 17 {
+		t.Fatalf("%d cells", len(c.Cells))
+	}
+	broken := 0
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if len(cell.Results) != len(crash.Faults) {
+			t.Errorf("%v: %d results", cell.Settings, len(cell.Results))
+			continue
+		}
+		if cell.InForce["synchronous"] == "off" && cell.Results[crash.Ordered].Broken > 0 {
+			broken++
+		}
+	}
+	if broken < 3 {
+		t.Errorf("synchronous=off breaks with %d journal modes", broken)
+	}
+}

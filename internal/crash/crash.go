@@ -89,7 +89,8 @@ type Cell struct {
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
 	Results  map[Fault]*Outcome `json:"results,omitempty"`
-	Reason   string             `json:"reason,omitempty"` // why there are no results; "": there are
+	Differs  int                `json:"differs,omitempty"` // first transaction after which the content differs from that of the first judge, without any fault; 0: none
+	Reason   string             `json:"reason,omitempty"`  // why there are no results; "": there are
 	Recorded Recorded           `json:"recorded"`
 }
 

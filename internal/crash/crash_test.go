@@ -246,8 +246,8 @@ func TestArtifact(t *testing.T) {
 	if _, err := ReadArtifact(dir); err == nil || !strings.Contains(err.Error(), "want a directory that crash --keep has written") {
 		t.Error(err)
 	}
-	x := &Explorer{Keep: dir, expect: expectation{[]string{"zero"}}}
-	r := &recorded{plan: &Planned{Settings: driver.Settings{"journal_mode": "wal"}}}
+	x := &Explorer{Keep: dir}
+	r := &recorded{plan: &Planned{Settings: driver.Settings{"journal_mode": "wal"}}, expect: expectation{[]string{"zero"}}}
 	r.plan.Ref.Name = "mattn"
 	f := &Failure{Grade: Lost, Fault: Errors, Model: disk.Ordered, Operation: "at the end", Persisted: "everything", Acknowledged: 3, Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}}
 	for range 2 { // the second gets another name

@@ -54,17 +54,17 @@ type Explorer struct {
 	Keep         string        // directory for the files of states that fail; "": they are not kept
 	Note         func(format string, args ...any)
 
-	expect expectation
-	mu     sync.Mutex // guards serial
+	expect expectation // of the first judge
+	mu     sync.Mutex  // guards serial
 	serial int
 }
 
 // recorded is a cell with its recording.
 type recorded struct {
-	plan *Planned
-	cell *Cell
-	rec  *record.Recording
-	took time.Duration // of the recorded transactions
+	plan   *Planned
+	cell   *Cell
+	rec    *record.Recording
+	expect expectation // what the cell's driver has in the database without a fault
 }
 
 // Run does the proofs, and then explores all cells. If it returns an error, it also returns the cells
@@ -157,25 +157,15 @@ func (x *Explorer) commit() *protocol.Commit {
 	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3}
 }
 
-// learn computes what the database must contain after each transaction.
+// learn computes what the database contains after each transaction, if the first judge writes it.
 func (x *Explorer) learn(ctx context.Context) error {
-	dir, err := x.directory()
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	job := x.commit()
-	job.Digests, job.Transactions = true, max(x.Transactions, liveTransactions)
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
-	res, err := lab.RunJob(ctx, p.Executable, x.request(p, dir, protocol.Job{Commit: job}), nil)
+	done, err := x.plainly(ctx, p, &Cell{})
 	if err != nil {
 		return reasonOf(err)
 	}
-	if n := len(res.Commit.Failures); n > 0 {
-		return fmt.Errorf("%s: transaction %d of workload %s fails: %s", p.Ref.Name, res.Commit.Failures[0].Transaction, x.Workload, res.Commit.Failures[0].Message)
-	}
-	x.expect.digests = res.Commit.Digests
-	x.Transactions = min(x.Transactions, res.Commit.Acknowledged)
+	x.expect.digests = done.Digests
+	x.Transactions = min(x.Transactions, done.Acknowledged)
 	return nil
 }
 
@@ -194,6 +184,8 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 	r := &recorded{plan: p, cell: c}
 	plain, err := x.plainly(ctx, p, c)
 	if err == nil {
+		r.expect.digests = plain.Digests
+		c.Differs = firstDifference(plain.Digests, x.expect.digests)
 		var done *protocol.Committed
 		if r.rec, done, err = x.recording(ctx, p, x.commit(), nil); err == nil {
 			c.Cost = r.rec.Cost()
@@ -213,14 +205,27 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 	return r, nil
 }
 
-// plainly commits a cell's transactions without recording them.
+// firstDifference returns the first transaction after which two databases differ, or 0.
+func firstDifference(a, b []string) int {
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return max(i, 1)
+		}
+	}
+	return 0
+}
+
+// plainly commits a cell's transactions without recording them. It also learns what the database
+// contains after each.
 func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.Committed, error) {
 	dir, err := x.directory()
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	req := x.request(p, dir, protocol.Job{Commit: x.commit()})
+	job := x.commit()
+	job.Digests, job.Transactions = true, max(x.Transactions, liveTransactions)
+	req := x.request(p, dir, protocol.Job{Commit: job})
 	req.Ready = func(proof *protocol.Proof) {
 		c.ModuleVersion, c.SQLiteVersion = cmp.Or(proof.ModuleVersion, proof.Runtime), proof.SQLiteVersion
 		c.InForce = driver.Settings{}
@@ -231,6 +236,9 @@ func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.
 	res, err := lab.RunJob(ctx, p.Executable, req, nil)
 	if err != nil {
 		return nil, err
+	}
+	if f := res.Commit.Failures; len(f) > 0 {
+		return nil, fmt.Errorf("transaction %d of workload %s fails without a fault: %s", f[0].Transaction, x.Workload, f[0].Message)
 	}
 	return res.Commit, nil
 }

@@ -66,7 +66,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	}
 	defer os.RemoveAll(dir)
 	job := x.commit()
-	job.Transactions, job.Attempts = min(liveTransactions, len(x.expect.digests)-1), 20
+	job.Transactions, job.Attempts = min(liveTransactions, len(r.expect.digests)-1), 20
 	change(job)
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
 	started, end := with(dir)

@@ -74,7 +74,7 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 		}
 		for i, s := range states {
 			c := &list[i]
-			g, why := x.expect.grade(c.Acknowledged, c.others, &s)
+			g, why := r.expect.grade(c.Acknowledged, c.others, &s)
 			if g.rank() <= worst[i].Grade.rank() {
 				continue
 			}
@@ -220,7 +220,7 @@ func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
 	if err := s.Image.Write(f.Kept); err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, *f, x.expect.digests}, "", "  ")
+	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, *f, r.expect.digests}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 			p.change(&rec.Trace)
 		}
 		for _, m := range p.models {
-			o, err := x.judge(ctx, &recorded{plan: plan, cell: &Cell{}, rec: rec}, disk.Options{Model: m, Seed: x.Seed, Most: proofStates})
+			o, err := x.judge(ctx, &recorded{plan, &Cell{}, rec, x.expect}, disk.Options{Model: m, Seed: x.Seed, Most: proofStates})
 			if err != nil {
 				return list, err
 			}

@@ -58,7 +58,7 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	if err != nil {
 		return "", "", err
 	}
-	x := &Explorer{Dir: scratch, Limit: limit, expect: expectation{a.Digests}}
+	x := &Explorer{Dir: scratch, Limit: limit}
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "1"}}
 	if w.Ref.Name == a.Driver {
 		p.Settings = a.Settings
@@ -67,7 +67,7 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	if err != nil {
 		return "", "", err
 	}
-	g, why := x.expect.grade(a.Failure.Acknowledged, nil, &states[0])
+	g, why := (&expectation{a.Digests}).grade(a.Failure.Acknowledged, nil, &states[0])
 	return g, why, nil
 }
 

@@ -360,12 +360,30 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 			notes.Note(document.Item{Label: "no result", Text: document.Line(k.Driver) + ", " + c.name(k) + ": " + document.Line(k.Reason), Alarm: true})
 		}
 	}
+	var differing []string
+	for i := range c.Cells {
+		if k := &c.Cells[i]; k.Differs > 0 {
+			differing = distinct.Append(differing, document.Line(k.Driver))
+		}
+	}
+	if differing != nil {
+		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s differ from those that %s writes: each is judged by its own rows; sqlite3perf drivers --defects may say why",
+			agree(differing, "writes", "write"), c.Judges[0])})
+	}
 	for i := range c.Proofs {
 		p := &c.Proofs[i]
 		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", p.Name, gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
 	}
 	d = append(d, document.Space{}, notes, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, 1)...))
 	return append(d, document.Reference{Title: "what the models mean, and what they can't say", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
+}
+
+// agree returns names with a verb for one or for several of them.
+func agree(names []string, one, several string) string {
+	if len(names) == 1 {
+		return names[0] + " " + one
+	}
+	return document.And(names) + " " + several
 }
 
 func (c *Crashes) howSure() string {

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/doctor"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
@@ -75,6 +76,7 @@ func checkMachine(ctx context.Context, env *cli.Environment, o *doctorOptions) e
 		return fmt.Errorf("%w: name another directory with --dir", err)
 	}
 	c.Version, c.Taken, c.Machine.Directory = cli.Version(), env.Now().UTC(), dir
+	c.Unrecordable = crash.Available() != nil
 	err = doctor.ExamineTools(cli.Until(ctx, stop), shop.Builder, shop.Known, c)
 	if err == nil && !o.noNoise {
 		a := &doctor.BesideItself{Builder: shop.Builder, Known: shop.Known, Dir: scratch.Dir, Show: show, Note: show.Note, Now: env.Now, CPUTime: env.CPUTime, Stop: stop}

@@ -43,6 +43,9 @@ type Checkup struct {
 	OnBattery   *bool    `json:"on_battery,omitempty"`                   // true if the machine runs without mains power
 	Steal       *float64 `json:"steal,omitempty" jsonschema:"minimum=0"` // share of the CPUs' working time that the hypervisor gave to other machines while noise was measured
 
+	// Unrecordable says that file operations of drivers can't be recorded, as the command crash does.
+	Unrecordable bool `json:"unrecordable,omitempty"`
+
 	// The next four fields were read before anything was measured. Load is the load average of the
 	// last minute. The three pressures are about the last 10 seconds: the share of this time in
 	// which a process waited for a CPU, the disk or memory.
@@ -192,6 +195,7 @@ const (
 	FindingBattery  = "battery"   // the machine has no mains power
 	FindingTurbo    = "turbo"     // the clock rate is boosted while the temperature permits
 	FindingSMT      = "smt"       // several logical cores share a physical core
+	FindingCrash    = "crash"     // file operations can't be recorded
 	FindingMemory   = "memory"    // bytes of available memory
 	FindingSwapping = "swapping"  // share of the time in which a process waited for memory
 	FindingDisk     = "disk"      // share of the time in which a process waited for the disk

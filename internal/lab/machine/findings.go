@@ -147,6 +147,7 @@ func cpuFindings(c *result.Checkup) (list findings) {
 	list.add(c.Machine.Virtual != "", result.WarningVirtual, result.Fit)
 	list.add(c.Machine.Turbo == result.On, result.FindingTurbo, result.Fit)
 	list.add(c.Machine.SMT == result.On, result.FindingSMT, result.Fit)
+	list.add(c.Unrecordable, result.FindingCrash, result.Fit)
 	return list
 }
 

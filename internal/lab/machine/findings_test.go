@@ -89,6 +89,7 @@ func TestJudge(t *testing.T) {
 		{"slow fsync", func(c *result.Checkup) { c.Fsync.MedianNS = 3e6 }, []result.Finding{found(result.FindingSlow, result.Fit, 3e6, 2e6)}},
 		{"network", func(c *result.Checkup) { c.Machine.FileSystem = "nfs4" }, []result.Finding{{Code: result.FindingNetwork, Fitness: result.Measurable}}},
 		{"copies", func(c *result.Checkup) { c.Machine.FileSystem = "btrfs" }, []result.Finding{{Code: result.FindingCopies, Fitness: result.Fit}}},
+		{"no recording", func(c *result.Checkup) { c.Unrecordable = true }, []result.Finding{{Code: result.FindingCrash, Fitness: result.Fit}}},
 		{"container", func(c *result.Checkup) { c.Machine.FileSystem = "overlay" }, []result.Finding{{Code: result.FindingOverlay, Fitness: result.Fit}}},
 		{"causes before effects", func(c *result.Checkup) {
 			c.Load, c.Noise = value(9.0), noise(0.05, 1, 1, 2)

@@ -50,17 +50,17 @@ type file struct {
 	live    []byte // as programs see it
 	durable []byte // what survives in any case
 	waiting []part // later changes, in their order
-	shared  bool   // written by memory maps
 }
 
-// part is a change of a file that persists as a whole or not at all: a piece of a write, or a change
-// of the size.
+// part is a change of a file that persists as a whole or not at all: a unit that was written, or a
+// change of the size. The kernel writes units as they are in its cache, so a unit that persists has all
+// earlier writes to it too.
 type part struct {
-	op     int // number of the operation
-	offset int64
-	data   []byte
-	size   int64 // of a change of size; data is nil
-	lost   bool  // the kernel no longer tries to write it, because a sync failed
+	op     int    // number of the operation
+	offset int64  // where the unit begins
+	data   []byte // what the unit holds after the write, up to the end of the file
+	size   int64  // of a change of size; data is nil
+	lost   bool   // the kernel no longer tries to write it, because a sync failed
 }
 
 // name is a change of a name.
@@ -110,17 +110,12 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 	case trace.Rename:
 		d.rename(name{op: n, kind: o.Kind, file: o.File, from: o.Name, to: o.To})
 	case trace.Write:
-		f.live = written(f.live, o.Offset, o.Data)
-		for offset, rest := o.Offset, o.Data; len(rest) > 0; {
-			k := min(int64(len(rest)), d.model.unit()-offset%d.model.unit())
-			f.waiting = append(f.waiting, part{op: n, offset: offset, data: rest[:k]})
-			offset, rest = offset+k, rest[k:]
-		}
+		d.write(n, f, o)
 	case trace.Truncate:
 		f.live = resized(f.live, o.Size)
 		f.waiting = append(f.waiting, part{op: n, size: o.Size})
 	case trace.Map:
-		f.live, f.shared = o.Data, true
+		f.live = bytes.Clone(o.Data) // a later write must not change the trace
 	case trace.Sync:
 		d.sync(o)
 	default:
@@ -129,9 +124,29 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 	return nil
 }
 
+// write changes the content of a file as programs see it.
+func (d *Disk) write(n int, f *file, o *trace.Op) {
+	if len(o.Data) == 0 {
+		return // not even the size changes
+	}
+	f.live = written(f.live, o.Offset, o.Data)
+	unit, end := d.model.unit(), o.Offset+int64(len(o.Data))
+	for at := o.Offset / unit * unit; at < end; at += unit {
+		data := f.live[at:min(at+unit, int64(len(f.live)))]
+		f.waiting = append(f.waiting, part{op: n, offset: at, data: bytes.Clone(data)})
+	}
+}
+
 // rename changes a name as programs see it.
 func (d *Disk) rename(c name) {
 	c.apply(d.live)
+	if d.model == Posix && c.from != "" && c.to != "" && filepath.Dir(c.from) != filepath.Dir(c.to) {
+		// Each of the two directories needs a sync of its own.
+		to, from := c, c
+		to.from, from.to = "", ""
+		d.waiting = append(d.waiting, to, from)
+		return
+	}
 	d.waiting = append(d.waiting, c)
 }
 
@@ -149,11 +164,11 @@ func (d *Disk) sync(o *trace.Op) {
 	f := d.files[o.File]
 	if o.Failed {
 		for i := range f.waiting {
-			f.waiting[i].lost = true
+			f.waiting[i].lost = f.waiting[i].data != nil // the size is no data
 		}
 		return
 	}
-	f.durable = d.synced(f)
+	f.durable = f.synced()
 	f.waiting = nil
 	if d.model == Posix {
 		return
@@ -167,20 +182,24 @@ func (d *Disk) sync(o *trace.Op) {
 	d.settle(last + 1)
 }
 
-// synced returns what is durable after a sync: the pages that are to be written, as they are now.
-func (d *Disk) synced(f *file) []byte {
-	if !slices.ContainsFunc(f.waiting, func(p part) bool { return p.lost }) {
-		return bytes.Clone(f.live)
-	}
+// synced returns what is durable after a sync: the pages that are to be written, as they are now. A
+// page that was lost stays as it is on the disk, also in later syncs, until it is written again.
+func (f *file) synced() []byte {
 	const page = 4096
-	out := resized(bytes.Clone(f.durable), int64(len(f.live)))
-	for _, p := range f.waiting {
+	out := bytes.Clone(f.durable)
+	for i := range f.waiting {
+		if p := &f.waiting[i]; p.data == nil {
+			out = resized(out, p.size)
+		}
+	}
+	out = resized(out, int64(len(f.live)))
+	for i := range f.waiting {
+		p := &f.waiting[i]
 		if p.lost || p.data == nil {
 			continue
 		}
 		lo := p.offset / page * page
-		hi := min((p.offset+int64(len(p.data))+page-1)/page*page, int64(len(f.live)))
-		if lo < hi {
+		if hi := min(lo+page, int64(len(f.live))); lo < hi {
 			copy(out[lo:hi], f.live[lo:hi])
 		}
 	}
@@ -302,7 +321,7 @@ func (d *Disk) Differs(dir string) (string, error) {
 			return "the file " + n + " was changed unseen", nil
 		}
 	}
-	for n := range d.live {
+	for _, n := range slices.Sorted(maps.Keys(d.live)) {
 		if !seen[n] {
 			return "the file " + n + " was removed unseen", nil
 		}
@@ -361,7 +380,11 @@ func (d *Disk) image(c choice) Image {
 			case p.data == nil:
 				b = resized(b, p.size)
 			default:
+				// If the file was longer and its truncation does not persist, the rest of the unit is
+				// zeros nevertheless, as in the kernel's cache.
 				b = written(b, p.offset, p.data)
+				end, rest := p.offset+int64(len(p.data)), p.offset+d.model.unit()
+				clear(b[end:max(end, min(rest, int64(len(b))))])
 			}
 		}
 		out[n] = b

@@ -2,8 +2,10 @@ package record
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -75,12 +77,12 @@ func (r *Recorder) unknownIfInside(n *notification, call string, directory, name
 
 // syncAll records that everything is on the disk.
 func (r *Recorder) syncAll() {
-	for number, name := range r.names {
-		if name != "" {
+	for number := 1; number <= r.created; number++ {
+		if name := r.names[number]; name != "" {
 			r.add(trace.Op{Kind: trace.Sync, Call: "sync", File: number, Name: name})
 		}
 	}
-	for _, name := range r.directories {
+	for _, name := range slices.Sorted(maps.Values(r.directories)) {
 		r.add(trace.Op{Kind: trace.SyncDir, Call: "sync", Name: name})
 	}
 }
@@ -99,10 +101,9 @@ func (r *Recorder) open(n *notification, directory, name, flag int) (answer, err
 		return untouched, failure("open with O_TMPFILE in %s: what a power cut leaves of this call is not modeled", rel)
 	}
 	var before unix.Stat_t
+	// Also if the file exists, the program must not open it itself: before it does, another thread may
+	// remove the file, and then the program would create one unseen.
 	existed := unix.Lstat(path, &before) == nil
-	if existed && flags&unix.O_TRUNC == 0 {
-		return untouched, nil
-	}
 	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, uint32(n.arguments[flag+1]))
 	if err != nil {
 		return untouched, err
@@ -113,7 +114,7 @@ func (r *Recorder) open(n *notification, directory, name, flag int) (answer, err
 		return untouched, failure("%s: %v", rel, err)
 	}
 	if existed {
-		if number, known := r.files[inodeOf(&st)]; known && before.Size > 0 {
+		if number, known := r.files[inodeOf(&st)]; known && flags&unix.O_TRUNC != 0 && before.Size > 0 {
 			r.add(trace.Op{Kind: trace.Truncate, Call: "open", File: number, Name: rel})
 		}
 	} else {
@@ -277,6 +278,10 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 	if !known || !r.waiting(n) {
 		return untouched, nil
 	}
+	if r.names[number] == "" && !r.opened(fd) {
+		delete(r.files, inodeOf(&st)) // a removed file, whose inode now belongs to a file elsewhere
+		return untouched, nil
+	}
 	switch n.number {
 	case unix.SYS_WRITE, unix.SYS_PWRITE64, unix.SYS_WRITEV, unix.SYS_PWRITEV, unix.SYS_PWRITEV2:
 		return r.write(n, fd, number)
@@ -326,7 +331,10 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 		return untouched, err
 	}
 	offset := int64(n.arguments[3])
-	current := n.number == unix.SYS_WRITE || n.number == unix.SYS_WRITEV || n.number == unix.SYS_PWRITEV2 && offset < 0
+	current := n.number == unix.SYS_WRITE || n.number == unix.SYS_WRITEV || n.number == unix.SYS_PWRITEV2 && offset == -1
+	if n.number == unix.SYS_PWRITEV2 && n.arguments[5]&^(unix.RWF_HIPRI|unix.RWF_SYNC|unix.RWF_DSYNC) != 0 {
+		return answered(0, unix.EOPNOTSUPP), nil // as of a kernel that does not know the flag
+	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
 		return untouched, failure("%s: %v", r.names[number], err)
@@ -352,6 +360,9 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	}
 	if err != nil {
 		return untouched, err
+	}
+	if wrote == 0 {
+		return answered(0, 0), nil
 	}
 	switch {
 	case flags&unix.O_APPEND != 0:
@@ -391,6 +402,9 @@ func (r *Recorder) data(n *notification, list bool) ([]byte, error) {
 	}
 	total := 0
 	for i := range buffers {
+		if buffers[i].Len < 0 {
+			return nil, unix.EINVAL
+		}
 		buffers[i].Len = min(buffers[i].Len, mostWritten-total)
 		total += buffers[i].Len
 	}
@@ -461,7 +475,8 @@ func (r *Recorder) hear(n *notification, pipe uint64) error {
 
 // keepShared records what is in the shared-memory files of WAL mode. They are written by memory maps.
 func (r *Recorder) keepShared() {
-	for number, name := range r.names {
+	for number := 1; number <= r.created; number++ {
+		name := r.names[number]
 		if trace.FileKind(name) != "shm" {
 			continue
 		}
@@ -469,23 +484,4 @@ func (r *Recorder) keepShared() {
 			r.add(trace.Op{Kind: trace.Map, File: number, Name: name, Data: data})
 		}
 	}
-}
-
-// inject returns the error with which a call must fail, or 0. It also reports whether a write must
-// first write half of its bytes.
-func (r *Recorder) inject(class Class, name string) (errno unix.Errno, short bool) {
-	f := r.Fault
-	if f == nil || !r.counting || f.Class != class || trace.FileKind(name) != f.File {
-		return 0, false
-	}
-	r.matching++
-	short = f.Short && r.matching == f.At
-	if r.matching != f.At && !(f.Lasting && r.matching > f.At) && !(f.Short && r.matching == f.At+1) { // the rest of a short write fails
-		return 0, false
-	}
-	r.out.Injected++
-	if f.Error == ENOSPC {
-		return unix.ENOSPC, short
-	}
-	return unix.EIO, short
 }

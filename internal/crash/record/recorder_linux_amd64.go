@@ -20,10 +20,12 @@ import (
 // Recorder records what one program and its child processes do.
 type Recorder struct {
 	Options
-	closing       sync.Mutex       // guards scratch and socket
+	closing       sync.Mutex       // guards scratch, socket and running
 	scratch       *process.Scratch // directory of the socket
 	address       string           // path of the socket
 	socket        int              // on which the stage connects
+	running       bool             // Run was called; it closes the socket
+	stage         int              // connection of the stage, which ends when it becomes the program; -1: none
 	notifications int              // descriptor from the stage; -1: not yet
 	out           Recording
 
@@ -68,7 +70,7 @@ type addDescriptor struct {
 // New prepares a recorder.
 func New(o Options) (*Recorder, error) {
 	r := &Recorder{
-		Options: o, notifications: -1, socket: -1,
+		Options: o, stage: -1, notifications: -1, socket: -1,
 		files: map[inode]int{}, names: map[int]string{}, directories: map[inode]string{}, processes: map[uint32]int{},
 		said: map[uint64][]byte{},
 	}
@@ -110,12 +112,17 @@ func (r *Recorder) Through(executable string, args []string) (string, []string) 
 	return own, append([]string{StageArgument, r.address, executable}, args...)
 }
 
-// Close ends the recording. If the program is still running, its calls fail.
+// Close ends the recording. If the program is still running, its calls fail. Run returns what was
+// recorded before, or an error if the program had not begun.
 func (r *Recorder) Close() {
 	r.closing.Lock()
 	defer r.closing.Unlock()
 	if r.socket >= 0 {
 		_ = unix.Shutdown(r.socket, unix.SHUT_RDWR) // wakes a waiting Run
+	}
+	if !r.running {
+		unix.Close(r.socket)
+		r.socket = -1
 	}
 	if r.scratch != nil {
 		r.scratch.Remove()
@@ -125,13 +132,16 @@ func (r *Recorder) Close() {
 
 // Run waits for the stage, and records until the program and its children have ended.
 func (r *Recorder) Run() (*Recording, error) {
+	r.closing.Lock()
+	r.running = true
+	r.closing.Unlock()
 	defer func() {
 		r.closing.Lock()
 		unix.Close(r.socket)
 		r.socket = -1
 		r.closing.Unlock()
-		if r.notifications >= 0 {
-			unix.Close(r.notifications) // the calls of a program that still runs fail now
+		for _, fd := range []int{r.notifications, r.stage} { // the calls of a program that still runs fail now
+			unix.Close(fd)
 		}
 		for _, fd := range r.processes {
 			unix.Close(fd)
@@ -143,14 +153,21 @@ func (r *Recorder) Run() (*Recording, error) {
 	// Wake the program on the processor of the recorder (Linux 6.6). It works without, more slowly.
 	_, _, _ = unix.Syscall(unix.SYS_IOCTL, uintptr(r.notifications), unix.SECCOMP_IOCTL_NOTIF_SET_FLAGS, unix.SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP)
 	for {
-		p := []unix.PollFd{{Fd: int32(r.notifications), Events: unix.POLLIN}}
+		p := []unix.PollFd{{Fd: int32(r.notifications), Events: unix.POLLIN}, {Fd: int32(r.socket)}}
 		if _, err := unix.Poll(p, -1); errors.Is(err, unix.EINTR) {
 			continue
 		} else if err != nil {
 			return nil, err
 		}
-		if p[0].Revents&unix.POLLIN == 0 {
-			return &r.out, nil // nobody has the filter any more
+		if p[1].Revents&unix.POLLHUP != 0 {
+			return &r.out, nil // closed
+		}
+		if p[0].Revents&unix.POLLIN == 0 { // nobody has the filter any more
+			message := make([]byte, 512)
+			if n, _, err := unix.Recvfrom(r.stage, message, unix.MSG_DONTWAIT); err == nil && n > 0 {
+				return nil, fmt.Errorf("the program did not start: %s", message[:n])
+			}
+			return &r.out, nil
 		}
 		var n notification // the kernel requires zeros
 		switch errno := ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_RECV, unsafe.Pointer(&n)); errno {
@@ -168,13 +185,12 @@ func (r *Recorder) Run() (*Recording, error) {
 
 // accept waits for the stage and takes over the descriptor of the notifications.
 func (r *Recorder) accept() error {
-	stage, _, err := unix.Accept4(r.socket, unix.SOCK_CLOEXEC)
-	if err != nil {
+	var err error
+	if r.stage, _, err = unix.Accept4(r.socket, unix.SOCK_CLOEXEC); err != nil {
 		return fmt.Errorf("the program did not start: %w", err)
 	}
-	defer unix.Close(stage)
 	message, control := make([]byte, 512), make([]byte, unix.CmsgSpace(4))
-	n, cn, _, _, err := unix.Recvmsg(stage, message, control, unix.MSG_CMSG_CLOEXEC)
+	n, cn, _, _, err := unix.Recvmsg(r.stage, message, control, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		return err
 	}
@@ -375,6 +391,35 @@ func (r *Recorder) addDirectory(path, name string) error {
 	return nil
 }
 
+// opened reports whether an open file was opened in the recorded directory.
+func (r *Recorder) opened(fd int) bool {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return true
+	}
+	_, inside := r.inside(path)
+	return inside
+}
+
 func inodeOf(st *unix.Stat_t) inode { return inode{st.Dev, st.Ino} }
 
 func (r *Recorder) add(o trace.Op) { r.out.Ops = append(r.out.Ops, o) }
+
+// inject returns the error with which a call must fail, or 0. It also reports whether a write must
+// first write half of its bytes.
+func (r *Recorder) inject(class Class, name string) (errno unix.Errno, short bool) {
+	f := r.Fault
+	if f == nil || !r.counting || f.Class != class || trace.FileKind(name) != f.File {
+		return 0, false
+	}
+	r.matching++
+	short = f.Short && r.matching == f.At
+	if r.matching != f.At && !(f.Lasting && r.matching > f.At) && !(f.Short && r.matching == f.At+1) { // the rest of a short write fails
+		return 0, false
+	}
+	r.out.Injected++
+	if f.Error == ENOSPC {
+		return unix.ENOSPC, short
+	}
+	return unix.EIO, short
+}

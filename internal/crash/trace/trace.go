@@ -2,7 +2,10 @@
 // operations in one order, with the data that was written.
 package trace
 
-import "strings"
+import (
+	"path"
+	"strings"
+)
 
 // Kind is the kind of an operation.
 type Kind uint8
@@ -56,7 +59,7 @@ type Cost struct {
 	Writes       int64 `json:"writes"`
 	Bytes        int64 `json:"bytes"` // bytes written
 
-	// Files has the same by the kind of file: "database", "journal", "wal" and "other".
+	// Files has the same by the kind of file, as [FileKind] returns it.
 	Files map[string]FileCost `json:"files,omitempty"`
 }
 
@@ -72,7 +75,7 @@ func FileKind(name string) string {
 	switch {
 	case strings.HasSuffix(name, "-wal"):
 		return "wal"
-	case strings.HasSuffix(name, "-journal"), strings.Contains(name, "-mj"):
+	case strings.HasSuffix(name, "-journal"), strings.Contains(path.Base(name), "-mj"):
 		return "journal"
 	case strings.HasSuffix(name, "-shm"):
 		return "shm"

@@ -10,10 +10,11 @@ import (
 )
 
 // Digest returns a hash of the rows of all tables. SQLite itself writes each value as text, so the
-// hash does not depend on the types that a library returns. It does not depend on the order of rows
-// either.
+// hash does not depend on the types that a library returns. It does not depend on the version of
+// SQLite or on the order of rows either. Therefore it leaves out the tables in which full-text and
+// R-tree indexes keep their data: it reads the indexes instead.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
-	tables, err := driver.Texts(ctx, r, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' ORDER BY name`)
+	tables, err := driver.Texts(ctx, r, tablesSQL)
 	if err != nil {
 		return "", err
 	}
@@ -26,7 +27,7 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 		}
 		quoted := make([]string, len(columns))
 		for i, c := range columns {
-			quoted[i] = "quote(" + driver.Quote(c) + ")"
+			quoted[i] = strings.ReplaceAll(valueSQL, "x", driver.Quote(c))
 		}
 		writeSized(h, table)
 		st := driver.Statement{
@@ -43,3 +44,14 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
+
+// tablesSQL returns the names of the tables to read.
+const tablesSQL = `SELECT name FROM sqlite_master AS t WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND NOT EXISTS (
+	SELECT 1 FROM sqlite_master AS v WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND t.name IN (
+		v.name || '_data', v.name || '_idx', v.name || '_content', v.name || '_docsize', v.name || '_config',
+		v.name || '_segments', v.name || '_segdir', v.name || '_stat', v.name || '_node', v.name || '_rowid', v.name || '_parent'
+	)) ORDER BY name`
+
+// valueSQL writes the value x as text. Of a real number it writes the integer part and the fraction as
+// integers, because versions of SQLite write the last decimal digits differently.
+const valueSQL = `CASE typeof(x) WHEN 'real' THEN CAST(x AS INTEGER) || '+' || CAST((x - CAST(x AS INTEGER)) * 4503599627370496.0 AS INTEGER) ELSE quote(x) END`

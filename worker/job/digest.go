@@ -27,7 +27,7 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 		}
 		quoted := make([]string, len(columns))
 		for i, c := range columns {
-			quoted[i] = strings.ReplaceAll(valueSQL, "x", driver.Quote(c))
+			quoted[i] = strings.ReplaceAll(valueSQL, "?", driver.Quote(c))
 		}
 		writeSized(h, table)
 		st := driver.Statement{
@@ -52,6 +52,8 @@ const tablesSQL = `SELECT name FROM sqlite_master AS t WHERE type = 'table' AND 
 		v.name || '_segments', v.name || '_segdir', v.name || '_stat', v.name || '_node', v.name || '_rowid', v.name || '_parent'
 	)) ORDER BY name`
 
-// valueSQL writes the value x as text. Of a real number it writes the integer part and the fraction as
-// integers, because versions of SQLite write the last decimal digits differently.
-const valueSQL = `CASE typeof(x) WHEN 'real' THEN CAST(x AS INTEGER) || '+' || CAST((x - CAST(x AS INTEGER)) * 4503599627370496.0 AS INTEGER) ELSE quote(x) END`
+// valueSQL writes the value ? as text. Of a real number it writes the integer part and the fraction as
+// integers, because versions of SQLite write the last decimal digits differently. A text and a blob of
+// the same bytes are equal, because some libraries store every blob as a text.
+const valueSQL = `CASE typeof(?) WHEN 'real' THEN CAST(? AS INTEGER) || '+' || CAST((? - CAST(? AS INTEGER)) * 4503599627370496.0 AS INTEGER)
+	WHEN 'text' THEN '''' || hex(?) WHEN 'blob' THEN '''' || hex(?) ELSE quote(?) END`

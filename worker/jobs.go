@@ -38,11 +38,11 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 	if req.Job.DSN != nil {
 		return openDSNs(ctx, d, req, out)
 	}
-	if req.Job.Judge != nil {
-		return judgeStates(ctx, d, req, out)
-	}
 	if why, limited := d.Info().Limits["job"]; limited && req.Job.Answers == nil && req.Job.Cluster == nil && req.Job.Commit == nil {
 		return nil, failf(protocol.CodeUnsupported, "%s does not work on a user's database: %s", d.Info().Name, why)
+	}
+	if req.Job.Judge != nil {
+		return judgeStates(ctx, d, req, out)
 	}
 	if err := withinLimits(d.Info(), req.Settings); err != nil {
 		return nil, err

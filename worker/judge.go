@@ -132,7 +132,7 @@ func readAgain(ctx context.Context, d driver.Driver, path string, s driver.Setti
 	}
 	n, err := driver.Number(ctx, db, "SELECT count(*) FROM "+judgedTable)
 	if err == nil && n != 1 {
-		err = fmt.Errorf("after a write, the database has %d rows: want 1", n)
+		err = fmt.Errorf("after a write, the database has %d rows: want %d", n, 1)
 	}
 	return errors.Join(err, db.Close())
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -32,6 +33,7 @@ func CheckJob(j *protocol.Job, r *protocol.JobResult, took time.Duration) []Faul
 	case j.Commit != nil && r.Commit != nil:
 		c.committed(j.Commit, r.Commit)
 	case j.Judge != nil && len(r.Judge) == len(j.Judge.Paths):
+		c.judged(r.Judge)
 	case j.Answers != nil && r.Answers != nil:
 	default:
 		text, _ := json.Marshal(r)
@@ -62,8 +64,12 @@ func atLeast(rows int64, each time.Duration) time.Duration {
 }
 
 func (c *jobCheck) committed(j *protocol.Commit, r *protocol.Committed) {
-	if r.Acknowledged < 0 || r.Acknowledged > j.Transactions {
-		c.protocol("commit.acknowledged", "is %d: want 0 to %d, as many as were to be committed", r.Acknowledged, j.Transactions)
+	least := 1
+	if r.GaveUp {
+		least = 0
+	}
+	if r.Acknowledged < least || r.Acknowledged > j.Transactions {
+		c.protocol("commit.acknowledged", "is %d: want %d to %d, as many as were to be committed", r.Acknowledged, least, j.Transactions)
 	}
 	if n := len(r.Digests); j.Digests && n != r.Acknowledged+1 {
 		c.protocol("commit.digests", "has %d hashes: want %d", n, r.Acknowledged+1)
@@ -73,6 +79,34 @@ func (c *jobCheck) committed(j *protocol.Commit, r *protocol.Committed) {
 	}
 	for _, ns := range r.CommitNS {
 		c.span("commit.commit_ns", ns, 1)
+	}
+	if r.GaveUp && len(r.Failures) == 0 {
+		c.protocol("commit.failures", "is empty: want the attempts that failed, because gave_up is true")
+	}
+	last := r.Acknowledged
+	if r.GaveUp {
+		last++
+	}
+	for i, f := range append(slices.Clone(r.Failures), r.Disturbed...) {
+		if f.Transaction < 1 || f.Transaction > last {
+			c.protocol(fmt.Sprintf("commit.failures[%d].transaction", i), "is %d: want 1 to %d", f.Transaction, last)
+		}
+	}
+}
+
+func (c *jobCheck) judged(r []protocol.JudgedState) {
+	for i, s := range r {
+		at := fmt.Sprintf("judge[%d]", i)
+		c.natural(at+".foreign_keys", s.ForeignKeys)
+		if s.Transaction < -1 {
+			c.protocol(at+".transaction", "is %d: want -1 or more", s.Transaction)
+		}
+		if s.Others < -1 {
+			c.protocol(at+".others", "is %d: want -1 or more", s.Others)
+		}
+		if s.Error == "" && s.Digest == "" {
+			c.protocol(at+".digest", "is empty: want a hash, because there is no error")
+		}
 	}
 }
 

@@ -44,6 +44,12 @@ func jobsOfAll() map[string]struct {
 				Harmed: &protocol.Harmed{Harms: []protocol.Harm{{Kind: "kill", SilentNS: 1e6, RecoveredNS: 1e6}, {Kind: "cut"}}, Acknowledged: 100, Found: 99, Lost: 1,
 					Missing: []protocol.Missing{{Member: "1", Rows: 1, Lost: 2}}, Reads: []protocol.LevelReads{{Level: "none", Reads: 10, Failed: 1, Stale: 2}}},
 			}}},
+		"commit": {protocol.Job{Commit: &protocol.Commit{Transactions: 3, Attempts: 2, Digests: true}},
+			protocol.JobResult{Commit: &protocol.Committed{Acknowledged: 2, CommitNS: []int64{1e6}, Digests: []string{"a", "b", "c"}, GaveUp: true,
+				Failures: []protocol.CommitFailure{{Transaction: 1, Message: "x"}, {Transaction: 3, Message: "x"}, {Transaction: 3, Message: "x"}}}}},
+		"commit, all": {protocol.Job{Commit: &protocol.Commit{Transactions: 3, Attempts: 2}}, protocol.JobResult{Commit: &protocol.Committed{Acknowledged: 3, CommitNS: []int64{1, 2, 3}}}},
+		"judge": {protocol.Job{Judge: &protocol.Judge{Paths: []string{"/1", "/2"}}},
+			protocol.JobResult{Judge: []protocol.JudgedState{{Transaction: 3, Digest: "a"}, {Transaction: -1, Error: "x"}}}},
 	}
 }
 
@@ -100,6 +106,22 @@ func TestJobLies(t *testing.T) {
 		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Acknowledged = -1 }, "cluster.harmed.acknowledged is -1"},
 		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Missing = nil }, "cluster.harmed.missing has 0 members: want 1"},
 		{"cluster", func(r *protocol.JobResult) { r.Cluster.Harmed.Reads[0].Stale = 11 }, "cluster.harmed.reads[0].stale is 11: want at most 10"},
+		{"commit", func(r *protocol.JobResult) { r.Commit = nil }, "the worker's result is not of the job"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Acknowledged = -1 }, "commit.acknowledged is -1: want 0 to 3"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Acknowledged = 4 }, "commit.acknowledged is 4: want 0 to 3"},
+		{"commit, all", func(r *protocol.JobResult) { r.Commit.Acknowledged = 0 }, "commit.acknowledged is 0: want 1 to 3"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Digests = r.Commit.Digests[1:] }, "commit.digests has 2 hashes: want 3"},
+		{"commit, all", func(r *protocol.JobResult) { r.Commit.CommitNS = []int64{1, 2, 3, 4} }, "commit.commit_ns has 4 times of 3 transactions"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.CommitNS[0] = 0 }, "commit.commit_ns is 0: want at least 1"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.CommitNS[0] = 1e9 }, "commit.commit_ns is 1000000000, 1s: want at most 10ms"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Failures = nil }, "commit.failures is empty"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Failures[1].Transaction = 4 }, "commit.failures[1].transaction is 4: want 1 to 3"},
+		{"commit", func(r *protocol.JobResult) { r.Commit.Failures[0].Transaction = 0 }, "commit.failures[0].transaction is 0: want 1 to 3"},
+		{"judge", func(r *protocol.JobResult) { r.Judge = r.Judge[:1] }, "the worker's result is not of the job"},
+		{"judge", func(r *protocol.JobResult) { r.Judge = append(r.Judge, r.Judge[0]) }, "the worker's result is not of the job"},
+		{"judge", func(r *protocol.JobResult) { r.Judge[0].Transaction = -2 }, "judge[0].transaction is -2: want -1 or more"},
+		{"judge", func(r *protocol.JobResult) { r.Judge[1].ForeignKeys = -1 }, "judge[1].foreign_keys is -1"},
+		{"judge", func(r *protocol.JobResult) { r.Judge[0].Digest = "" }, "judge[0].digest is empty"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].OffsetNS = []int64{1} }, "paginate.depths[0].offset_ns has 1 times: want 2"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = -3 }, "paginate.depths[0].keyset_ns has a time of -3"},
 		{"paginate", func(r *protocol.JobResult) { r.Paginate.Depths[0].KeysetNS[1] = 1e9 }, "paginate.depths is 1000000006, 1.000000006s: want at most 10ms"},
@@ -111,7 +133,7 @@ func TestJobLies(t *testing.T) {
 		found := false
 		faults := lab.CheckJob(&k.job, &k.got, 10*time.Millisecond)
 		for _, f := range faults {
-			found = found || strings.HasPrefix(f.Message, "result: "+c.want) && strings.HasPrefix(c.want, f.Key)
+			found = found || strings.HasPrefix(strings.TrimPrefix(f.Message, "result: "), c.want) && strings.HasPrefix(c.want, f.Key)
 		}
 		if !found {
 			t.Errorf("got %+v, want %q", faults, c.want)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -21,24 +20,25 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 	if err := c.mayWrite(ctx, d.DB); err != nil {
 		return err
 	}
-	r.Commit = &protocol.Committed{}
-	k := &committing{commit: c, db: d.DB, out: r.Commit, tell: tell, random: rand.New(rand.NewPCG(d.Seed, 0))}
-	if err := k.borrow(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, k.giveBack()) }()
-	if k.gen, err = plan.NewGenerator(d.Seed, c.Plan); err != nil {
+	gen, err := plan.NewGenerator(d.Seed, c.Plan)
+	if err != nil {
 		return &Error{protocol.CodePlan, err}
 	}
-	units, err := k.units()
-	if err != nil {
+	w := newWork(gen, c.Plan, c.Transactions)
+	if err := w.plan(); err != nil {
 		return err
 	}
+	r.Commit = &protocol.Committed{}
+	k := &committing{commit: c, db: d.DB, work: w, number: setNumber(), random: rand.New(rand.NewPCG(d.Seed, 0)), out: r.Commit, tell: tell}
+	if k.conn, err = k.db.Conn(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, k.close()) }()
 	if err := k.setUp(ctx); err != nil {
 		return err
 	}
-	for i, u := range units {
-		more, err := k.transaction(ctx, i+1, u)
+	for i := range w.units {
+		more, err := k.transaction(ctx, i+1, &w.units[i])
 		if err != nil || !more {
 			return err
 		}
@@ -49,65 +49,52 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 // committing is a running job of the kind commit.
 type committing struct {
 	commit
-	db         driver.DB
-	conn       driver.Conn
-	gen        *plan.Gen
-	statements map[string]driver.Stmt // statements prepared on conn, by their SQL
-	random     *rand.Rand
-	out        *protocol.Committed
-	tell       func(protocol.Progress)
+	db       driver.DB
+	conn     driver.Conn
+	work     *work
+	number   *step // sets the number of the last transaction
+	prepared []*statement
+	filling  time.Duration // time in which values were generated
+	random   *rand.Rand
+	out      *protocol.Committed
+	tell     func(protocol.Progress)
 }
 
-// borrow takes a connection from the pool.
-func (k *committing) borrow(ctx context.Context) (err error) {
-	k.conn, err = k.db.Conn(ctx)
-	k.statements = map[string]driver.Stmt{}
+// close closes the prepared statements and returns the connection to the pool. After a transaction that
+// failed, it returns no error, because libraries then report the error of the statement again.
+func (k *committing) close() (err error) {
+	for _, s := range k.prepared {
+		err = errors.Join(err, s.stmt.Close())
+		s.stmt = nil
+	}
+	k.prepared = nil
+	err = errors.Join(err, k.conn.Close())
+	if len(k.out.Failures) > 0 {
+		return nil
+	}
 	return err
 }
 
-// giveBack closes the statements, and returns the connection to the pool.
-func (k *committing) giveBack() (err error) {
-	for _, st := range k.statements {
-		err = errors.Join(err, st.Close())
-	}
-	return errors.Join(err, k.conn.Close())
+// setNumber returns a step that sets the number of the last transaction to its parameter.
+func setNumber() *step {
+	return &step{statement: &statement{Statement: driver.Statement{
+		SQL: "UPDATE " + protocol.CommitsTable + " SET number = ?", Params: []driver.Type{driver.Int},
+	}}}
 }
 
-// unit is a transaction: its statements with their parameters.
-type unit []step
-
-type step struct {
-	driver.Statement
-	batch  *driver.Batch // nil: no parameters
-	lo, hi int           // rows of batch
-}
-
-// markerSQL sets the number of the last transaction.
-const markerSQL = "UPDATE " + protocol.CommitsTable + " SET number = ?"
-
-// setUp creates the schema and carries out the untimed phases. It acknowledges transaction 0.
+// setUp creates the schema and carries out the first phases. It acknowledges transaction 0.
 func (k *committing) setUp(ctx context.Context) error {
-	if err := k.conn.Script(ctx, k.Plan.Schema+";\nCREATE TABLE "+protocol.CommitsTable+"(number INTEGER NOT NULL)"); err != nil {
-		return fmt.Errorf("schema: %w", err)
+	if k.Plan.Schema != "" {
+		if err := k.conn.Script(ctx, k.Plan.Schema); err != nil {
+			return fmt.Errorf("schema: %w", err)
+		}
 	}
-	for i := range k.Plan.Phases {
-		ph := &k.Plan.Phases[i]
-		switch {
-		case !ph.Untimed:
-		case ph.Script != "":
-			if err := k.conn.Script(ctx, ph.Script); err != nil {
-				return fmt.Errorf("phase %s: %w", ph.Name, err)
-			}
-		case ph.Insert != nil:
-			units, err := k.inserts(ph.Insert, 1<<30)
-			if err != nil {
-				return err
-			}
-			for _, u := range units {
-				if err := k.attempt(ctx, -1, u); err != nil {
-					return fmt.Errorf("phase %s: %w", ph.Name, err)
-				}
-			}
+	if err := k.conn.Script(ctx, "CREATE TABLE "+protocol.CommitsTable+"(number INTEGER NOT NULL)"); err != nil {
+		return err
+	}
+	for _, ph := range k.work.first {
+		if err := k.carryOut(ctx, ph); err != nil {
+			return fmt.Errorf("phase %s: %w", ph.Name, err)
 		}
 	}
 	// The number is inserted only now, so that a half loaded database has none. In WAL mode, the
@@ -118,142 +105,54 @@ func (k *committing) setUp(ctx context.Context) error {
 	return k.acknowledge(ctx, 0)
 }
 
-// units returns the transactions of the timed phases that write.
-func (k *committing) units() (list []unit, err error) {
-	for i := range k.Plan.Phases {
-		ph := &k.Plan.Phases[i]
-		most := k.Transactions - len(list)
-		var more []unit
-		switch {
-		case ph.Untimed || most <= 0:
-		case ph.Insert != nil:
-			more, err = k.inserts(ph.Insert, most)
-		case ph.Mix != nil:
-			more, err = k.operations(ph.Name, ph.Mix, most)
-		}
+// carryOut runs a phase before the first transaction. Rows are inserted in as few transactions as
+// memory allows.
+func (k *committing) carryOut(ctx context.Context, ph *plan.Phase) error {
+	if ph.Insert == nil {
+		return k.conn.Script(ctx, ph.Script)
+	}
+	for _, name := range ph.Insert.Sets {
+		set, err := k.work.set(name)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		list = append(list, more...)
-	}
-	if len(list) == 0 {
-		return nil, errorf(protocol.CodeUnsupported, "the workload has no transactions that can be committed one by one: want a timed phase insert (not per row of a set), or a mix with operations that write")
-	}
-	return list, nil
-}
-
-// inserts returns the first transactions of a phase that inserts rows.
-func (k *committing) inserts(in *plan.Insert, most int) (list []unit, err error) {
-	all := unit{}
-	for _, name := range in.Sets {
-		ds := k.Plan.DataSet(name)
-		if ds == nil {
-			return nil, errorf(protocol.CodePlan, "no data set %q", name)
-		}
-		per := max(in.RowsPerStatement, 1)
-		size := map[string]int64{"each": per, "every": max(in.Every, 1)}[in.Transaction]
-		if size == 0 {
-			size = max(ds.Total, 1) // a transaction for the data set
-		}
-		for lo := int64(0); lo < ds.Total && len(list) < most; lo += size {
-			u, err := k.rows(ds, lo, min(lo+size, ds.Total), per)
-			if err != nil {
-				return nil, err
-			}
-			if in.Transaction == "one" || in.Transaction == "per" {
-				all = append(all, u...)
-			} else {
-				list = append(list, u)
+		for _, s := range k.work.rows(set, 0, set.Total, ph.Insert.RowsPerStatement) {
+			if err := k.attempt(ctx, 0, &unit{steps: []step{s}}); err != nil {
+				return err
 			}
 		}
 	}
-	if len(all) > 0 {
-		list = append(list, all)
-	}
-	return list, nil
-}
-
-// rows returns the statements that insert the rows lo ≤ r < hi of a data set.
-func (k *committing) rows(ds *plan.DataSet, lo, hi, per int64) (u unit, err error) {
-	for ; lo < hi; lo += per {
-		n := int(min(per, hi-lo))
-		b := &driver.Batch{PerExec: n}
-		if err := k.gen.Fill(b, ds.Name, lo, lo+int64(n)); err != nil {
-			return nil, &Error{protocol.CodePlan, err}
-		}
-		b.PerExec = n
-		sql, types := ds.InsertSQL(n)
-		u = append(u, step{driver.Statement{SQL: sql, Params: types}, b, 0, n})
-	}
-	return u, nil
-}
-
-// operations returns the first operations of a mix that write.
-func (k *committing) operations(phase string, m *plan.Mix, most int) (list []unit, err error) {
-	done := make([]int64, len(m.Operations))
-	writes := func(o plan.Operation) bool {
-		return !o.Reads && (o.Transaction || slices.ContainsFunc(o.Calls, func(c plan.MixCall) bool { return len(c.Columns) == 0 }))
-	}
-	if !slices.ContainsFunc(m.Operations, writes) {
-		return nil, nil
-	}
-	count := int64(1 << 30)
-	if m.Count > 0 {
-		count = m.Count
-	}
-	for n := int64(0); n < count && len(list) < most; n++ {
-		i := int(k.gen.Order(nil, phase, m.Operations, n, 1, 1)[0])
-		o := &m.Operations[i]
-		if !writes(*o) {
-			continue
-		}
-		var u unit
-		for j := range o.Calls {
-			c := &o.Calls[j].Call
-			s := step{Statement: driver.Statement{SQL: c.SQL, Columns: c.Columns}, hi: 1}
-			if len(c.Parameters) > 0 {
-				s.batch = &driver.Batch{PerExec: 1}
-				if err := k.gen.FillParameters(s.batch, phase+"."+o.Name, c.Parameters, "", done[i], 1, 1); err != nil {
-					return nil, &Error{protocol.CodePlan, err}
-				}
-				s.batch.PerExec = 1
-				for _, p := range c.Parameters {
-					s.Params = append(s.Params, p.Type)
-				}
-			}
-			u = append(u, s)
-		}
-		done[i]++
-		list = append(list, u)
-	}
-	return list, nil
+	return nil
 }
 
 // transaction commits one transaction and acknowledges it. It reports false if all attempts failed.
-func (k *committing) transaction(ctx context.Context, n int, u unit) (more bool, err error) {
+func (k *committing) transaction(ctx context.Context, n int, u *unit) (more bool, err error) {
+	unsure := false // the last attempt failed, and whether it took effect could not be read
 	for i := range k.Attempts {
-		began := time.Now()
-		canceled := i == 0 && k.CancelNS > 0
-		var err error
-		if canceled {
-			err = k.canceledAttempt(ctx, n, u)
-		} else {
-			err = k.attempt(ctx, n, u)
-		}
-		if err == nil {
-			k.out.CommitNS = append(k.out.CommitNS, time.Since(began).Nanoseconds())
-			return true, k.acknowledge(ctx, n)
-		}
-		if ctx.Err() != nil {
-			return false, ctx.Err()
-		}
-		k.out.Failures = append(k.out.Failures, failed(n, err))
-		if canceled {
-			if err := k.lookAfterCancel(ctx, n); err != nil {
-				return false, err
+		if !unsure {
+			k.filling = 0
+			began := time.Now()
+			canceled := i == 0 && k.CancelNS > 0
+			err := k.try(ctx, n, u, canceled)
+			if err == nil {
+				k.out.CommitNS = append(k.out.CommitNS, max(1, (time.Since(began)-k.filling).Nanoseconds()))
+				return true, k.acknowledge(ctx, n)
+			}
+			if ctx.Err() != nil {
+				return false, ctx.Err()
+			}
+			if e, ok := errors.AsType[*Error](err); ok {
+				return false, e
+			}
+			k.out.Failures = described(k.out.Failures, n, "", err)
+			if canceled {
+				if err := k.borrowAgain(ctx, n); err != nil {
+					return false, err
+				}
 			}
 		}
-		if last, err := LastTransaction(ctx, k.conn); err == nil && last == int64(n) {
+		last, err := k.last(ctx)
+		if unsure = err != nil; !unsure && last == int64(n) {
 			return true, k.acknowledge(ctx, n)
 		}
 	}
@@ -261,41 +160,58 @@ func (k *committing) transaction(ctx context.Context, n int, u unit) (more bool,
 	return false, nil
 }
 
-func failed(n int, err error) protocol.CommitFailure {
-	f := protocol.CommitFailure{Transaction: n, Message: err.Error()}
-	if e, ok := errors.AsType[*driver.Error](err); ok {
-		f.Code = e.Code
+// try runs transaction n. If canceled is set, its context ends at a random time.
+func (k *committing) try(ctx context.Context, n int, u *unit, canceled bool) error {
+	if canceled {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(k.random.Int64N(k.CancelNS)))
+		defer cancel()
 	}
-	return f
-}
-
-// canceledAttempt runs transaction n with a context that ends at a random time.
-func (k *committing) canceledAttempt(ctx context.Context, n int, u unit) error {
-	ctx, cancel := context.WithTimeout(ctx, time.Duration(k.random.Int64N(k.CancelNS)))
-	defer cancel()
 	return k.attempt(ctx, n, u)
 }
 
-// lookAfterCancel returns the connection of a canceled attempt to the pool and borrows one. It reports
-// what that has left of the attempt.
-func (k *committing) lookAfterCancel(ctx context.Context, n int) error {
-	_ = k.giveBack() // may say again that the attempt was canceled
-	if err := k.borrow(ctx); err != nil {
+// borrowAgain returns the connection of a canceled attempt at transaction n to the pool, and borrows one.
+// It reports what that has left of the attempt.
+func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
+	_ = k.close() // may say again that the attempt was canceled
+	if k.conn, err = k.db.Conn(ctx); err != nil {
 		return fmt.Errorf("borrowing a connection after transaction %d was canceled: %w", n, err)
 	}
-	disturbed := func(what string, err error) {
-		f := failed(n, err)
-		f.Message = what + ": " + f.Message
-		k.out.Disturbed = append(k.out.Disturbed, f)
-	}
 	if _, err := LastTransaction(ctx, k.conn); err != nil {
-		disturbed("a read fails", err)
+		k.out.Disturbed = described(k.out.Disturbed, n, "a read fails: ", err)
 	}
 	if err := k.conn.Script(ctx, "BEGIN; ROLLBACK"); err != nil {
-		disturbed("a transaction can't begin", err)
+		k.out.Disturbed = described(k.out.Disturbed, n, "a transaction can't begin: ", err)
 		_ = k.conn.Script(ctx, "ROLLBACK") // so that the next attempt can
 	}
 	return nil
+}
+
+// mostFailures is how many failures a result describes at most.
+const mostFailures = 1000
+
+// described adds an error of transaction n to a list, unless the list is full.
+func described(list []protocol.CommitFailure, n int, what string, err error) []protocol.CommitFailure {
+	if len(list) == mostFailures {
+		return list
+	}
+	f := protocol.CommitFailure{Transaction: n, Message: what + err.Error()}
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		f.Code = e.Code
+	}
+	return append(list, f)
+}
+
+// last returns the number of the last transaction that took effect. It reads the number in a new
+// transaction: if that of the failed attempt is still open, the number in it is not committed, and a
+// new transaction can't begin.
+func (k *committing) last(ctx context.Context) (int64, error) {
+	tx, err := k.conn.Begin(ctx)
+	if err != nil {
+		return 0, err
+	}
+	n, err := LastTransaction(ctx, k.conn)
+	return n, errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
 
 // LastTransaction returns the number of the last transaction in a database.
@@ -303,9 +219,9 @@ func LastTransaction(ctx context.Context, r driver.Runner) (int64, error) {
 	return driver.Number(ctx, r, "SELECT number FROM "+protocol.CommitsTable)
 }
 
-// acknowledge reports that transaction n is committed.
+// acknowledge reports that transaction n is committed, unless that was reported before.
 func (k *committing) acknowledge(ctx context.Context, n int) error {
-	if !k.Early || n == 0 {
+	if n == 0 || k.out.Acknowledged < n {
 		k.say(n)
 	}
 	if k.Digests {
@@ -323,14 +239,23 @@ func (k *committing) say(n int) {
 	k.tell(protocol.Progress{Stage: protocol.StageCommit, Rows: int64(n)})
 }
 
-// attempt runs transaction n. If n is negative, the number in the database is not changed.
-func (k *committing) attempt(ctx context.Context, n int, u unit) error {
+// attempt runs transaction n. If n is 0, the number in the database is not changed.
+func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 	tx, err := k.conn.Begin(ctx)
 	if err != nil {
 		return err
 	}
-	err = k.statementsOf(ctx, tx, n, u)
-	if k.Early && n > 0 {
+	undo, err := k.statements(ctx, tx, u)
+	if undo {
+		if err := tx.Rollback(ctx); err != nil {
+			return err
+		}
+		return k.attempt(ctx, n, &unit{}) // only the number
+	}
+	if err == nil && n > 0 {
+		_, err = k.execute(ctx, tx, k.number, &driver.Batch{Columns: []driver.Column{{Type: driver.Int, Ints: []int64{int64(n)}}}, PerExec: 1}, 1)
+	}
+	if err == nil && k.Early && k.out.Acknowledged < n {
 		k.say(n)
 	}
 	if err == nil {
@@ -343,34 +268,53 @@ func (k *committing) attempt(ctx context.Context, n int, u unit) error {
 	return err
 }
 
-func (k *committing) statementsOf(ctx context.Context, tx driver.Tx, n int, u unit) error {
-	for i := range u {
-		if err := k.execute(ctx, tx, &u[i]); err != nil {
-			return err
+// statements runs the statements of a transaction. It returns undo = true if the workload declares that
+// the transaction then ends without an effect.
+func (k *committing) statements(ctx context.Context, tx driver.Tx, u *unit) (undo bool, err error) {
+	for i := range u.steps {
+		s := &u.steps[i]
+		var b *driver.Batch
+		if s.fill != nil {
+			began := time.Now()
+			b = &driver.Batch{}
+			if err := s.fill(b); err != nil {
+				return false, &Error{protocol.CodePlan, err}
+			}
+			b.PerExec = s.perExec
+			k.filling += time.Since(began)
+		}
+		rows, err := k.execute(ctx, tx, s, b, s.rows)
+		if err != nil {
+			e, ok := errors.AsType[*driver.Error](err)
+			if ok && u.operation != nil && u.operation.IsResult(e.Code, true) {
+				return true, nil
+			}
+			return false, err
+		}
+		if s.ifEmpty != "" && rows == 0 {
+			return s.ifEmpty == plan.EmptyRollback, nil
 		}
 	}
-	if n < 0 {
-		return nil
-	}
-	b := &driver.Batch{PerExec: 1, Columns: []driver.Column{{Type: driver.Int, Ints: []int64{int64(n)}}}}
-	return k.execute(ctx, tx, &step{driver.Statement{SQL: markerSQL, Params: []driver.Type{driver.Int}}, b, 0, 1})
+	return false, nil
 }
 
-func (k *committing) execute(ctx context.Context, tx driver.Tx, s *step) error {
-	prepared, ok := k.statements[s.SQL]
-	if !ok {
-		var err error
-		if prepared, err = k.conn.Prepare(ctx, s.Statement); err != nil {
-			return err
+// execute runs one statement, with the first n rows of b, and returns how many rows it has returned.
+func (k *committing) execute(ctx context.Context, tx driver.Tx, s *step, b *driver.Batch, n int) (rows int64, err error) {
+	if s.stmt == nil {
+		st, err := k.conn.Prepare(ctx, s.Statement)
+		if err != nil {
+			return 0, err
 		}
-		k.statements[s.SQL] = prepared
+		s.stmt = st
+		k.prepared = append(k.prepared, s.statement)
 	}
-	st, err := tx.Stmt(ctx, prepared)
+	st, err := tx.Stmt(ctx, s.stmt)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if len(s.Columns) > 0 {
-		return st.Query(ctx, s.batch, 0, func(driver.Row) error { return nil })
+		err = st.Query(ctx, b, 0, func(driver.Row) error { rows++; return nil })
+		return rows, err
 	}
-	return st.Exec(ctx, s.batch, s.lo, s.hi)
+	return 0, st.Exec(ctx, b, 0, n)
 }

@@ -12,10 +12,11 @@ import (
 
 // Digest returns a hash of the rows of all tables, except those whose names begin with
 // [protocol.OwnPrefix]. SQLite itself writes each value as text, so the
-// hash does not depend on the types that a library returns. It does not depend on the order of rows
-// either.
+// hash does not depend on the types that a library returns. It does not depend on the version of
+// SQLite or on the order of rows either. Therefore it leaves out the tables in which full-text and
+// R-tree indexes keep their data: it reads the indexes instead.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
-	tables, err := driver.Texts(ctx, r, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '`+strings.ReplaceAll(protocol.OwnPrefix, "_", `\_`)+`%' ESCAPE '\' ORDER BY name`)
+	tables, err := driver.Texts(ctx, r, tablesSQL)
 	if err != nil {
 		return "", err
 	}
@@ -28,7 +29,7 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 		}
 		quoted := make([]string, len(columns))
 		for i, c := range columns {
-			quoted[i] = "quote(" + driver.Quote(c) + ")"
+			quoted[i] = strings.ReplaceAll(valueSQL, "?", driver.Quote(c))
 		}
 		writeSized(h, table)
 		st := driver.Statement{
@@ -45,3 +46,17 @@ func Digest(ctx context.Context, r driver.Runner) (string, error) {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
+
+// tablesSQL returns the names of the tables to read.
+const tablesSQL = `SELECT name FROM sqlite_master AS t WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+	AND substr(name, 1, length('` + protocol.OwnPrefix + `')) <> '` + protocol.OwnPrefix + `' AND NOT EXISTS (
+	SELECT 1 FROM sqlite_master AS v WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND t.name IN (
+		v.name || '_data', v.name || '_idx', v.name || '_content', v.name || '_docsize', v.name || '_config',
+		v.name || '_segments', v.name || '_segdir', v.name || '_stat', v.name || '_node', v.name || '_rowid', v.name || '_parent'
+	)) ORDER BY name`
+
+// valueSQL writes the value ? as text. Of a real number it writes the integer part and the fraction as
+// integers, because versions of SQLite write the last decimal digits differently. A text and a blob of
+// the same bytes are equal, because some libraries store every blob as a text.
+const valueSQL = `CASE typeof(?) WHEN 'real' THEN CAST(? AS INTEGER) || '+' || CAST((? - CAST(? AS INTEGER)) * 4503599627370496.0 AS INTEGER)
+	WHEN 'text' THEN '''' || hex(?) WHEN 'blob' THEN '''' || hex(?) ELSE quote(?) END`

@@ -20,14 +20,17 @@ const OthersTable = OwnPrefix + "others"
 
 // Commit is a job that runs the transactions of a workload on one connection of a new database, one
 // after another. Each is acknowledged by a report of progress with the stage [StageCommit], before
-// the next one begins. Before the first transaction, the schema and the untimed phases of the plan
-// are carried out. Their end is acknowledged as transaction 0.
+// the next one begins. The transactions are those of the timed phases insert and mix, up to the first
+// phase that changes the database in another way. Operations that only read are left out. Before the
+// first transaction, the schema, and the inserts and scripts before these phases, are carried out.
+// Their end is acknowledged as transaction 0.
 type Commit struct {
 	Plan         *plan.Plan `json:"plan"`
 	Transactions int        `json:"transactions" jsonschema:"minimum=1,maximum=1000000"` // transactions at most
 
 	// Attempts is how often a transaction is tried. If an attempt has failed, the table CommitsTable
-	// says whether the transaction took effect all the same. Then it is not tried again.
+	// says whether the transaction took effect all the same. Then it is not tried again. While the
+	// table can't be read, it is not tried again either.
 	Attempts int `json:"attempts" jsonschema:"minimum=1,maximum=100"`
 
 	// CancelNS, if not 0, is the time within which the context of the first attempt of each transaction
@@ -46,9 +49,9 @@ const StageCommit = "commit"
 // Committed is the result of Commit.
 type Committed struct {
 	Acknowledged int             `json:"acknowledged"`                                  // number of the last transaction that was acknowledged
-	CommitNS     []int64         `json:"commit_ns,omitempty"`                           // time of each transaction, from BEGIN to the end of COMMIT
+	CommitNS     []int64         `json:"commit_ns,omitempty"`                           // time of each transaction, from BEGIN to the end of COMMIT, without the time in which values were generated
 	Digests      []string        `json:"digests,omitempty"`                             // hash of all tables after transaction 0, 1, …
-	Failures     []CommitFailure `json:"failures,omitempty" jsonschema:"maxItems=1000"` // attempts that failed
+	Failures     []CommitFailure `json:"failures,omitempty" jsonschema:"maxItems=1000"` // the first attempts that failed
 	GaveUp       bool            `json:"gave_up,omitempty"`                             // the last transaction failed in all attempts
 
 	// Disturbed has what the next borrower of a connection found after a canceled attempt, such as an
@@ -73,6 +76,8 @@ func (c *Commit) check() error {
 		return fmt.Errorf("cancel_ns is %d: want 0 or more", c.CancelNS)
 	case c.Attempts < 1 || c.Attempts > 100:
 		return fmt.Errorf("%d attempts: want 1 to 100", c.Attempts)
+	case c.Digests && c.Early:
+		return fmt.Errorf("a job commit has digests and early: want at most one of them")
 	}
 	return nil
 }
@@ -89,7 +94,7 @@ type JudgedState struct {
 	Code        int      `json:"code,omitempty"`       // SQLite's extended result code of Error; 0: not known
 	Integrity   []string `json:"integrity,omitempty"`  // what PRAGMA integrity_check found, without "ok"
 	ForeignKeys int64    `json:"foreign_keys"`         // rows that PRAGMA foreign_key_check returned
-	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table
+	Transaction int64    `json:"transaction"`          // number of the last transaction, as the table CommitsTable says; -1: there is no such table, or it is empty
 	Others      int64    `json:"others"`               // rows in the table OthersTable; -1: there is no such table
 	Digest      string   `json:"digest,omitempty"`     // hash of all tables, as in Committed
 	Unwritable  string   `json:"unwritable,omitempty"` // the error of a write after that, or of reading it after the database was opened again

@@ -82,10 +82,15 @@ type cleanExecutingConn struct {
 	executing
 }
 
-func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (_ driver.Tx, err error) {
-	c.tx.conn = c.preparing
-	c.tx.Tx, err = c.beginner.BeginTx(ctx, opts)
-	return &c.tx, err
+// BeginTx changes c.tx only if a transaction has begun, because it fails within a transaction, which
+// then remains open.
+func (c *cleanConn) BeginTx(ctx context.Context, opts driver.TxOptions) (driver.Tx, error) {
+	tx, err := c.beginner.BeginTx(ctx, opts)
+	if err != nil {
+		return nil, err
+	}
+	c.tx = cleanTx{tx, c.preparing}
+	return &c.tx, nil
 }
 
 // cleanTx is the transaction of a cleanConn. A connection has only one transaction at a time, so

@@ -82,7 +82,7 @@ func judged(t *testing.T, b *base) {
 				t.Fatal(err)
 			}
 			for i, got := range b.judge(s, copies...) {
-				want := protocol.JudgedState{Transaction: int64(i), Digest: r.Commit.Digests[i]}
+				want := protocol.JudgedState{Others: -1, Transaction: int64(i), Digest: r.Commit.Digests[i]}
 				if fmt.Sprint(got) != fmt.Sprint(want) {
 					t.Errorf("after transaction %d: %+v, want %+v", i, got, want)
 				}
@@ -198,7 +198,7 @@ func hotJournal(t *testing.T, b *base) {
 	if info, err := os.Stat(copied + "-journal"); err != nil || info.Size() == 0 {
 		t.Fatalf("no journal: %v", err)
 	}
-	want := protocol.JudgedState{Transaction: 1, Digest: c.Digests[1]}
+	want := protocol.JudgedState{Others: -1, Transaction: 1, Digest: c.Digests[1]}
 	if got := b.judge(s, copied)[0]; fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}

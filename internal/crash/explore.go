@@ -78,10 +78,13 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 		return out, err
 	}
 	x.Note("proofs")
+	keep := x.Keep
+	x.Keep = "" // what fails as it should is not kept
 	var err error
 	if out.Proofs, err = x.prove(ctx); err != nil {
 		return out, err
 	}
+	x.Keep = keep
 	out.Cells = make([]Cell, len(x.Cells))
 	list := make([]*recorded, len(x.Cells))
 	for i := range x.Cells {

@@ -64,7 +64,7 @@ func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 }
 
 // proofStates is how many states are judged for a proof and a model.
-const proofStates = 150
+const proofStates = 80
 
 // without returns a function that removes the operations of a kind from a trace.
 func without(k trace.Kind) func(*trace.Trace) {

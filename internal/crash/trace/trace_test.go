@@ -8,7 +8,9 @@ import (
 // TestCost checks that a cost has what was done between the first acknowledgment and the last one, by the
 // kind of file, and nothing that failed.
 func TestCost(t *testing.T) {
-	write := func(name string, n int) Op { return Op{Kind: Write, Call: "pwrite64", Name: name, Data: make([]byte, n)} }
+	write := func(name string, n int) Op {
+		return Op{Kind: Write, Call: "pwrite64", Name: name, Data: make([]byte, n)}
+	}
 	tr := &Trace{Ops: []Op{
 		{Kind: Create, Name: "a.db"}, write("a.db", 1000), {Kind: Sync, Call: "fsync", Name: "a.db"}, {Kind: SyncDir, Call: "fsync", Name: "."},
 		{Kind: Acknowledge, Number: 0},

@@ -179,6 +179,7 @@ func TestNamesAtTheEnd(t *testing.T) {
 		{"a sync makes earlier names durable", []Model{Ordered}, join(two, []trace.Op{sync(2)}), []string{"a= b="}},
 		{"a sync does not make later names durable", []Model{Ordered}, join(two, []trace.Op{sync(1)}), []string{"a=", "a= b="}},
 		{"a removed journal comes back", []Model{Ordered, Posix}, join(journal, []trace.Op{remove(1, "j")}), []string{"", "j=J8"}},
+		{"also if the removed file is synced", []Model{Ordered, Posix}, join(journal, []trace.Op{remove(1, "j"), sync(1)}), []string{"", "j=J8"}},
 		{"until its directory is synced", []Model{Ordered, Posix}, join(journal, []trace.Op{remove(1, "j"), syncDir(".")}), []string{""}},
 		{"or a file that was created later", []Model{Ordered}, join(journal, []trace.Op{remove(1, "j"), create(2, "k"), sync(2)}), []string{"k="}},
 		{"not one that was created earlier", []Model{Ordered}, join(journal, []trace.Op{create(2, "k"), remove(1, "j"), sync(2)}), []string{"k=", "j=J8 k="}},

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -17,7 +19,7 @@ import (
 // directory.
 var programs = map[string]func(){
 	"calls": everyCall, "directories": directoryCalls, "threads": threads, "child": child, "race": race, "reuse": reuse,
-	"acknowledge": acknowledge, "shared memory": sharedMemory, "faults": faulty, "endless": endless, "patient": patient,
+	"signals": signals, "refused": refusedCalls, "acknowledge": acknowledge, "shared memory": sharedMemory, "faults": faulty, "endless": endless, "patient": patient,
 	"mmap":         func() { mapFile("a.db", unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED) },
 	"private mmap": privateMaps,
 	"O_TMPFILE":    func() { open(".", unix.O_RDWR|unix.O_TMPFILE) },
@@ -120,6 +122,7 @@ func everyCall() {
 	must(unix.Fallocate(a, 0, 0, 30))
 	must(unix.Fallocate(a, 0, 0, 3)) // it is long enough
 	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 100))
+	must(unix.Fallocate(a, unix.FALLOC_FL_KEEP_SIZE, 0, 30))
 	must(unix.Fsync(a))
 	must(unix.Fdatasync(a))
 	must(unix.Fsync(open(".", unix.O_RDONLY|unix.O_DIRECTORY)))
@@ -145,7 +148,8 @@ func directoryCalls() {
 	legacy(unix.SYS_RENAME, "a.db", "./b.db")
 	create("c.db")
 	mustFail(unix.Renameat2(here, "b.db", here, "c.db", unix.RENAME_NOREPLACE), unix.EEXIST)
-	must(unix.Renameat(here, "b.db", here, "c.db"))
+	must(unix.Renameat2(here, "b.db", here, "d.db", unix.RENAME_NOREPLACE))
+	must(unix.Renameat(here, "d.db", here, "c.db"))
 	pwrite(b, "third", 0) // by its new name
 	legacy(unix.SYS_MKDIR, "sub")
 	sub := open("sub", unix.O_RDONLY|unix.O_DIRECTORY)
@@ -161,6 +165,7 @@ func directoryCalls() {
 	must(unix.Mkdirat(here, "other", 0o700))
 	legacy(unix.SYS_RMDIR, "sub")
 	must(unix.Unlinkat(here, "other", unix.AT_REMOVEDIR))
+	must(unix.Fsync(sub)) // of no directory of the recording any more
 	must(unix.Fsync(here))
 }
 
@@ -197,19 +202,68 @@ func child() {
 	}
 }
 
-// race opens a file that another thread removes again and again.
-func race() {
-	var group sync.WaitGroup
-	group.Go(func() {
-		for range 1000 {
-			unix.Unlink("a.db-journal")
+// signals writes from a thread that gets many signals.
+func signals() {
+	signal.Notify(make(chan os.Signal, 1), unix.SIGUSR1)
+	runtime.LockOSThread()
+	thread, ended, over := unix.Gettid(), make(chan bool), make(chan bool)
+	go func() {
+		defer close(over)
+		for {
+			select {
+			case <-ended:
+				return
+			default:
+				must(unix.Tgkill(os.Getpid(), thread, unix.SIGUSR1))
+			}
 		}
-	})
-	for range 1000 {
-		fd := create("a.db-journal")
+	}()
+	log := open("log", unix.O_WRONLY|unix.O_CREAT|unix.O_APPEND)
+	long := strings.Repeat("x", 64<<10)
+	for range records {
+		write(log, long)
+	}
+	close(ended)
+	<-over
+}
+
+// refusedCalls makes calls that would change files unseen.
+func refusedCalls() {
+	a, b := create("a.db"), create("b.db")
+	_, err := unix.CopyFileRange(a, nil, b, nil, 1, 0)
+	mustFail(err, unix.ENOSYS)
+	_, err = unix.Sendfile(b, a, nil, 1)
+	mustFail(err, unix.ENOSYS)
+	_, err = unix.Splice(a, nil, b, nil, 1, 0)
+	mustFail(err, unix.ENOSYS)
+	_, err = unix.Openat2(unix.AT_FDCWD, "c.db", &unix.OpenHow{Flags: unix.O_CREAT | unix.O_RDWR})
+	mustFail(err, unix.ENOSYS)
+	for _, number := range []uintptr{unix.SYS_IO_SETUP, unix.SYS_IO_URING_SETUP} {
+		_, _, errno := unix.Syscall(number, 1, 0, 0)
+		mustFail(errno, unix.ENOSYS)
+	}
+}
+
+// race opens files, each of which another thread removes at the same time.
+func race() {
+	names := make(chan string)
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for name := range names {
+				must(unix.Unlink(name))
+			}
+		})
+	}
+	for i := range 4 * records {
+		name := fmt.Sprint(i)
+		must(unix.Close(create(name)))
+		names <- name
+		fd := create(name)
 		pwrite(fd, "x", 0)
 		must(unix.Close(fd))
 	}
+	close(names)
 	group.Wait()
 }
 
@@ -241,7 +295,7 @@ func acknowledge() {
 	pwrite(a, "2", 0)
 	say("ck 1\nnot an ack 7\na")
 	pwrite(a, "3", 0)
-	write(2, "ck 8\n")
+	write(2, "ack 8\n")
 	say("ck 2\nack 3\n")
 	pwrite(a, "4", 0)
 	say("ack 4") // without an end of line

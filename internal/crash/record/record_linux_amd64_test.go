@@ -58,7 +58,8 @@ func TestNames(t *testing.T) {
 		`write 2 a.db "second" at 0 (pwrite64)`,
 		"rename 2 a.db to b.db",
 		"create 3 c.db",
-		"rename 2 b.db to c.db",
+		"rename 2 b.db to d.db",
+		"rename 2 d.db to c.db",
 		`write 2 c.db "third" at 0 (pwrite64)`,
 		"create 4 sub/w.db-wal",
 		`write 4 sub/w.db-wal "frame" at 0 (pwrite64)`,
@@ -103,6 +104,22 @@ func TestThreads(t *testing.T) {
 			t.Errorf("%s: %d writes were recorded, want %d", key, n, records)
 		}
 	}
+}
+
+// TestSignals checks that a signal does not make the program repeat a call that was carried out.
+func TestSignals(t *testing.T) {
+	s := start(t, "signals", nil)
+	s.finish()
+	if want := records + 1; len(s.rec.Ops) != want {
+		t.Errorf("%d operations were recorded, want %d", len(s.rec.Ops), want)
+	}
+}
+
+// TestRefused checks that calls that could change files unseen are unknown to the program.
+func TestRefused(t *testing.T) {
+	s := start(t, "refused", nil)
+	s.finish()
+	same(t, s.rec.Ops, []string{"create 1 a.db", "create 2 b.db"})
 }
 
 // TestRemovedWhileOpened checks that no file is created unseen if one thread opens a file with O_CREAT

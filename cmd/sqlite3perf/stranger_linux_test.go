@@ -167,7 +167,7 @@ func TestStrangersStore(t *testing.T) {
 var takeWorkloads = [][]string{
 	{"run", "--drivers", "modernc"}, {"run", "--drivers", "modernc", "--hosts", "pi"}, {"compare", "modernc", "mattn"}, {"gate", "--baseline", "modernc", "--drivers", "mattn", "--max-regression", "5%"},
 	{"bisect", "modernc@v1.34.0..v1.61.1"}, {"tune", "--drivers", "modernc"}, {"diff", "modernc", "mattn"}, {"advise", "--drivers", "modernc,mattn"},
-	{"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
+	{"crash", "--drivers", "modernc"}, {"locks", "--drivers", "modernc"}, {"profile", "--drivers", "modernc", "--phase", "p"},
 }
 
 // TestEveryCommandGetsStrangersWorkloads checks that takeWorkloads leaves out no command.

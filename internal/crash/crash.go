@@ -111,6 +111,7 @@ type Outcome struct {
 	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
+	Trouble  string    `json:"trouble,omitempty"` // what went wrong beside the content of the database, such as a transaction that was left open; "": nothing
 }
 
 // Grade returns the worst grade of all states.
@@ -169,7 +170,7 @@ func documented(s driver.Settings, f Fault) Grade {
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.
 func (c *Cell) unexpected() (list []Fault) {
 	for _, f := range Faults {
-		if o := c.Results[f]; o != nil && o.Grade().rank() > documented(c.InForce, f).rank() {
+		if o := c.Results[f]; o != nil && (o.Trouble != "" || o.Grade().rank() > documented(c.InForce, f).rank()) {
 			list = append(list, f)
 		}
 	}

@@ -217,6 +217,7 @@ func TestStored(t *testing.T) {
 	}
 	for what, harm := range map[string]func(*Crashes){
 		"no cells":            func(c *Crashes) { c.Cells = nil },
+		"no judge":            func(c *Crashes) { c.Judges = nil },
 		"an unknown fault":    func(c *Crashes) { c.Faults = append(c.Faults, "fire") },
 		"an unknown setting":  func(c *Crashes) { c.Cells[0].Settings["x"] = "y" },
 		"a negative number":   func(c *Crashes) { c.Cells[0].Cost.Writes = -1 },
@@ -261,6 +262,17 @@ func TestArtifact(t *testing.T) {
 	}
 	if got, want := a.Describe(), "mattn with wal, errors, at the end, with everything. Before that, a call failed: sync of wal 2: EIO. Transaction 3 was acknowledged."; got != want {
 		t.Errorf("%s, want %s", got, want)
+	}
+	for _, bad := range []string{`{"driver": "./evil"}`, `{"driver": "mattn=../evil"}`, `{"driver": "mattn:tags=x"}`, `{"driver": "mattn", "settings": {"journal_mode": "x"}}`, `[`} {
+		if err := os.WriteFile(filepath.Join(dir, artifactFile), []byte(bad), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := ReadArtifact(dir); err == nil {
+			t.Errorf("%s is read", bad)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, artifactFile)); err != nil {
+		t.Fatal(err)
 	}
 	image, err := imageOf(f.Kept)
 	if err != nil || len(image) != 2 || string(image["test.db-wal"]) != "log" {

@@ -100,7 +100,12 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 			return nil
 		}
 		x.Note("%d/%d %s", i+1, len(list), x.Cells[i].name())
-		return x.explore(ctx, list[i])
+		err := x.explore(ctx, list[i])
+		if err != nil && ctx.Err() == nil {
+			list[i].cell.Reason = reasonOf(err).Error()
+			return nil
+		}
+		return err
 	})
 	return out, err
 }
@@ -343,7 +348,7 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 			return out, ctx.Err()
 		}
 		if err != nil {
-			return out, fmt.Errorf("%s, %v: %w", r.plan.name(), &f, reasonOf(err))
+			return out, fmt.Errorf("%v: %w", &f, reasonOf(err))
 		}
 		out.Runs++
 		out.Refused += len(done.Failures)

@@ -3,6 +3,7 @@ package crash
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -70,35 +71,43 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	change(job)
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
 	started, end := with(dir)
+	acknowledged := 0
 	req.Progress = func(p *protocol.Progress) {
-		if p.Stage == protocol.StageCommit && p.Rows == 0 {
+		if p.Stage != protocol.StageCommit {
+			return
+		}
+		if acknowledged = int(p.Rows); acknowledged == 0 {
 			started()
 		}
 	}
 	res, err := lab.RunJob(ctx, r.plan.Executable, req, nil)
 	others, otherErr := end()
-	if err = cmp.Or(err, otherErr); err != nil {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+	out := &Outcome{Runs: 1}
+	told, failed := errors.AsType[*lab.JobError](err)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case otherErr != nil:
+		return nil, fmt.Errorf("%s: the other process: %w", f, reasonOf(otherErr))
+	case failed:
+		out.Trouble = told.Reason.Message
+	case err != nil:
+		return nil, err
+	default:
+		out.Refused = len(res.Commit.Failures)
+		if d := res.Commit.Disturbed; len(d) > 0 {
+			out.Trouble = fmt.Sprintf("after transaction %d was canceled, %s", d[0].Transaction, d[0].Message)
 		}
-		return nil, fmt.Errorf("%s, %s: %w", r.plan.name(), f, reasonOf(err))
+		if res.Commit.GaveUp {
+			out.Trouble = "a transaction failed in all attempts: " + res.Commit.Failures[len(res.Commit.Failures)-1].Message
+		}
 	}
-	out := &Outcome{Runs: 1, Refused: len(res.Commit.Failures)}
 	image, err := imageOf(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := candidate{State: &disk.State{Image: image, Acknowledged: res.Commit.Acknowledged, Persisted: "everything"}, fault: f, others: others}
-	if err := x.judgeBatch(ctx, r, []candidate{c}, out); err != nil {
-		return nil, err
-	}
-	if d := res.Commit.Disturbed; len(d) > 0 && out.Broken == 0 {
-		out.Broken = 1
-		out.Lost = 0
-		out.Failing = append([]Failure{{Grade: Broken, Judge: r.plan.Ref.Name, Fault: f, Operation: operation(nil, 0), Persisted: "everything",
-			Why: fmt.Sprintf("after transaction %d was canceled, %s", d[0].Transaction, d[0].Message), Acknowledged: res.Commit.Acknowledged, Found: int64(res.Commit.Acknowledged)}}, out.Failing...)
-	}
-	return out, nil
+	c := candidate{State: &disk.State{Image: image, Acknowledged: acknowledged, Persisted: "everything"}, fault: f, others: others}
+	return out, x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
 // canceling commits transactions whose contexts end at random times.

@@ -135,6 +135,7 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 		job.Paths = append(job.Paths, filepath.Join(sub, databaseName))
 	}
 	req := x.request(p, dir, protocol.Job{Judge: job})
+	req.Settings = req.Settings.With(driver.Settings{"synchronous": "off"}) // what the disk does has been decided
 	res, err := lab.RunJob(ctx, p.Executable, req, nil)
 	told, isJob := errors.AsType[*lab.JobError](err)
 	switch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
@@ -39,8 +40,20 @@ func ReadArtifact(dir string) (*Artifact, error) {
 	if err := json.Unmarshal(text, a); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
+	// The file may come from somebody else, so it must not name code to run.
+	if !released.MatchString(a.Driver) {
+		return nil, fmt.Errorf("%s: %q is not the name of a driver, with or without a version", path, document.Line(a.Driver))
+	}
+	for name, value := range a.Settings {
+		if canonical, err := driver.ParseSetting(name, value); err != nil || canonical != value {
+			return nil, fmt.Errorf("%s: %s=%s is not a setting", path, document.Line(name), document.Line(value))
+		}
+	}
 	return a, nil
 }
+
+// released matches the names of drivers that are built from released sources.
+var released = regexp.MustCompile(`^[a-z0-9]+(@[A-Za-z0-9.+-]+)?$`)
 
 // Describe says what the state is.
 func (a *Artifact) Describe() string {

@@ -97,7 +97,7 @@ func (c *Crashes) rows() (list []*row) {
 		key := name
 		for _, f := range c.Faults {
 			if o := cell.Results[f]; o != nil {
-				key += " " + string(o.Grade())
+				key += " " + string(o.Grade()) + o.Trouble
 			}
 		}
 		key += fmt.Sprint(perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))
@@ -148,6 +148,7 @@ func found(cells []*Cell, f Fault) string {
 			worst.Broken += o.Broken
 			worst.Lost += o.Lost
 			worst.MostLost = max(worst.MostLost, o.MostLost)
+			worst.Trouble += o.Trouble
 		}
 	}
 	switch {
@@ -157,6 +158,9 @@ func found(cells []*Cell, f Fault) string {
 		return document.Percent(float64(worst.Broken)/float64(worst.States)) + " broken"
 	case worst.Lost > 0:
 		return fmt.Sprintf("lost ≤%d", worst.MostLost)
+	}
+	if worst.Trouble != "" {
+		return "disturbed"
 	}
 	return "kept"
 }
@@ -350,7 +354,7 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	for _, f := range c.Faults {
 		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
 	}
-	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged."), " ")})
+	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged. disturbed: nothing is lost, but something else went wrong, see below."), " ")})
 	if list := c.failures(); list != nil {
 		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
 	}
@@ -368,11 +372,11 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	}
 	if differing != nil {
 		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s differ from those that %s writes: each is judged by its own rows; sqlite3perf drivers --defects may say why",
-			agree(differing, "writes", "write"), c.Judges[0])})
+			agree(differing, "writes", "write"), document.Line(c.Judges[0]))})
 	}
 	for i := range c.Proofs {
 		p := &c.Proofs[i]
-		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", p.Name, gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
+		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", document.Line(p.Name), gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
 	}
 	d = append(d, document.Space{}, notes, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, 1)...))
 	return append(d, document.Reference{Title: "what the models mean, and what they can't say", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
@@ -389,7 +393,7 @@ func agree(names []string, one, several string) string {
 func (c *Crashes) howSure() string {
 	return fmt.Sprintf("These are simulated faults: %s after faults at every file operation of %s, judged by the driver itself and by %s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(c.Judges), document.Counted(int64(len(c.Proofs)), "proof"))
+		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each driver and settings.
@@ -403,10 +407,15 @@ func (c *Crashes) failures() (list document.List) {
 				}
 			}
 		}
+		for _, f := range c.Faults {
+			if o := r.cells[0].Results[f]; o != nil && o.Trouble != "" {
+				list.Note(document.Item{Label: r.settings, Text: fmt.Sprintf("%s: %s: %s", drivers(r.cells, len(c.drivers())), f.title(), document.Line(o.Trouble)), Alarm: true})
+			}
+		}
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s, %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), worst.Persisted, document.Line(worst.Why), document.Line(worst.Judge))
+		text := fmt.Sprintf("%s: %s, %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), document.Line(worst.Persisted), document.Line(worst.Why), document.Line(worst.Judge))
 		if worst.Injected != nil {
 			text += ", after " + document.Line(worst.Injected.String())
 		}

@@ -3,7 +3,6 @@ package protocol
 import (
 	"fmt"
 
-	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
 
@@ -105,10 +104,4 @@ func (j *Judge) check() error {
 		return fmt.Errorf("a job judge has %d paths: want 1 to 10,000", len(j.Paths))
 	}
 	return nil
-}
-
-// WithoutWaiting returns settings with which a database is judged: nothing waits for a disk, because
-// what the disk does has been decided before.
-func WithoutWaiting(s driver.Settings) driver.Settings {
-	return s.With(driver.Settings{"synchronous": "off"})
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -38,7 +39,12 @@ type candidate struct {
 func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Outcome, error) {
 	out := &Outcome{}
 	var list []candidate
+	n := 0
 	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
+		if n++; n%2 == 0 && o.Model != disk.Kill && len(s.Shared) > 0 {
+			maps.Copy(s.Image, s.Shared)
+			s.Persisted += " and the old shared memory"
+		}
 		if list = append(list, candidate{State: s, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model}); len(list) < batch {
 			return nil
 		}

@@ -236,6 +236,17 @@ func TestSharedMemory(t *testing.T) {
 	shared := trace.Op{Kind: trace.Map, File: 2, Data: []byte("MM")}
 	ops := join(durableFile(1, "a", "A"), []trace.Op{create(2, "a-shm"), truncate(2, 1), shared, write(2, 1, "N"), sync(2), syncDir(".")})
 	allowed(t, Kill, ops, []string{"a=A8 a-shm=M(1)N(1)"})
+	for _, m := range []Model{Ordered, Posix} {
+		err := States(&trace.Trace{Ops: append([]trace.Op{{Kind: trace.Acknowledge}}, ops...)}, Options{Model: m, End: true}, func(s *State) error {
+			if len(s.Shared) != 1 || len(s.Shared["a-shm"]) == 0 || s.Image["a-shm"] != nil {
+				t.Errorf("%s: shared %q, image %q", m, s.Shared, s.Image)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
 	allowed(t, Ordered, ops, []string{"a=A8"})
 	allowed(t, Posix, ops, []string{"a=A8"})
 	if string(shared.Data) != "MM" {

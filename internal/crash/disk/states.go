@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 
@@ -13,6 +14,10 @@ type State struct {
 	Boundary     int    // the fault is before this operation of the trace
 	Acknowledged int    // number of the last transaction that was acknowledged before; the greatest, if several faults leave the same
 	Persisted    string // which waiting changes persist, in words
+
+	// Shared has the files in shared memory (-shm) as programs saw them. After a power cut, they are not in
+	// Image, but a disk may hold them, at any age.
+	Shared Image
 }
 
 // Options say which states to make.
@@ -63,7 +68,7 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	for n := range len(t.Ops) + 1 {
 		for ; next < len(list) && list[next].boundary == n; next++ {
 			s := &list[next]
-			if err := visit(&State{d.imageOf(s.choice), n, s.acknowledged, s.words}); err != nil {
+			if err := visit(&State{d.imageOf(s.choice), n, s.acknowledged, s.words, d.shared()}); err != nil {
 				return err
 			}
 		}
@@ -121,6 +126,17 @@ type chosen struct {
 	sum    [32]byte
 	choice choice
 	words  string
+}
+
+// shared returns the files in shared memory as programs see them.
+func (d *Disk) shared() Image {
+	out := Image{}
+	for n, number := range d.live {
+		if trace.FileKind(n) == "shm" {
+			out[n] = bytes.Clone(d.files[number].live)
+		}
+	}
+	return out
 }
 
 // imageOf returns the files of a choice. For the model [Kill] the choice is nil.

@@ -58,7 +58,7 @@ something could not be explored.`,
 type crashOptions struct {
 	runOptions
 	transactions, states int
-	faults               []string
+	faults, judges       []string
 	keep, replay         string
 }
 
@@ -69,13 +69,15 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "transactions to record at most")
 	f.IntVar(&o.states, "states", 200, "different states to judge after each kind of fault at most, for each driver and combination of settings")
+	f.StringSliceVar(&o.judges, "judges", []string{judgeDriver}, "drivers that also open each state, beside the one that wrote; the first also shares the database in the fault shared")
+	cli.Reaching(f, cli.Executes, "judges")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
 	cli.Reaching(f, cli.Writes, "keep")
-	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "seed", "replay")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "seed", "replay")
 	cli.Grouped(f, cli.GroupOutput, "keep")
 	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
@@ -98,6 +100,8 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	switch {
 	case o.transactions < 1 || o.transactions > 10_000:
 		return nil, cli.Usagef("--transactions %d: want 1 to 10,000, such as 24", o.transactions)
+	case len(o.judges) == 0:
+		return nil, cli.Usagef("--judges names none: want such as native,modernc, or leave it out")
 	case o.states < 1:
 		return nil, cli.Usagef("--states %d: want at least 1, such as 60", o.states)
 	}
@@ -220,9 +224,11 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 		return nil, err
 	}
 	defer scratch.Remove()
-	if memory, err := process.NewScratch(memoryDirectory, "sqlite3perf-tmp-"); err == nil { // states are many and short-lived
-		defer memory.Remove()
-		x.Memory = memory.Dir
+	if cli.IsDirectory(memoryDirectory) { // states are many and short-lived
+		if memory, err := process.NewScratch(memoryDirectory, "sqlite3perf-tmp-"); err == nil {
+			defer memory.Remove()
+			x.Memory = memory.Dir
+		}
 	}
 	var mu sync.Mutex
 	x.Dir, x.Note = scratch.Dir, func(format string, args ...any) {
@@ -240,19 +246,9 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 		w.Executable = executables[w.Ref.Name]
 		return nil
 	}
-	refs, err := r.Refs(ctx, judgeDriver)
-	if err != nil {
+	if err := o.findJudges(ctx, r, x, worker, show); err != nil {
 		return nil, err
 	}
-	judge := crash.Worker{Ref: refs[0]}
-	if err := worker(&judge); err != nil {
-		show.Note("%s is not available as a judge: %v", judgeDriver, err)
-		judge = x.Cells[0].Worker
-		if err := worker(&judge); err != nil {
-			return nil, err
-		}
-	}
-	x.Judges = []crash.Worker{judge}
 	for i := range x.Cells {
 		if err := worker(&x.Cells[i].Worker); err != nil {
 			return nil, err
@@ -264,6 +260,30 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	out.Machine = observer.Machine
 	out.Machine.Directory = r.dir // the scratch directory will be gone when users read this
 	return out, err
+}
+
+// findJudges builds the workers of the judges. If plain C cannot be built and the user named no judges, the
+// first driver judges.
+func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Explorer, worker func(*crash.Worker) error, show *cli.Progress) error {
+	refs, err := r.Refs(ctx, o.judges...)
+	if err != nil {
+		return err
+	}
+	for _, ref := range refs {
+		w := crash.Worker{Ref: ref}
+		if err := worker(&w); err != nil {
+			if o.flags.Changed("judges") {
+				return err
+			}
+			show.Note("%s cannot judge: %v", ref.Name, err)
+			w = x.Cells[0].Worker
+			if err := worker(&w); err != nil {
+				return err
+			}
+		}
+		x.Judges = append(x.Judges, w)
+	}
+	return nil
 }
 
 // keepAnswer stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing

@@ -229,81 +229,141 @@ func (c *Crashes) table() document.Grid {
 
 // Answer says in a few sentences what survives.
 func (c *Crashes) Answer() string {
-	groups := map[Grade][]string{}
-	var differ, worse, unwarned []string
-	order := []string{}
-	cells := map[string][]*Cell{}
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		if cell.Reason != "" {
-			continue
-		}
-		name := c.name(cell)
-		order = distinct.Append(order, name)
-		cells[name] = append(cells[name], cell)
-		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, func(f Fault) bool {
-			return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank()
-		}) {
-			unwarned = distinct.Append(unwarned, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
-		}
-		for _, f := range cell.unexpected() {
-			worse = append(worse, fmt.Sprintf("%s with %s (%s: %s)", document.Line(cell.Driver), name, f.title(), found([]*Cell{cell}, f)))
-		}
-	}
-	if len(order) == 0 {
+	groups := c.groups()
+	if len(groups) == 0 {
 		return "Nothing was explored."
-	}
-	for _, name := range order {
-		by := map[Grade][]*Cell{}
-		most := 0
-		for _, cell := range cells[name] {
-			by[cell.worst()] = append(by[cell.worst()], cell)
-			for _, o := range cell.Results {
-				most = max(most, o.MostLost)
-			}
-		}
-		if len(by) > 1 {
-			var words []string
-			for _, g := range []Grade{Kept, Lost, Broken} {
-				if by[g] != nil {
-					words = append(words, fmt.Sprintf("%s with %s", gradeWords[g], drivers(by[g], -1)))
-				}
-			}
-			differ = append(differ, name+": "+strings.Join(words, ", "))
-			continue
-		}
-		g := cells[name][0].worst()
-		if g == Lost {
-			name += fmt.Sprintf(" (up to %d)", most)
-		}
-		groups[g] = append(groups[g], name)
 	}
 	of := document.Line(c.drivers()[0])
 	if n := len(c.drivers()); n > 1 {
-		of = fmt.Sprintf("%d drivers", n)
+		of = document.Counted(int64(n), "driver")
+	}
+	names := map[Grade][]string{}
+	for _, g := range groups {
+		grade, most := g.worst()
+		if name := g.settings; grade == Lost {
+			names[grade] = append(names[grade], fmt.Sprintf("%s (up to %d)", name, most))
+		} else if grade != "" {
+			names[grade] = append(names[grade], name)
+		}
 	}
 	var words []string
-	if s := groups[Kept]; s != nil {
-		words = append(words, fmt.Sprintf("No acknowledged transaction of %s was lost, and no database damaged, with %s.", of, document.Or(s)))
+	for _, sentence := range []struct {
+		grade Grade
+		text  string
+	}{
+		{Kept, "No acknowledged transaction of " + of + " was lost, and no database damaged, with %s."},
+		{Lost, "The last transactions were lost, but no database was damaged, with %s."},
+		{Broken, "Databases were damaged with %s."},
+	} {
+		if list := names[sentence.grade]; list != nil {
+			words = append(words, fmt.Sprintf(sentence.text, document.Or(list)))
+		}
 	}
-	if s := groups[Lost]; s != nil {
-		words = append(words, fmt.Sprintf("The last transactions were lost, but no database was damaged, with %s.", document.Or(s)))
-	}
-	if s := groups[Broken]; s != nil {
-		words = append(words, fmt.Sprintf("Databases were damaged with %s.", document.Or(s)))
-	}
-	if differ != nil {
-		words = append(words, "Drivers differ with "+strings.Join(differ, "; ")+".")
-	}
-	if worse != nil {
-		words = append(words, "Worse than SQLite's documentation says: "+document.And(worse)+".")
-	} else {
-		words = append(words, "Nothing was worse than SQLite's documentation says.")
-	}
-	if unwarned != nil {
-		words = append(words, fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(unwarned)))
-	}
+	words = append(words, c.worse())
+	words = append(words, c.unwarned()...)
+	words = append(words, c.defaults()...)
 	return strings.Join(append(words, c.price()...), " ")
+}
+
+// group has the cells with the same settings.
+type group struct {
+	settings string
+	cells    []*Cell
+}
+
+// groups returns the cells by settings, without the drivers' own defaults, unless there is nothing else.
+func (c *Crashes) groups() (list []*group) {
+	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if cell.Reason != "" || cell.Own && !onlyOwn {
+			continue
+		}
+		name := c.name(cell)
+		k := slices.IndexFunc(list, func(g *group) bool { return g.settings == name })
+		if k < 0 {
+			k = len(list)
+			list = append(list, &group{settings: name})
+		}
+		list[k].cells = append(list[k].cells, cell)
+	}
+	return list
+}
+
+// worst returns the worst grade of the cells that are as SQLite's documentation says, and how many
+// transactions they lost at most. The grade is "" if there is no such cell.
+func (g *group) worst() (worst Grade, most int) {
+	for _, cell := range g.cells {
+		if len(cell.unexpected()) > 0 {
+			continue
+		}
+		if w := cell.worst(); worst == "" || w.rank() > worst.rank() {
+			worst = w
+		}
+		for _, o := range cell.Results {
+			most = max(most, o.MostLost)
+		}
+	}
+	return worst, most
+}
+
+// worse names the drivers and settings that are worse than SQLite's documentation says, and the faults.
+func (c *Crashes) worse() string {
+	var names []string
+	settings, faults := map[string][]string{}, map[string][]string{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		for _, f := range cell.unexpected() {
+			name := document.Line(cell.Driver)
+			names = distinct.Append(names, name)
+			settings[name] = distinct.Append(settings[name], c.name(cell))
+			faults[name] = distinct.Append(faults[name], f.title())
+		}
+	}
+	if names == nil {
+		return "Nothing was worse than SQLite's documentation says."
+	}
+	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
+		return fmt.Sprintf("%s with %s (%s)", name, document.Or(settings[name]), document.And(faults[name]))
+	}) + "."
+}
+
+// unwarned names the settings of which reports do not warn, although transactions are lost.
+func (c *Crashes) unwarned() []string {
+	var list []string
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		beyond := func(f Fault) bool {
+			return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank()
+		}
+		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, beyond) {
+			list = distinct.Append(list, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))}
+}
+
+// defaults says which settings drivers have by themselves.
+func (c *Crashes) defaults() []string {
+	var order []string
+	of := map[string][]string{}
+	for i := range c.Cells {
+		if k := &c.Cells[i]; k.Own && k.Reason == "" {
+			s := document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"])
+			order = distinct.Append(order, s)
+			of[s] = append(of[s], document.Line(k.Driver))
+		}
+	}
+	if order == nil || len(order) == 1 && len(c.groups()) == 1 {
+		return nil
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return len(of[b]) - len(of[a]) })
+	return []string{"By default, " + document.Join(order, "; ", func(s string) string {
+		return document.And(of[s]) + " " + document.Verb(len(of[s]), "has", "have") + " " + s
+	}) + "."}
 }
 
 var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}

@@ -22,7 +22,7 @@ var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument
 func settingsWords(s driver.Settings, own bool, hidden []string) string {
 	words := []string{}
 	if own {
-		words = append(words, "its own default")
+		words = append(words, "default")
 	}
 	named := []string{"journal_mode", "synchronous"}
 	for _, name := range named {
@@ -70,7 +70,7 @@ func (c *Crashes) shared() (names, words []string) {
 func (c *Crashes) name(cell *Cell) string {
 	hidden, _ := c.shared()
 	if cell.Own && cell.InForce != nil {
-		return "its own default: " + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
+		return "default: " + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
 	}
 	return settingsWords(cell.Settings, cell.Own, hidden)
 }
@@ -79,6 +79,7 @@ func (c *Crashes) name(cell *Cell) string {
 type row struct {
 	settings string
 	cells    []*Cell
+	all      []string // all drivers with these settings
 }
 
 // rows groups the cells by settings and results, in the order of the settings.
@@ -108,6 +109,13 @@ func (c *Crashes) rows() (list []*row) {
 		byKey[key].cells = append(byKey[key].cells, cell)
 	}
 	slices.SortStableFunc(list, func(a, b *row) int { return place[a.settings] - place[b.settings] })
+	for _, r := range list {
+		for _, other := range list {
+			if other.settings == r.settings {
+				r.all = append(r.all, document.Map(other.cells, func(k *Cell) string { return document.Line(k.Driver) })...)
+			}
+		}
+	}
 	return list
 }
 
@@ -118,16 +126,24 @@ func perTransaction(c *Cell, n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/float64(c.Cost.Transactions)), ".0")
 }
 
-// drivers names the drivers of some cells. measured is the number of drivers in the answer.
-func drivers(cells []*Cell, measured int) string {
-	var names []string
-	for _, c := range cells {
-		names = distinct.Append(names, document.Line(c.Driver))
+// drivers names the drivers of a row. If few of the drivers with these settings are missing, it names
+// those.
+func (r *row) drivers() string {
+	const few = 2
+	names := document.Map(r.cells, func(k *Cell) string { return document.Line(k.Driver) })
+	var others []string
+	for _, name := range r.all {
+		if !slices.Contains(names, name) {
+			others = append(others, name)
+		}
 	}
-	if len(names) == measured && measured > 3 {
-		return fmt.Sprintf("all %d", measured)
+	switch {
+	case len(names) <= few+1 || len(others) > few:
+		return strings.Join(names, ", ")
+	case others == nil:
+		return fmt.Sprintf("all %d", len(names))
 	}
-	return strings.Join(names, ", ")
+	return "all but " + document.And(others)
 }
 
 func (c *Crashes) drivers() (names []string) {
@@ -203,10 +219,9 @@ func (f Fault) title() string {
 
 func (c *Crashes) table() document.Grid {
 	rows := c.rows()
-	n := len(c.drivers())
 	columns := []document.ColumnOf[*row]{
 		document.Words("settings", func(r *row) string { return r.settings }),
-		document.Words("drivers", func(r *row) string { return drivers(r.cells, n) }),
+		document.Words("drivers", func(r *row) string { return r.drivers() }),
 	}
 	for _, f := range c.Faults {
 		columns = append(columns, document.Words(f.title(), func(r *row) string { return found(r.cells, f) }))
@@ -469,13 +484,13 @@ func (c *Crashes) failures() (list document.List) {
 		}
 		for _, f := range c.Faults {
 			if o := r.cells[0].Results[f]; o != nil && o.Trouble != "" {
-				list.Note(document.Item{Label: r.settings, Text: fmt.Sprintf("%s: %s: %s", drivers(r.cells, len(c.drivers())), f.title(), document.Line(o.Trouble)), Alarm: true})
+				list.Note(document.Item{Label: r.settings, Text: fmt.Sprintf("%s: %s: %s", r.drivers(), f.title(), document.Line(o.Trouble)), Alarm: true})
 			}
 		}
 		if worst == nil {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s, %s, with %s: %s (judged by %s)", drivers(r.cells, len(c.drivers())), worst.Fault.title(), document.Line(worst.Operation), document.Line(worst.Persisted), document.Line(worst.Why), document.Line(worst.Judge))
+		text := fmt.Sprintf("%s: %s, %s, with %s: %s (judged by %s)", r.drivers(), worst.Fault.title(), document.Line(worst.Operation), document.Line(worst.Persisted), document.Line(worst.Why), document.Line(worst.Judge))
 		if worst.Injected != nil {
 			text += ", after " + document.Line(worst.Injected.String())
 		}

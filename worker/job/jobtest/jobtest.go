@@ -71,7 +71,8 @@ func (b *base) on(ctx context.Context, db driver.DB, s driver.Settings, j protoc
 			tell(p)
 		}
 	})
-	if cerr := d.DB.Close(); cerr != nil {
+	_, unclosed := b.driver.Info().Limit("close", "failed transaction")
+	if cerr := d.DB.Close(); cerr != nil && !unclosed {
 		b.t.Error(cerr)
 	}
 	return r, err

@@ -69,7 +69,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "transactions to record at most")
 	f.IntVar(&o.states, "states", 200, "different states to judge after each kind of fault at most, for each driver and combination of settings")
-	f.StringSliceVar(&o.judges, "judges", []string{judgeDriver}, "drivers that also open each state, beside the one that wrote; the first also shares the database in the fault shared")
+	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that also open each state, beside the one that wrote; the first also shares the database in the fault shared")
 	cli.Reaching(f, cli.Executes, "judges")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
@@ -91,9 +91,6 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 
 // crashSettings are the settings that are explored without --set.
 var crashSettings = []string{"journal_mode=delete,truncate,persist,wal", "synchronous=off,normal,full,extra", "wal_autocheckpoint=20"}
-
-// judgeDriver judges what is left after a fault. It is plain C.
-const judgeDriver = "native"
 
 func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, error) {
 	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit}
@@ -305,7 +302,7 @@ func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) err
 		return cli.WrongUsage(err)
 	}
 	if len(o.drivers) == 0 {
-		o.drivers = []string{a.Driver, judgeDriver}
+		o.drivers = []string{a.Driver, crash.PlainC}
 	}
 	r := &request{}
 	err = cli.InOrder(

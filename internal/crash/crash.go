@@ -18,6 +18,9 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
+// PlainC is the driver that judges what is left after a fault. It is SQLite's C code without a library.
+const PlainC = "native"
+
 // Grade says how bad a fault is at worst.
 type Grade string
 

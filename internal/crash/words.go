@@ -22,7 +22,7 @@ var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument
 func settingsWords(s driver.Settings, own bool, hidden []string) string {
 	words := []string{}
 	if own {
-		words = append(words, "default")
+		words = append(words, "own")
 	}
 	named := []string{"journal_mode", "synchronous"}
 	for _, name := range named {
@@ -70,10 +70,13 @@ func (c *Crashes) shared() (names, words []string) {
 func (c *Crashes) name(cell *Cell) string {
 	hidden, _ := c.shared()
 	if cell.Own && cell.InForce != nil {
-		return "default: " + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
+		return ownPrefix + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
 	}
 	return settingsWords(cell.Settings, cell.Own, hidden)
 }
+
+// ownPrefix begins the name of a driver's own default.
+const ownPrefix = "own: "
 
 // row has cells of several drivers with the same settings, and with the same results.
 type row struct {
@@ -98,7 +101,7 @@ func (c *Crashes) rows() (list []*row) {
 		key := name
 		for _, f := range c.Faults {
 			if o := cell.Results[f]; o != nil {
-				key += " " + string(o.Grade()) + o.Trouble
+				key += " " + string(o.Grade())
 			}
 		}
 		key += fmt.Sprint(perTransaction(cell, cell.Cost.Syncs+cell.Cost.DataSyncs), perTransaction(cell, cell.Cost.DirSyncs))
@@ -143,7 +146,7 @@ func (r *row) drivers() string {
 	case others == nil:
 		return fmt.Sprintf("all %d", len(names))
 	}
-	return "all but " + document.And(others)
+	return "all but " + strings.Join(others, ", ")
 }
 
 func (c *Crashes) drivers() (names []string) {
@@ -156,7 +159,7 @@ func (c *Crashes) drivers() (names []string) {
 // found says in a table what was found after one kind of fault.
 func found(cells []*Cell, f Fault) string {
 	worst := &Outcome{}
-	measured := false
+	measured, disturbed := false, 0
 	for _, c := range cells {
 		if o := c.Results[f]; o != nil {
 			measured = true
@@ -164,18 +167,23 @@ func found(cells []*Cell, f Fault) string {
 			worst.Broken += o.Broken
 			worst.Lost += o.Lost
 			worst.MostLost = max(worst.MostLost, o.MostLost)
-			worst.Trouble += o.Trouble
+			if o.Trouble != "" {
+				disturbed++
+			}
 		}
 	}
-	switch {
+	switch share := 100 * float64(worst.Broken) / float64(max(worst.States, 1)); {
 	case !measured:
 		return document.Absent
+	case worst.Broken > 0 && share < 1:
+		return "<1% broken"
 	case worst.Broken > 0:
-		return document.Percent(float64(worst.Broken)/float64(worst.States)) + " broken"
+		return fmt.Sprintf("%.0f%% broken", share)
 	case worst.Lost > 0:
 		return fmt.Sprintf("lost ≤%d", worst.MostLost)
-	}
-	if worst.Trouble != "" {
+	case disturbed > 0 && len(cells) > 1:
+		return fmt.Sprintf("%d disturbed", disturbed)
+	case disturbed > 0:
 		return "disturbed"
 	}
 	return "kept"
@@ -196,7 +204,7 @@ func times(cells []*Cell) string {
 	if low == high {
 		return document.Nanoseconds(low)
 	}
-	return document.Nanoseconds(low) + " to " + document.Nanoseconds(high)
+	return document.Nanoseconds(low) + "–" + document.Nanoseconds(high)
 }
 
 // faultMeanings says what each kind of fault is, for people.
@@ -217,13 +225,39 @@ func (f Fault) title() string {
 	return string(f)
 }
 
+// varying returns the faults that are columns of the table: those after which not everything is kept in
+// all rows.
+func (c *Crashes) varying() (list []Fault) {
+	for _, f := range c.Faults {
+		if slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// harmless says after which faults everything is kept.
+func (c *Crashes) harmless() string {
+	var names []string
+	varying := c.varying()
+	for _, f := range c.Faults {
+		if !slices.Contains(varying, f) {
+			names = append(names, f.title())
+		}
+	}
+	if names == nil {
+		return ""
+	}
+	return fmt.Sprintf("After %s, everything was kept in all rows. ", document.And(names))
+}
+
 func (c *Crashes) table() document.Grid {
 	rows := c.rows()
 	columns := []document.ColumnOf[*row]{
 		document.Words("settings", func(r *row) string { return r.settings }),
 		document.Words("drivers", func(r *row) string { return r.drivers() }),
 	}
-	for _, f := range c.Faults {
+	for _, f := range c.varying() {
 		columns = append(columns, document.Words(f.title(), func(r *row) string { return found(r.cells, f) }))
 	}
 	columns = append(columns,
@@ -254,12 +288,19 @@ func (c *Crashes) Answer() string {
 	}
 	names := map[Grade][]string{}
 	for _, g := range groups {
-		grade, most := g.worst()
-		if name := g.settings; grade == Lost {
-			names[grade] = append(names[grade], fmt.Sprintf("%s (up to %d)", name, most))
-		} else if grade != "" {
-			names[grade] = append(names[grade], name)
+		grade, most, only := g.worst()
+		var details []string
+		if grade == Lost {
+			details = append(details, fmt.Sprintf("up to %d", most))
 		}
+		if only != nil {
+			details = append(details, "only "+document.And(only))
+		}
+		name := g.settings
+		if details != nil {
+			name += " (" + strings.Join(details, ", ") + ")"
+		}
+		names[grade] = append(names[grade], name)
 	}
 	var words []string
 	for _, sentence := range []struct {
@@ -306,32 +347,47 @@ func (c *Crashes) groups() (list []*group) {
 }
 
 // worst returns the worst grade of the cells that are as SQLite's documentation says, and how many
-// transactions they lost at most. The grade is "" if there is no such cell.
-func (g *group) worst() (worst Grade, most int) {
+// transactions they lost at most. If only few of several drivers have that grade, it returns their names.
+// The grade is "" if there is no such cell.
+func (g *group) worst() (worst Grade, most int, only []string) {
+	const few = 2
+	n := 0
 	for _, cell := range g.cells {
 		if len(cell.unexpected()) > 0 {
 			continue
 		}
-		if w := cell.worst(); worst == "" || w.rank() > worst.rank() {
-			worst = w
+		n++
+		w := cell.worst()
+		if worst == "" || w.rank() > worst.rank() {
+			worst, only = w, nil
+		}
+		if w == worst {
+			only = append(only, document.Line(cell.Driver))
 		}
 		for _, o := range cell.Results {
 			most = max(most, o.MostLost)
 		}
 	}
-	return worst, most
+	if len(only) > few || 2*len(only) >= n {
+		only = nil
+	}
+	return worst, most, only
 }
 
 // worse names the drivers and settings that are worse than SQLite's documentation says, and the faults.
 func (c *Crashes) worse() string {
 	var names []string
-	settings, faults := map[string][]string{}, map[string][]string{}
+	settings, faults, all := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
+		name, inForce := document.Line(cell.Driver), c.name(cell)
+		if cell.Own {
+			inForce = strings.TrimPrefix(inForce, ownPrefix)
+		}
+		all[name] = distinct.Append(all[name], inForce)
 		for _, f := range cell.unexpected() {
-			name := document.Line(cell.Driver)
 			names = distinct.Append(names, name)
-			settings[name] = distinct.Append(settings[name], c.name(cell))
+			settings[name] = distinct.Append(settings[name], inForce)
 			faults[name] = distinct.Append(faults[name], f.title())
 		}
 	}
@@ -339,7 +395,11 @@ func (c *Crashes) worse() string {
 		return "Nothing was worse than SQLite's documentation says."
 	}
 	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
-		return fmt.Sprintf("%s with %s (%s)", name, document.Or(settings[name]), document.And(faults[name]))
+		with := document.Or(settings[name])
+		if n := len(settings[name]); n > 1 && n == len(all[name]) {
+			with = "all settings"
+		}
+		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[name]))
 	}) + "."
 }
 
@@ -388,7 +448,7 @@ func (c *Crashes) price() []string {
 	var best *Cell
 	for i := range c.Cells {
 		k := &c.Cells[i]
-		if k.Reason == "" && k.worst() == Kept && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
+		if k.Driver != PlainC && k.Reason == "" && k.worst() == Kept && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
 			best = k
 		}
 	}
@@ -421,8 +481,8 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	if pic, ok := c.picture(); ok {
 		d = append(d, document.PictureBlock{Picture: pic})
 	}
-	meanings := []string{fmt.Sprintf("Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median of %s with the real disk.",
-		document.Line(c.Workload), document.Counted(int64(c.Transactions), "transaction"))}
+	meanings := []string{fmt.Sprintf(c.harmless()+"own: what the driver does if nobody sets journal_mode and synchronous. Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median with the real disk, without recording.",
+		document.Line(c.Workload))}
 	if _, words := c.shared(); words != nil {
 		meanings = append(meanings, "Settings of all, except own defaults: "+strings.Join(words, " ")+".")
 	}
@@ -471,8 +531,9 @@ func (c *Crashes) howSure() string {
 		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
-// failures describes the worst states, one for each driver and settings.
+// failures describes the worst states, one for each row, and for each driver what else went wrong.
 func (c *Crashes) failures() (list document.List) {
+	list = c.troubles()
 	for _, r := range c.rows() {
 		var worst *Failure
 		for _, cell := range r.cells {
@@ -480,11 +541,6 @@ func (c *Crashes) failures() (list document.List) {
 				if o := cell.Results[f]; o != nil && len(o.Failing) > 0 && (worst == nil || o.Failing[0].Grade.rank() > worst.Grade.rank()) {
 					worst = &o.Failing[0]
 				}
-			}
-		}
-		for _, f := range c.Faults {
-			if o := r.cells[0].Results[f]; o != nil && o.Trouble != "" {
-				list.Note(document.Item{Label: r.settings, Text: fmt.Sprintf("%s: %s: %s", r.drivers(), f.title(), document.Line(o.Trouble)), Alarm: true})
 			}
 		}
 		if worst == nil {
@@ -498,6 +554,22 @@ func (c *Crashes) failures() (list document.List) {
 			text += "; kept in " + document.Line(worst.Kept)
 		}
 		list.Note(document.Item{Label: r.settings, Text: text})
+	}
+	return list
+}
+
+// troubles describes what went wrong beside the content of databases, once for each driver and fault.
+func (c *Crashes) troubles() (list document.List) {
+	told := map[string]bool{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		for _, f := range c.Faults {
+			key := cell.Driver + " " + string(f)
+			if o := cell.Results[f]; o != nil && o.Trouble != "" && !told[key] {
+				told[key] = true
+				list.Note(document.Item{Label: "disturbed", Text: fmt.Sprintf("%s, %s, first with %s: %s", document.Line(cell.Driver), f.title(), c.name(cell), document.Line(o.Trouble)), Alarm: true})
+			}
+		}
 	}
 	return list
 }

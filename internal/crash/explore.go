@@ -379,7 +379,7 @@ const mostFailures = 3
 
 func (o *Outcome) keepWorst() {
 	slices.SortStableFunc(o.Failing, func(a, b Failure) int {
-		return cmp.Or(b.Grade.rank()-a.Grade.rank(), int(b.Acknowledged)-int(b.Found)-(a.Acknowledged-int(a.Found)))
+		return cmp.Or(b.Grade.rank()-a.Grade.rank(), b.Acknowledged-int(b.Found)-(a.Acknowledged-int(a.Found)))
 	})
 	o.Failing = o.Failing[:min(len(o.Failing), mostFailures)]
 }

@@ -72,10 +72,9 @@ func words(i Image) string {
 			if rest[0] == 0 {
 				letter = "."
 			}
-			switch {
-			case n%512 == 0:
+			if n%512 == 0 {
 				s += fmt.Sprintf("%s%d", letter, n/512)
-			default:
+			} else {
 				s += fmt.Sprintf("%s(%d)", letter, n)
 			}
 			rest = rest[n:]

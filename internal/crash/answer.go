@@ -1,0 +1,200 @@
+package crash
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+)
+
+// Answer says in a few sentences what survives.
+func (c *Crashes) Answer() string {
+	groups := c.groups()
+	if len(groups) == 0 {
+		return "Nothing was explored."
+	}
+	of := document.Line(c.drivers()[0])
+	if n := len(c.drivers()); n > 1 {
+		of = document.Counted(int64(n), "driver")
+	}
+	names := map[Grade][]string{}
+	for _, g := range groups {
+		grade, most, only := g.worst()
+		var details []string
+		if grade == Lost {
+			details = append(details, fmt.Sprintf("up to %d", most))
+		}
+		if only != nil {
+			details = append(details, "only "+document.And(only))
+		}
+		name := g.settings
+		if details != nil {
+			name += " (" + strings.Join(details, ", ") + ")"
+		}
+		names[grade] = append(names[grade], name)
+	}
+	var words []string
+	for _, sentence := range []struct {
+		grade Grade
+		text  string
+	}{
+		{Kept, "No acknowledged transaction of " + of + " was lost, and no database damaged, with %s."},
+		{Lost, "The last transactions were lost, but no database was damaged, with %s."},
+		{Broken, "Databases were damaged with %s."},
+	} {
+		if list := names[sentence.grade]; list != nil {
+			words = append(words, fmt.Sprintf(sentence.text, document.Or(list)))
+		}
+	}
+	words = append(words, c.worse())
+	words = append(words, c.unwarned()...)
+	words = append(words, c.defaults()...)
+	return strings.Join(append(words, c.price()...), " ")
+}
+
+// group has the cells with the same settings.
+type group struct {
+	settings string
+	cells    []*Cell
+}
+
+// groups returns the cells by settings, without the drivers' own defaults, unless there is nothing else.
+func (c *Crashes) groups() (list []*group) {
+	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		if cell.Reason != "" || cell.Own && !onlyOwn {
+			continue
+		}
+		name := c.name(cell)
+		k := slices.IndexFunc(list, func(g *group) bool { return g.settings == name })
+		if k < 0 {
+			k = len(list)
+			list = append(list, &group{settings: name})
+		}
+		list[k].cells = append(list[k].cells, cell)
+	}
+	return list
+}
+
+// worst returns the worst grade of the cells that are as SQLite's documentation says, and how many
+// transactions they lost at most. If only few of several drivers have that grade, it returns their names.
+// The grade is "" if there is no such cell.
+func (g *group) worst() (worst Grade, most int, only []string) {
+	const few = 2
+	n := 0
+	for _, cell := range g.cells {
+		if len(cell.unexpected()) > 0 {
+			continue
+		}
+		n++
+		w := cell.worst()
+		if worst == "" || w.rank() > worst.rank() {
+			worst, only = w, nil
+		}
+		if w == worst {
+			only = append(only, document.Line(cell.Driver))
+		}
+		for _, o := range cell.Results {
+			most = max(most, o.MostLost)
+		}
+	}
+	if len(only) > few || 2*len(only) >= n {
+		only = nil
+	}
+	return worst, most, only
+}
+
+// worse names the drivers and settings that are worse than SQLite's documentation says, and the faults.
+func (c *Crashes) worse() string {
+	var names []string
+	settings, faults, all := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		name, inForce := document.Line(cell.Driver), c.name(cell)
+		if cell.Own {
+			inForce = strings.TrimPrefix(inForce, ownPrefix)
+		}
+		all[name] = distinct.Append(all[name], inForce)
+		for _, f := range cell.unexpected() {
+			names = distinct.Append(names, name)
+			settings[name] = distinct.Append(settings[name], inForce)
+			faults[name] = distinct.Append(faults[name], f.title())
+		}
+	}
+	if names == nil {
+		return "Nothing was worse than SQLite's documentation says."
+	}
+	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
+		with := document.Or(settings[name])
+		if n := len(settings[name]); n > 1 && n == len(all[name]) {
+			with = "all settings"
+		}
+		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[name]))
+	}) + "."
+}
+
+// unwarned names the settings of which reports do not warn, although transactions are lost.
+func (c *Crashes) unwarned() []string {
+	var list []string
+	for i := range c.Cells {
+		cell := &c.Cells[i]
+		beyond := func(f Fault) bool {
+			return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank()
+		}
+		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, beyond) {
+			list = distinct.Append(list, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
+		}
+	}
+	if list == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))}
+}
+
+// defaults says which settings drivers have by themselves.
+func (c *Crashes) defaults() []string {
+	var order []string
+	of := map[string][]string{}
+	for i := range c.Cells {
+		if k := &c.Cells[i]; k.Own && k.Reason == "" {
+			s := document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"])
+			order = distinct.Append(order, s)
+			of[s] = append(of[s], document.Line(k.Driver))
+		}
+	}
+	if order == nil || len(order) == 1 && len(c.groups()) == 1 {
+		return nil
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return len(of[b]) - len(of[a]) })
+	return []string{"By default, " + document.Join(order, "; ", func(s string) string {
+		return document.And(of[s]) + " " + document.Verb(len(of[s]), "has", "have") + " " + s
+	}) + "."}
+}
+
+var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}
+
+// price names the fastest cell of those that kept everything.
+func (c *Crashes) price() []string {
+	var best *Cell
+	for i := range c.Cells {
+		k := &c.Cells[i]
+		if k.Driver != PlainC && k.Reason == "" && k.worst() == Kept && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
+			best = k
+		}
+	}
+	if best == nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, so times close to it may be as short.",
+		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))}
+}
+
+func syncsWords(c *Cell) string {
+	if n := perTransaction(c, c.Cost.Syncs+c.Cost.DataSyncs); n != "1" {
+		return n + " syncs"
+	}
+	return "1 sync"
+}

@@ -11,9 +11,14 @@ import (
 
 // Answer says in a few sentences what survives.
 func (c *Crashes) Answer() string {
+	return document.Join(c.sentences(), " ", func(i document.Item) string { return i.Text })
+}
+
+// sentences returns the sentences of the answer, each with a label.
+func (c *Crashes) sentences() (list document.List) {
 	groups := c.groups()
 	if len(groups) == 0 {
-		return "Nothing was explored."
+		return document.List{{Text: "Nothing was explored."}}
 	}
 	of := document.Line(c.drivers()[0])
 	if n := len(c.drivers()); n > 1 {
@@ -35,7 +40,6 @@ func (c *Crashes) Answer() string {
 		}
 		names[grade] = append(names[grade], name)
 	}
-	var words []string
 	for _, sentence := range []struct {
 		grade Grade
 		text  string
@@ -44,14 +48,16 @@ func (c *Crashes) Answer() string {
 		{Lost, "The last transactions were lost, but no database was damaged, with %s."},
 		{Broken, "Databases were damaged with %s."},
 	} {
-		if list := names[sentence.grade]; list != nil {
-			words = append(words, fmt.Sprintf(sentence.text, document.Or(list)))
+		if of := names[sentence.grade]; of != nil {
+			list.Note(document.Item{Label: string(sentence.grade), Text: fmt.Sprintf(sentence.text, document.Or(of))})
 		}
 	}
-	words = append(words, c.worse())
-	words = append(words, c.unwarned()...)
-	words = append(words, c.defaults()...)
-	return strings.Join(append(words, c.price()...), " ")
+	worse, any := c.worse()
+	list.Note(document.Item{Label: "expected", Text: worse, Alarm: any})
+	list.Note(document.Item{Label: "reports", Text: c.unwarned()})
+	list.Note(document.Item{Label: "defaults", Text: c.defaults()})
+	list.Note(document.Item{Label: "price", Text: c.price()})
+	return list
 }
 
 // group has the cells with the same settings.
@@ -107,8 +113,9 @@ func (g *group) worst() (worst Grade, most int, only []string) {
 	return worst, most, only
 }
 
-// worse names the drivers and settings that are worse than SQLite's documentation says, and the faults.
-func (c *Crashes) worse() string {
+// worse names the drivers and settings that are worse than SQLite's documentation says, and the faults. It
+// also reports whether there are any.
+func (c *Crashes) worse() (text string, any bool) {
 	var names []string
 	settings, faults, all := map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range c.Cells {
@@ -125,7 +132,7 @@ func (c *Crashes) worse() string {
 		}
 	}
 	if names == nil {
-		return "Nothing was worse than SQLite's documentation says."
+		return "Nothing was worse than SQLite's documentation says.", false
 	}
 	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
 		with := document.Or(settings[name])
@@ -133,11 +140,11 @@ func (c *Crashes) worse() string {
 			with = "all settings"
 		}
 		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[name]))
-	}) + "."
+	}) + ".", true
 }
 
 // unwarned names the settings of which reports do not warn, although transactions are lost.
-func (c *Crashes) unwarned() []string {
+func (c *Crashes) unwarned() string {
 	var list []string
 	for i := range c.Cells {
 		cell := &c.Cells[i]
@@ -149,13 +156,13 @@ func (c *Crashes) unwarned() []string {
 		}
 	}
 	if list == nil {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))}
+	return fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))
 }
 
 // defaults says which settings drivers have by themselves.
-func (c *Crashes) defaults() []string {
+func (c *Crashes) defaults() string {
 	var order []string
 	of := map[string][]string{}
 	for i := range c.Cells {
@@ -166,18 +173,18 @@ func (c *Crashes) defaults() []string {
 		}
 	}
 	if order == nil || len(order) == 1 && len(c.groups()) == 1 {
-		return nil
+		return ""
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return len(of[b]) - len(of[a]) })
-	return []string{"By default, " + document.Join(order, "; ", func(s string) string {
+	return "By default, " + document.Join(order, "; ", func(s string) string {
 		return document.And(of[s]) + " " + document.Verb(len(of[s]), "has", "have") + " " + s
-	}) + "."}
+	}) + "."
 }
 
 var gradeWords = map[Grade]string{Kept: "nothing lost", Lost: "transactions lost", Broken: "damaged"}
 
 // price names the fastest cell of those that kept everything.
-func (c *Crashes) price() []string {
+func (c *Crashes) price() string {
 	var best *Cell
 	for i := range c.Cells {
 		k := &c.Cells[i]
@@ -186,10 +193,10 @@ func (c *Crashes) price() []string {
 		}
 	}
 	if best == nil {
-		return nil
+		return ""
 	}
-	return []string{fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, so times close to it may be as short.",
-		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))}
+	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, so times close to it may be as short.",
+		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))
 }
 
 func syncsWords(c *Cell) string {

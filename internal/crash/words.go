@@ -287,10 +287,7 @@ func (c *Crashes) states() (n int) {
 }
 
 func crashDocument(c *Crashes, _ document.Options) document.Document {
-	d := document.Document{document.Paragraph{Text: c.Answer()}, document.Paragraph{Text: c.howSure(), Quiet: true}, document.Space{}}
-	if pic, ok := c.picture(); ok {
-		d = append(d, document.PictureBlock{Picture: pic})
-	}
+	d := document.Document{c.sentences(), document.Paragraph{Text: c.howSure(), Quiet: true}, document.Space{}}
 	meanings := []string{fmt.Sprintf(c.harmless()+"own: what the driver does if nobody sets journal_mode and synchronous. Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median with the real disk, without recording.",
 		document.Line(c.Workload))}
 	if _, words := c.shared(); words != nil {
@@ -300,6 +297,9 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
 	}
 	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged. disturbed: nothing is lost, but something else went wrong, see below."), " ")})
+	if pic, ok := c.picture(); ok {
+		d = append(d, document.PictureBlock{Picture: pic})
+	}
 	if list := c.failures(); list != nil {
 		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
 	}
@@ -336,7 +336,7 @@ func agree(names []string, one, several string) string {
 }
 
 func (c *Crashes) howSure() string {
-	return fmt.Sprintf("These are simulated faults: %s after faults at every file operation of %s, judged by the driver itself and by %s. "+
+	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: %s after faults at every file operation of %s, judged by the driver itself and by %s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
 		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
 }

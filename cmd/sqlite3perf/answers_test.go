@@ -16,6 +16,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -207,7 +211,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	looked := someLooked()
 	runs := map[string]*result.Run{result.QuestionTune: tuned}
 	for question, keep := range map[string]func() (*result.Answer, error){
-		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionDiff: d.Keep,
+		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionCrash: someCrashes().Keep, result.QuestionDiff: d.Keep,
 		result.QuestionLocks: func() (*result.Answer, error) {
 			return result.NewAnswer(result.QuestionLocks, 1, map[string]int{"more": 1})
 		},
@@ -219,6 +223,26 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 		runs[question] = run
 	}
 	return runs
+}
+
+// someCrashes returns what survives with two drivers, one of which loses transactions.
+func someCrashes() *crash.Crashes {
+	c := &crash.Crashes{Workload: "ledger", Transactions: 24, States: 200, Seed: 1, Faults: crash.Faults, Judges: []string{"native"},
+		Proofs: []crash.Proof{{Name: "synchronous=off breaks", Want: crash.Lost, AtBest: true, Found: crash.Broken, States: 80}}}
+	for _, name := range []string{"mattn", "modernc"} {
+		s := driver.Settings{"journal_mode": "wal", "synchronous": "normal"}
+		cell := crash.Cell{Driver: name, ModuleVersion: "v1", SQLiteVersion: "3.50.4", Settings: s, InForce: s, CommitNS: 5e5, Differs: 1,
+			Cost: trace.Cost{Transactions: 24, Syncs: 24, Writes: 240, Bytes: 1 << 20}, Results: map[crash.Fault]*crash.Outcome{}}
+		for _, f := range crash.Faults {
+			cell.Results[f] = &crash.Outcome{States: 100, Lost: 3, MostLost: 2, Runs: 1, Trouble: "closing fails", Failing: []crash.Failure{{
+				Grade: crash.Lost, Judge: "native", Why: "2 are lost", Fault: f, Model: disk.Ordered, Boundary: 7, Operation: "at the end", Persisted: "everything",
+				Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}, Acknowledged: 6, Found: 4, Kept: "states/1",
+			}}}
+		}
+		c.Cells = append(c.Cells, cell)
+	}
+	c.Cells[1].Results, c.Cells[1].Reason = nil, "the recording is incomplete"
+	return c
 }
 
 // storedRunOf returns a run that has an empty answer to a question, and can be stored.
@@ -311,12 +335,12 @@ var listIndex = regexp.MustCompile(`\[\d+\]`)
 // TestAnswersAreStored checks that the variable stored has each question whose answers are stored, and that
 // show and report can print these answers as a table, as HTML and as JSON.
 func TestAnswersAreStored(t *testing.T) {
-	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
+	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
 		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {
 			t.Errorf("%s is not shown in the formats that report and show need", question)
 		}
 	}
-	if reflect.ValueOf(stored).Len() != 5 {
+	if reflect.ValueOf(stored).Len() != 6 {
 		t.Error("a question is not among those that are tested")
 	}
 }

@@ -77,6 +77,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
 	cli.Reaching(f, cli.Writes, "keep")
+	cli.Reaching(f, cli.ReachesOut, "replay")
 	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "seed", "replay")
 	cli.Grouped(f, cli.GroupOutput, "keep")
 	cli.AddDirFlag(f, &o.dir)
@@ -100,7 +101,7 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	case len(o.judges) == 0:
 		return nil, cli.Usagef("--judges names none: want such as native,modernc, or leave it out")
 	case o.states < 1:
-		return nil, cli.Usagef("--states %d: want at least 1, such as 60", o.states)
+		return nil, cli.Usagef("--states %d: want at least 1, such as 200", o.states)
 	}
 	for _, name := range o.faults {
 		f := crash.Fault(strings.TrimSpace(name))
@@ -122,7 +123,6 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	err := cli.InOrder(
 		o.output.Check,
 		o.checkTrialLimit,
-		o.checkKeep,
 		func() (err error) { r.matrix.Seed, err = cli.Seed(o.seed); return err },
 		func() error { return o.checkDrivers(ctx, r) },
 		func() error { return o.checkPlaces(r) },
@@ -132,7 +132,10 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	if err != nil {
 		return nil, err
 	}
-	x.Seed = r.matrix.Seed
+	if err := o.checkKeep(); err != nil {
+		return nil, err
+	}
+	x.Seed, x.Keep = r.matrix.Seed, o.keep
 	planned(x, r.cases, own)
 	if own {
 		o.set = crashSettings
@@ -156,6 +159,7 @@ func planned(x *crash.Explorer, cases []*lab.Case, own bool) {
 	}
 }
 
+// checkKeep checks --keep, and creates the directory.
 func (o *crashOptions) checkKeep() error {
 	if o.keep == "" {
 		return nil
@@ -165,6 +169,9 @@ func (o *crashOptions) checkKeep() error {
 	}
 	if dir := filepath.Dir(filepath.Clean(o.keep)); !cli.IsDirectory(dir) {
 		return cli.NoDirectory("--keep "+o.keep, dir)
+	}
+	if err := os.MkdirAll(o.keep, 0o755); err != nil {
+		return cli.Usagef("--keep %s: cannot write there: %w", o.keep, err)
 	}
 	return nil
 }
@@ -180,12 +187,6 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	}
 	if err := crash.Available(); err != nil {
 		return cli.Incomplete(err)
-	}
-	if o.keep != "" {
-		if err := os.MkdirAll(o.keep, 0o755); err != nil {
-			return err
-		}
-		x.Keep = o.keep
 	}
 	started := env.Now()
 	var out *crash.Crashes
@@ -222,7 +223,7 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	}
 	defer scratch.Remove()
 	if cli.IsDirectory(memoryDirectory) { // states are many and short-lived
-		if memory, err := process.NewScratch(memoryDirectory, "sqlite3perf-tmp-"); err == nil {
+		if memory, err := process.NewScratch(memoryDirectory, cli.RunDirectory); err == nil {
 			defer memory.Remove()
 			x.Memory = memory.Dir
 		}
@@ -299,7 +300,7 @@ func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *
 func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) error {
 	a, err := crash.ReadArtifact(o.replay)
 	if err != nil {
-		return cli.WrongUsage(err)
+		return cli.Usagef("--replay %s: %w: want a directory that crash --keep has written", o.replay, err)
 	}
 	if len(o.drivers) == 0 {
 		o.drivers = []string{a.Driver, crash.PlainC}

@@ -71,6 +71,7 @@ func eachCommand(c *cobra.Command, visit func(*cobra.Command)) {
 func TestJobFlags(t *testing.T) {
 	without := map[string]string{
 		"every_ms": "progress, which -i sets in seconds", "pragmas": "the arguments", "keep_open": "always set", "own": "the opposite of --pool",
+		"checkpoints": "only crash sets it",
 	}
 	root := rootCommand(cli.ProcessEnvironment())
 	seen := map[string]bool{"files": true} // diff sets this field of Answers

@@ -306,6 +306,7 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 		{"dsn", "file:app.db?_fk=1", "--drivers", "modernc", "--worker-cache", "cache"},
 		with("bisect", "mattn@v1.14.52..v1.14.53"),
 		with("run", "--drivers", "modernc@latest", "--rounds", "6"),
+		{"crash", "--drivers", "modernc", "--judges", "modernc", "--set", "journal_mode=wal", "--faults", "ordered,errors", "--dir", "databases", "--worker-cache", "cache"},
 		{"cluster", "--local", "none", "--nodes", "1,3", "--clients", "1", "--batch", "1", "--duration", "1s", "--dir", "databases"},
 	}
 	return commands, builds

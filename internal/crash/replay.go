@@ -34,7 +34,7 @@ func ReadArtifact(dir string) (*Artifact, error) {
 	path := filepath.Join(dir, artifactFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("--replay %s: %w: want a directory that crash --keep has written", dir, err)
+		return nil, err
 	}
 	a := &Artifact{}
 	if err := json.Unmarshal(text, a); err != nil {

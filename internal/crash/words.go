@@ -316,7 +316,7 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 		}
 	}
 	if differing != nil {
-		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s differ from those that %s writes: each is judged by its own rows; sqlite3perf drivers --defects may say why",
+		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s differ from those that %s writes: each is judged by its own rows; the known defects of the library may say why",
 			agree(differing, "writes", "write"), document.Line(c.Judges[0]))})
 	}
 	for i := range c.Proofs {

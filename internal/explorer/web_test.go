@@ -153,7 +153,7 @@ func TestDefects(t *testing.T) {
 		case "native", "mattn": // native is plain C, which is not a driver to choose, so its defects are not listed
 			p.SQLiteVersion = "3.51.2"
 		case "modernc":
-			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.2"
+			p.Module, p.ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.29.0"
 		}
 	}
 	run.Cases[2].Info.Module = "github.com/ncruces/go-sqlite3"

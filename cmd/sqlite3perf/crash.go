@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,9 +16,11 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -39,7 +42,7 @@ Without --set, it takes the driver's own default, and the journal modes delete,
 truncate, persist and wal, each with synchronous off, normal, full and extra, and with a
 checkpoint every 20 pages. The models of power cuts, and what they cannot say, are in
 docs/durability.md. With --keep, the files of failing states are kept; --replay opens
-such a state again, with any drivers.
+such a state again, with any drivers. --bisect finds the release that changed something.
 
 It works on Linux (amd64). Before everything else it proves that it notices what it must
 notice; otherwise it prints no result.
@@ -49,6 +52,7 @@ something could not be explored.`,
 		Example: `  sqlite3perf crash --drivers mattn,modernc
   sqlite3perf crash --drivers mattn --set journal_mode=wal --set synchronous=normal,full
   sqlite3perf crash --drivers modernc --set journal_mode=delete --set synchronous=full --keep states
+  sqlite3perf crash --bisect ncruces@v0.22.0..v0.36.0 --set journal_mode=wal,delete --set synchronous=full
   sqlite3perf crash --replay states/modernc-delete-full-posix-412 --drivers mattn,modernc`,
 		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return exploreCrashes(cmd.Context(), env, o) },
@@ -59,7 +63,7 @@ type crashOptions struct {
 	runOptions
 	transactions, states int
 	faults, judges       []string
-	keep, replay         string
+	keep, replay, bisect string
 }
 
 func (o *crashOptions) addFlags(f *pflag.FlagSet) {
@@ -74,11 +78,12 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
+	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first that differs from the oldest, in what survives or in numbers of syncs and writes")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
 	cli.Reaching(f, cli.Writes, "keep")
 	cli.Reaching(f, cli.ReachesOut, "replay")
-	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "seed", "replay")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "seed", "replay", "bisect")
 	cli.Grouped(f, cli.GroupOutput, "keep")
 	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
@@ -177,8 +182,13 @@ func (o *crashOptions) checkKeep() error {
 }
 
 func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) error {
-	if o.replay != "" {
+	switch {
+	case o.replay != "" && o.bisect != "":
+		return cli.Usagef("--replay and --bisect: leave one out")
+	case o.replay != "":
 		return replayCrash(ctx, env, o)
+	case o.bisect != "":
+		return bisectCrashes(ctx, env, o)
 	}
 	r := &request{}
 	x, err := o.check(ctx, r)
@@ -222,33 +232,13 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 		return nil, err
 	}
 	defer scratch.Remove()
-	if cli.IsDirectory(memoryDirectory) { // states are many and short-lived
-		if memory, err := process.NewScratch(memoryDirectory, cli.RunDirectory); err == nil {
-			defer memory.Remove()
-			x.Memory = memory.Dir
-		}
-	}
-	var mu sync.Mutex
-	x.Dir, x.Note = scratch.Dir, func(format string, args ...any) {
-		mu.Lock()
-		defer mu.Unlock()
-		show.Note(format, args...)
-	}
-	executables := map[string]string{}
-	worker := func(w *crash.Worker) (err error) {
-		if executables[w.Ref.Name] == "" {
-			if executables[w.Ref.Name], err = r.Worker(ctx, w.Ref, show.Note); err != nil {
-				return err
-			}
-		}
-		w.Executable = executables[w.Ref.Name]
-		return nil
-	}
+	worker, done := o.prepare(r, x, scratch.Dir, show)
+	defer done()
 	if err := o.findJudges(ctx, r, x, worker, show); err != nil {
 		return nil, err
 	}
 	for i := range x.Cells {
-		if err := worker(&x.Cells[i].Worker); err != nil {
+		if err := worker(ctx, &x.Cells[i].Worker); err != nil {
 			return nil, err
 		}
 	}
@@ -260,22 +250,49 @@ func (o *crashOptions) explore(ctx context.Context, r *request, x *crash.Explore
 	return out, err
 }
 
+// prepare says where x works. It returns a function that builds a driver's worker, and one to call at the
+// end.
+func (o *crashOptions) prepare(r *request, x *crash.Explorer, dir string, show *cli.Progress) (worker func(context.Context, *crash.Worker) error, done func()) {
+	done = func() {}
+	if cli.IsDirectory(memoryDirectory) { // states are many and short-lived
+		if memory, err := process.NewScratch(memoryDirectory, cli.RunDirectory); err == nil {
+			done, x.Memory = memory.Remove, memory.Dir
+		}
+	}
+	var mu sync.Mutex
+	x.Dir, x.Note = dir, func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		show.Note(format, args...)
+	}
+	executables := map[string]string{}
+	return func(ctx context.Context, w *crash.Worker) (err error) {
+		if executables[w.Ref.Name] == "" {
+			if executables[w.Ref.Name], err = r.Worker(ctx, w.Ref, show.Note); err != nil {
+				return err
+			}
+		}
+		w.Executable = executables[w.Ref.Name]
+		return nil
+	}, done
+}
+
 // findJudges builds the workers of the judges. If plain C cannot be built and the user named no judges, the
 // first driver judges.
-func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Explorer, worker func(*crash.Worker) error, show *cli.Progress) error {
+func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Explorer, worker func(context.Context, *crash.Worker) error, show *cli.Progress) error {
 	refs, err := r.Refs(ctx, o.judges...)
 	if err != nil {
 		return err
 	}
 	for _, ref := range refs {
 		w := crash.Worker{Ref: ref}
-		if err := worker(&w); err != nil {
+		if err := worker(ctx, &w); err != nil {
 			if o.flags.Changed("judges") {
 				return err
 			}
 			show.Note("%s cannot judge: %v", ref.Name, err)
 			w = x.Cells[0].Worker
-			if err := worker(&w); err != nil {
+			if err := worker(ctx, &w); err != nil {
 				return err
 			}
 		}
@@ -294,6 +311,75 @@ func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
 	}
 	return cli.KeepRun(ctx, env, o.store, run, out)
+}
+
+// bisectCrashes finds the release that changed what survives, or what it costs.
+func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) error {
+	if len(o.drivers) > 0 || o.keep != "" {
+		return cli.Usagef("--bisect: leave out --drivers and --keep")
+	}
+	shop, err := o.workers.Workshop()
+	if err != nil {
+		return err
+	}
+	among, err := build.ParseReleases(ctx, o.bisect, shop.Known)
+	if err != nil {
+		return cli.WrongUsage(err)
+	}
+	pinned, err := among.Ref(ctx, "")
+	if err != nil {
+		return cli.WrongUsage(err)
+	}
+	o.drivers = []string{pinned.Name} // stands in for the releases
+	r := &request{}
+	x, err := o.check(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := crash.Available(); err != nil {
+		return cli.Incomplete(err)
+	}
+	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
+	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
+		return cli.Usagef("--bisect %s: %w: listed beside it: %s", o.bisect, err, strings.Join(none.Nearest, ", "))
+	} else if err != nil {
+		return err
+	}
+	var found *crash.Found
+	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
+		scratch, err := cli.NewScratch(r.dir)
+		if err != nil {
+			return err
+		}
+		defer scratch.Remove()
+		worker, done := o.prepare(r, x, scratch.Dir, show)
+		defer done()
+		if err := o.findJudges(ctx, r, x, worker, show); err != nil {
+			return err
+		}
+		show.Note("%d releases, about %d to build", len(releases), bisect.Steps(len(releases))+2)
+		found, err = crash.Search(ctx, releases, func(ctx context.Context, release string) (*crash.Crashes, error) {
+			ref, err := among.Ref(ctx, release)
+			if err != nil {
+				return nil, err
+			}
+			w := crash.Worker{Ref: ref}
+			if err := worker(ctx, &w); err != nil {
+				return nil, err
+			}
+			for i := range x.Cells {
+				x.Cells[i].Worker = w
+			}
+			return x.Run(ctx)
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return o.output.Print(env, func(w io.Writer, format string, opts document.Options) error {
+		return crash.FoundFormats.Write(w, format, found, opts)
+	}, "sqlite3perf crash --bisect "+o.bisect)
 }
 
 // replayCrash opens a state that was kept, with each driver.

@@ -54,6 +54,7 @@ type Explorer struct {
 	Keep         string        // directory for the files of states that fail; "": they are not kept
 	Note         func(format string, args ...any)
 
+	proofs []Proof     // of the first call of Run
 	expect expectation // of the first judge
 	mu     sync.Mutex  // guards serial
 	serial int
@@ -67,24 +68,28 @@ type recorded struct {
 	expect expectation // what the cell's driver has in the database without a fault
 }
 
-// Run does the proofs, and then explores all cells. If it returns an error, it also returns the cells
+// Run does the proofs, unless it was called before, and then explores all cells. If it returns an error, it also returns the cells
 // that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults}
 	for _, j := range x.Judges {
 		out.Judges = append(out.Judges, j.Ref.Name)
 	}
-	if err := x.learn(ctx); err != nil {
-		return out, err
-	}
-	x.Note("proofs")
-	keep := x.Keep
-	x.Keep = "" // what fails as it should is not kept
 	var err error
-	if out.Proofs, err = x.prove(ctx); err != nil {
-		return out, err
+	if x.proofs == nil {
+		if err := x.learn(ctx); err != nil {
+			return out, err
+		}
+		x.Note("proofs")
+		keep := x.Keep
+		x.Keep = "" // what fails as it should is not kept
+		if x.proofs, err = x.prove(ctx); err != nil {
+			x.proofs = nil
+			return out, err
+		}
+		x.Keep = keep
 	}
-	x.Keep = keep
+	out.Proofs = x.proofs
 	out.Cells = make([]Cell, len(x.Cells))
 	list := make([]*recorded, len(x.Cells))
 	for i := range x.Cells {

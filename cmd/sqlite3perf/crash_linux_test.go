@@ -79,6 +79,9 @@ func TestCrash(t *testing.T) {
 		if got := cell.Results[crash.Ordered].Grade(); want.ordered != "" && got != want.ordered {
 			t.Errorf("%s, power cut: %s, want %s: %+v", want.settings, got, want.ordered, cell.Results[crash.Ordered])
 		}
+		if o := cell.Results[crash.Shared]; o.Others < 1 {
+			t.Errorf("%s: the other process wrote nothing", want.settings)
+		}
 		for _, f := range []crash.Fault{crash.Kill, crash.Shared, crash.Cancel} {
 			if o := cell.Results[f]; o.Grade() != crash.Kept || o.States < 1 {
 				t.Errorf("%s, %s: %+v", want.settings, f, o)

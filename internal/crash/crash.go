@@ -114,6 +114,7 @@ type Outcome struct {
 	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
 	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
+	Others   int64     `json:"others,omitempty"`  // rows that another process has inserted meanwhile
 	Trouble  string    `json:"trouble,omitempty"` // what went wrong beside the content of the database, such as a transaction that was left open; "": nothing
 }
 

@@ -68,8 +68,8 @@ type recorded struct {
 	expect expectation // what the cell's driver has in the database without a fault
 }
 
-// Run does the proofs, unless it was called before, and then explores all cells. If it returns an error, it also returns the cells
-// that were explored.
+// Run does the proofs, unless it was called before, and then explores all cells. If it returns an error,
+// it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults}
 	for _, j := range x.Judges {

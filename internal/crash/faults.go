@@ -58,8 +58,10 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 // left to chance, so they run more transactions than are recorded.
 const liveTransactions = 150
 
-// live commits a cell's transactions without recording them, and judges what is left. With a result of
-// with, another process has inserted that many rows, at least and at most.
+// live commits a cell's transactions without recording them, and judges what is left. change changes the
+// job. with is called with the database's directory. It returns a function that live calls after
+// transaction 0, and one that live calls at the end, which returns how many rows another process has
+// inserted, at least and at most; nil: there was no other process.
 func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*protocol.Commit), with func(dir string) (started func(), end func() ([]int64, error))) (*Outcome, error) {
 	dir, err := x.directory()
 	if err != nil {
@@ -101,6 +103,9 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 		if res.Commit.GaveUp {
 			out.Trouble = "a transaction failed in all attempts: " + res.Commit.Failures[len(res.Commit.Failures)-1].Message
 		}
+	}
+	if others != nil {
+		out.Others = others[0]
 	}
 	image, err := imageOf(dir)
 	if err != nil {
@@ -159,7 +164,7 @@ func (x *Explorer) sharing(ctx context.Context, r *recorded) (*Outcome, error) {
 			return []int64{w.Rows, w.Operations}, nil
 		}
 	}
-	return x.live(ctx, r, Shared, func(*protocol.Commit) {}, with)
+	return x.live(ctx, r, Shared, func(c *protocol.Commit) { c.AwaitOthers = true }, with)
 }
 
 // imageOf reads the files of a directory.

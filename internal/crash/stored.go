@@ -85,7 +85,7 @@ func (c *Cell) check() error {
 		if !slices.Contains(Faults, f) || o == nil {
 			return fmt.Errorf("there is no result of the fault %q", document.Line(string(f)))
 		}
-		if o.Lost < 0 || o.Broken < 0 || o.States < o.Lost+o.Broken || o.MostLost < 0 || len(o.Failing) > mostFailures {
+		if o.Lost < 0 || o.Broken < 0 || o.Others < 0 || o.States < o.Lost+o.Broken || o.MostLost < 0 || len(o.Failing) > mostFailures {
 			return errors.New("the numbers of states contradict each other")
 		}
 	}

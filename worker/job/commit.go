@@ -37,6 +37,11 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 	if err := k.setUp(ctx); err != nil {
 		return err
 	}
+	if c.AwaitOthers {
+		if err := k.awaitOthers(ctx); err != nil {
+			return err
+		}
+	}
 	for i := range w.units {
 		more, err := k.transaction(ctx, i+1, &w.units[i])
 		if err != nil || !more {
@@ -104,6 +109,31 @@ func (k *committing) setUp(ctx context.Context) error {
 	}
 	return k.acknowledge(ctx, 0)
 }
+
+// awaitOthers waits until another process has inserted a row.
+func (k *committing) awaitOthers(ctx context.Context) error {
+	for {
+		n, err := driver.Number(ctx, k.conn, "SELECT count(*) FROM sqlite_master WHERE name = '"+protocol.OthersTable+"'")
+		if err == nil && n > 0 {
+			n, err = driver.Number(ctx, k.conn, "SELECT count(*) FROM "+protocol.OthersTable)
+		}
+		locked := driver.PrimaryCode(err) == driver.CodeBusy || driver.PrimaryCode(err) == driver.CodeLocked
+		switch {
+		case err == nil && n > 0:
+			return nil
+		case err != nil && !locked:
+			return err
+		}
+		select {
+		case <-time.After(lookAgain):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// lookAgain is how long awaitOthers waits before it looks again.
+const lookAgain = time.Millisecond
 
 // carryOut runs a phase before the first transaction. Rows are inserted in as few transactions as
 // memory allows.

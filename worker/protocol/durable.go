@@ -32,6 +32,10 @@ type Commit struct {
 	// table can't be read, it is not tried again either.
 	Attempts int `json:"attempts" jsonschema:"minimum=1,maximum=100"`
 
+	// AwaitOthers says to begin with transaction 1 only when another process has inserted a row into the
+	// table OthersTable, so that both write at the same time.
+	AwaitOthers bool `json:"await_others,omitempty"`
+
 	// CancelNS, if not 0, is the time within which the context of the first attempt of each transaction
 	// ends, at random. Then each attempt borrows a connection from the pool, and the one that borrows
 	// it next must find it as if nothing had happened.

@@ -431,3 +431,34 @@ func canceled(t *testing.T, b *base) {
 		t.Errorf("the next borrower found %+v", got.Disturbed)
 	}
 }
+
+// awaiting checks that transactions begin only when another process has inserted a row.
+func awaiting(t *testing.T, b *base) {
+	c := &protocol.Commit{Plan: transfers(), Transactions: 5, Attempts: 1, AwaitOthers: true}
+	var before int64 // rows of the other process, when transaction 1 was acknowledged
+	r, err := b.do(t.Context(), nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
+		if p.Stage == protocol.StageCommit && p.Rows == 0 {
+			b.script("CREATE TABLE " + protocol.OthersTable + "(a); INSERT INTO " + protocol.OthersTable + " VALUES (1)")
+		}
+		if p.Stage == protocol.StageCommit && p.Rows == 1 {
+			before, _ = strconv.ParseInt(b.texts("SELECT CAST(count(*) AS TEXT) FROM "+protocol.OthersTable), 10, 64)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before != 1 || r.Commit.Acknowledged != 5 {
+		t.Errorf("%d rows before transaction 1, %+v", before, r.Commit)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	b.path += "2"
+	_, err = b.do(ctx, nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
+		if p.Stage == protocol.StageCommit {
+			cancel() // nobody inserts a row, so the job waits
+		}
+	})
+	cancel()
+	if err != nil {
+		t.Error(err)
+	}
+}

@@ -72,7 +72,7 @@ soak: chromium sshd ## the long tests: whole scripts, kills, clusters, pages, pr
 # Where goroutines are ours. What the race detector would find in SQLite is not ours; the
 # adapter that most drivers share runs with mattn.
 RACED := $(filter-out examples/bookshop deploy $(filter-out drivers/mattn% drivers/rqlite%,$(filter drivers/%,$(MODULES))),$(MODULES))
-GOROUTINES := ./cmd/... ./internal/lab ./internal/lab/build ./internal/lab/host ./internal/lab/load ./internal/lab/machine ./internal/lab/process ./internal/explorer ./internal/document ./internal/chart ./internal/browser
+GOROUTINES := ./cmd/... ./internal/crash/... ./internal/lab ./internal/lab/build ./internal/lab/host ./internal/lab/load ./internal/lab/machine ./internal/lab/process ./internal/explorer ./internal/document ./internal/chart ./internal/browser
 ONE_BY_ONE := $(SUITES)|^Test(Scripts|DocumentedCommands|AllDrivers)
 export ONE_BY_ONE
 race: sshd ## the tests with the race detector, where goroutines are ours

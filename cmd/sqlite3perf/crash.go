@@ -204,6 +204,9 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 		out, err = o.explore(ctx, r, x, show)
 		return err
 	})
+	if _, unfit := errors.AsType[*crash.WorkloadError](err); unfit {
+		return cli.Usagef("--workloads %s: %w", strings.Join(o.workloads, ","), err)
+	}
 	_, stopped := errors.AsType[cli.StatusError](err)
 	if err != nil && !stopped {
 		return err

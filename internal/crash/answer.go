@@ -25,14 +25,22 @@ func (c *Crashes) sentences() (list document.List) {
 		of = document.Counted(int64(n), "driver")
 	}
 	names := map[Grade][]string{}
+	var unsafe []string // nothing was lost, but the documentation promises less
 	for _, g := range groups {
 		grade, most, only := g.worst()
+		if grade == Kept && !c.promised(g.cells[0]) {
+			unsafe = append(unsafe, g.settings)
+			continue
+		}
 		var details []string
 		if grade == Lost {
 			details = append(details, fmt.Sprintf("up to %d", most))
 		}
 		if only != nil {
 			details = append(details, "only "+document.And(only))
+		}
+		if except := g.exceptions(); except != nil {
+			details = append(details, "except "+document.AndOthers(except))
 		}
 		name := g.settings
 		if details != nil {
@@ -52,12 +60,53 @@ func (c *Crashes) sentences() (list document.List) {
 			list.Note(document.Item{Label: string(sentence.grade), Text: fmt.Sprintf(sentence.text, document.Or(of))})
 		}
 	}
+	if unsafe != nil {
+		list.Note(document.Item{Label: "unsafe", Text: fmt.Sprintf("Nothing was lost with %s in these states, but SQLite's documentation says that it can be.", document.Or(unsafe))})
+	}
+	list.Note(document.Item{Label: "wal", Text: c.checkpoints()})
 	worse, any := c.worse()
 	list.Note(document.Item{Label: "expected", Text: worse, Alarm: any})
+	list.Note(document.Item{Label: "disturbed", Text: c.disturbed(), Alarm: true})
 	list.Note(document.Item{Label: "reports", Text: c.unwarned()})
 	list.Note(document.Item{Label: "defaults", Text: c.defaults()})
 	list.Note(document.Item{Label: "price", Text: c.price()})
 	return list
+}
+
+// promised reports whether SQLite's documentation promises that a cell keeps everything after all faults.
+func (c *Crashes) promised(cell *Cell) bool {
+	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return documented(cell.InForce, f) != Kept })
+}
+
+// checkpoints says on what the number of lost transactions depends in WAL mode.
+func (c *Crashes) checkpoints() string {
+	var values []string
+	for i := range c.Cells {
+		k := &c.Cells[i]
+		if !k.Own && k.Reason == "" && k.InForce["journal_mode"] == "wal" && documented(k.InForce, Ordered) != Kept {
+			values = distinct.Append(values, document.Line(k.InForce["wal_autocheckpoint"]))
+		}
+	}
+	if len(values) != 1 || values[0] == "" {
+		return ""
+	}
+	return fmt.Sprintf("With wal normal and wal off, everything since the last checkpoint can be lost: here after %s pages, by SQLite's default after 1,000.", values[0])
+}
+
+// disturbed names the drivers and faults after which something else went wrong.
+func (c *Crashes) disturbed() string {
+	var list []string
+	for i := range c.Cells {
+		for _, f := range c.Faults {
+			if o := c.Cells[i].Results[f]; o != nil && o.Trouble != "" {
+				list = distinct.Append(list, fmt.Sprintf("%s (%s)", document.Line(c.Cells[i].Driver), f.title()))
+			}
+		}
+	}
+	if list == nil {
+		return ""
+	}
+	return fmt.Sprintf("Nothing more was lost, but something else went wrong with %s: see below.", document.And(list))
 }
 
 // group has the cells with the same settings.
@@ -85,14 +134,28 @@ func (c *Crashes) groups() (list []*group) {
 	return list
 }
 
-// worst returns the worst grade of the cells that are as SQLite's documentation says, and how many
-// transactions they lost at most. If only few of several drivers have that grade, it returns their names.
-// The grade is "" if there is no such cell.
+// exceptions returns the drivers that are worse than SQLite's documentation says, unless all are.
+func (g *group) exceptions() (names []string) {
+	for _, cell := range g.cells {
+		if len(cell.unexpected()) > 0 {
+			names = append(names, document.Line(cell.Driver))
+		}
+	}
+	if len(names) == len(g.cells) {
+		return nil
+	}
+	return names
+}
+
+// worst returns the worst grade of the cells that are as SQLite's documentation says, or of all cells if
+// there is none such, and how many transactions they lost at most. If only few of several drivers have
+// that grade, it returns their names.
 func (g *group) worst() (worst Grade, most int, only []string) {
 	const few = 2
 	n := 0
+	all := !slices.ContainsFunc(g.cells, func(k *Cell) bool { return len(k.unexpected()) == 0 })
 	for _, cell := range g.cells {
-		if len(cell.unexpected()) > 0 {
+		if !all && len(cell.unexpected()) > 0 {
 			continue
 		}
 		n++
@@ -117,7 +180,7 @@ func (g *group) worst() (worst Grade, most int, only []string) {
 // also reports whether there are any.
 func (c *Crashes) worse() (text string, any bool) {
 	var names []string
-	settings, faults, all := map[string][]string{}, map[string][]string{}, map[string][]string{}
+	settings, faults, all, known := map[string][]string{}, map[string][]string{}, map[string][]string{}, map[string][]string{}
 	for i := range c.Cells {
 		cell := &c.Cells[i]
 		name, inForce := document.Line(cell.Driver), c.name(cell)
@@ -128,6 +191,7 @@ func (c *Crashes) worse() (text string, any bool) {
 		for _, f := range cell.unexpected() {
 			names = distinct.Append(names, name)
 			settings[name] = distinct.Append(settings[name], inForce)
+			known[name] = cell.defects()
 			faults[name] = distinct.Append(faults[name], f.title())
 		}
 	}
@@ -135,11 +199,15 @@ func (c *Crashes) worse() (text string, any bool) {
 		return "Nothing was worse than SQLite's documentation says.", false
 	}
 	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
-		with := document.Or(settings[name])
-		if n := len(settings[name]); n > 1 && n == len(all[name]) {
+		of := name
+		with := document.Or(settings[of])
+		if n := len(settings[of]); n > 1 && n == len(all[of]) {
 			with = "all settings"
 		}
-		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[name]))
+		if ids := known[name]; ids != nil {
+			name += fmt.Sprintf(" (known defect: %s)", document.And(ids))
+		}
+		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[of]))
 	}) + ".", true
 }
 
@@ -158,7 +226,7 @@ func (c *Crashes) unwarned() string {
 	if list == nil {
 		return ""
 	}
-	return fmt.Sprintf("Reports name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))
+	return fmt.Sprintf("The commands run and tune name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))
 }
 
 // defaults says which settings drivers have by themselves.
@@ -188,14 +256,14 @@ func (c *Crashes) price() string {
 	var best *Cell
 	for i := range c.Cells {
 		k := &c.Cells[i]
-		if k.Driver != PlainC && k.Reason == "" && k.worst() == Kept && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
+		if k.Driver != PlainC && k.Reason == "" && k.worst() == Kept && c.promised(k) && k.defects() == nil && k.CommitNS > 0 && (best == nil || k.CommitNS < best.CommitNS) {
 			best = k
 		}
 	}
 	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, so times close to it may be as short.",
+	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, without an interval: sqlite3perf run compares times.",
 		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -83,6 +84,7 @@ func (p *Proof) passed() bool {
 // Cell is what survives with one driver and one combination of settings.
 type Cell struct {
 	Driver        string          `json:"driver"`
+	Module        string          `json:"module,omitempty"` // path of the library's module
 	ModuleVersion string          `json:"module_version,omitempty"`
 	SQLiteVersion string          `json:"sqlite_version,omitempty"`
 	Settings      driver.Settings `json:"settings"`      // as asked for
@@ -174,11 +176,22 @@ func documented(s driver.Settings, f Fault) Grade {
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.
 func (c *Cell) unexpected() (list []Fault) {
 	for _, f := range Faults {
-		if o := c.Results[f]; o != nil && (o.Trouble != "" || o.Grade().rank() > documented(c.InForce, f).rank()) {
+		if o := c.Results[f]; o != nil && o.Grade().rank() > documented(c.InForce, f).rank() {
 			list = append(list, f)
 		}
 	}
 	return list
+}
+
+// defects returns the IDs of the known defects of a cell's library that can lose or damage data. Those of
+// SQLite itself, which most libraries share, are left out.
+func (c *Cell) defects() (ids []string) {
+	for _, d := range defects.Known(defects.Library{Module: c.Module, Version: c.ModuleVersion, SQLite: c.SQLiteVersion}) {
+		if d.Of != defects.OfSQLite && (d.Effect == defects.Corruption || d.Effect == defects.LostWrites) {
+			ids = append(ids, d.ID)
+		}
+	}
+	return ids
 }
 
 // worst returns the worst grade after all faults.

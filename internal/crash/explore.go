@@ -174,13 +174,20 @@ func (x *Explorer) commit() *protocol.Commit {
 func (x *Explorer) learn(ctx context.Context) error {
 	p := &Planned{Worker: x.Judges[0], Settings: driver.Settings{"pool_size": "1", "synchronous": "off"}}
 	done, err := x.plainly(ctx, p, &Cell{})
-	if err != nil {
+	if told, ok := errors.AsType[*lab.JobError](err); ok && told.Reason.Code == protocol.CodeUnsupported {
+		return &WorkloadError{told.Reason.Message}
+	} else if err != nil {
 		return reasonOf(err)
 	}
 	x.expect.digests = done.Digests
 	x.Transactions = min(x.Transactions, done.Acknowledged)
 	return nil
 }
+
+// WorkloadError says why a workload cannot be explored.
+type WorkloadError struct{ why string }
+
+func (e *WorkloadError) Error() string { return e.why }
 
 // reasonOf adds the details of a job's error.
 func reasonOf(err error) error {
@@ -240,6 +247,7 @@ func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.
 	job.Digests, job.Transactions = true, max(x.Transactions, liveTransactions)
 	req := x.request(p, dir, protocol.Job{Commit: job})
 	req.Ready = func(proof *protocol.Proof) {
+		c.Module = proof.Module
 		c.ModuleVersion, c.SQLiteVersion = cmp.Or(proof.ModuleVersion, proof.Runtime), proof.SQLiteVersion
 		c.InForce = driver.Settings{}
 		for _, name := range []string{"journal_mode", "synchronous", "wal_autocheckpoint", "page_size"} {
@@ -358,7 +366,7 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 		out.Runs++
 		out.Refused += len(done.Failures)
 		for _, m := range []disk.Model{disk.Kill, disk.Ordered} {
-			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, End: true}
+			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, From: rec.InjectedAt}
 			err := disk.States(&rec.Trace, o, func(s *disk.State) error {
 				list = append(list, candidate{State: s, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
 				return nil

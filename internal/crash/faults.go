@@ -72,6 +72,9 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	job.Transactions, job.Attempts = min(liveTransactions, len(r.expect.digests)-1), 20
 	change(job)
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
+	if f == Shared && req.Settings["busy_timeout"] == "" {
+		req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // to wait for the other process is no fault
+	}
 	started, end := with(dir)
 	acknowledged := 0
 	req.Progress = func(p *protocol.Progress) {

@@ -106,7 +106,8 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 		return nil
 	case Lost:
 		out.Lost++
-		out.MostLost = max(out.MostLost, f.Acknowledged-int(f.Found))
+		lost := f.Acknowledged - max(int(f.Found), 0) // if Found is -1, not even transaction 0 is there
+		out.MostLost = max(out.MostLost, lost, 1)
 	case Broken:
 		out.Broken++
 	}

@@ -22,11 +22,21 @@ func Available() error { return record.Available() }
 // says.
 func (c *Crashes) AsDocumented() bool {
 	for i := range c.Cells {
-		if k := &c.Cells[i]; k.Reason != "" || len(k.unexpected()) > 0 {
+		if k := &c.Cells[i]; k.Reason != "" || len(k.unexpected()) > 0 || k.troubled() {
 			return false
 		}
 	}
 	return true
+}
+
+// troubled reports whether something beside the content of the database went wrong.
+func (c *Cell) troubled() bool {
+	for _, o := range c.Results {
+		if o.Trouble != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // ReadArtifact reads the description of a state that was kept.
@@ -34,6 +44,9 @@ func ReadArtifact(dir string) (*Artifact, error) {
 	path := filepath.Join(dir, artifactFile)
 	text, err := os.ReadFile(path)
 	if err != nil {
+		if list, _ := filepath.Glob(filepath.Join(dir, "*", artifactFile)); len(list) > 0 {
+			err = fmt.Errorf("it has %s: name one, such as %s", document.Counted(len(list), "state"), filepath.Dir(list[0]))
+		}
 		return nil, err
 	}
 	a := &Artifact{}

@@ -147,7 +147,7 @@ func (f *Found) Answer() string {
 	case len(f.Between) > 0:
 		return fmt.Sprintf("Something changed after %s, with %s or with one of %s before it.", document.Line(f.Good), document.Line(f.Bad), document.Counted(len(f.Between), "release"))
 	}
-	return fmt.Sprintf("Something changed with %s; the release before it is %s.", document.Line(f.Bad), document.Line(f.Good))
+	return fmt.Sprintf("Something changed between %s and %s. No release between the two is listed here.", document.Line(f.Good), document.Line(f.Bad))
 }
 
 // FoundFormats are the output formats of a search.

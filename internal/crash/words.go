@@ -296,7 +296,7 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	for _, f := range c.Faults {
 		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
 	}
-	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged. disturbed: nothing is lost, but something else went wrong, see below."), " ")})
+	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged; others may have lost transactions. disturbed: nothing more is lost, but something else went wrong, see below."), " ")})
 	if pic, ok := c.picture(); ok {
 		d = append(d, document.PictureBlock{Picture: pic})
 	}
@@ -336,9 +336,19 @@ func agree(names []string, one, several string) string {
 }
 
 func (c *Crashes) howSure() string {
-	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: %s after faults at every file operation of %s, judged by the driver itself and by %s. "+
+	by := make([]string, len(c.Faults))
+	for i, f := range c.Faults {
+		n := 0
+		for k := range c.Cells {
+			if o := c.Cells[k].Results[f]; o != nil {
+				n += o.States
+			}
+		}
+		by[i] = f.title() + " " + document.Thousands(int64(n))
+	}
+	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself and by %s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		document.Counted(int64(c.states()), "different state"), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
+		document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each row, and for each driver what else went wrong.

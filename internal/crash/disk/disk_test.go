@@ -149,7 +149,7 @@ func TestStatesAtTheEnd(t *testing.T) {
 // allowed checks that a model allows exactly some states after the last operation.
 func allowed(t *testing.T, m Model, ops []trace.Op, want []string) {
 	t.Helper()
-	states := statesOf(t, join([]trace.Op{acknowledge(0)}, ops), Options{Model: m, End: true})
+	states := statesOf(t, join([]trace.Op{acknowledge(0)}, ops), Options{Model: m, From: 1 << 30})
 	if got := slices.Sorted(maps.Keys(states)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		t.Errorf("the states are\n%q, want\n%q", got, want)
 	}
@@ -236,7 +236,7 @@ func TestSharedMemory(t *testing.T) {
 	ops := join(durableFile(1, "a", "A"), []trace.Op{create(2, "a-shm"), truncate(2, 1), shared, write(2, 1, "N"), sync(2), syncDir(".")})
 	allowed(t, Kill, ops, []string{"a=A8 a-shm=M(1)N(1)"})
 	for _, m := range []Model{Ordered, Posix} {
-		err := States(&trace.Trace{Ops: append([]trace.Op{{Kind: trace.Acknowledge}}, ops...)}, Options{Model: m, End: true}, func(s *State) error {
+		err := States(&trace.Trace{Ops: append([]trace.Op{{Kind: trace.Acknowledge}}, ops...)}, Options{Model: m, From: 1 << 30}, func(s *State) error {
 			if len(s.Shared) != 1 || len(s.Shared["a-shm"]) == 0 || s.Image["a-shm"] != nil {
 				t.Errorf("%s: shared %q, image %q", m, s.Shared, s.Image)
 			}

@@ -169,7 +169,7 @@ func (m *maker) live(shared bool) Image {
 // end returns the states after the last operation.
 func (m *maker) end(t *testing.T, o Options) (out []Image) {
 	t.Helper()
-	o.End = true
+	o.From = 1 << 30
 	err := States(&trace.Trace{Ops: m.ops}, o, func(s *State) error {
 		out = append(out, s.Image)
 		return nil

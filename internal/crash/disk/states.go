@@ -24,15 +24,15 @@ type State struct {
 type Options struct {
 	Model Model
 	Seed  uint64
-	Most  int  // states at most, chosen at random; 0: no limit
-	End   bool // only the states after the last operation
+	Most  int // states at most, chosen at random; 0: no limit
+	From  int // only faults before this operation or a later one
 }
 
 // States passes different states of a trace to visit, from the acknowledgment of transaction 0 on. If
 // several faults leave the same files, only the one with most acknowledged transactions is passed. An
 // error of visit ends States.
 func States(t *trace.Trace, o Options, visit func(*State) error) error {
-	boundaries := boundariesOf(t, o.End)
+	boundaries := boundariesOf(t, o.From)
 	per := 24
 	if o.Most > 0 && len(boundaries) > 0 {
 		per = max(o.Most/len(boundaries), 1)
@@ -105,14 +105,14 @@ type pending struct {
 	words        string
 }
 
-// boundariesOf returns the operations before which a fault can make a difference: all but
-// acknowledgments, and the end.
-func boundariesOf(t *trace.Trace, end bool) (list []int) {
+// boundariesOf returns the operations before which a fault can make a difference, beginning with the
+// operation from: all but acknowledgments, and the end.
+func boundariesOf(t *trace.Trace, from int) (list []int) {
 	began := false
 	for n := range t.Ops {
 		if k := t.Ops[n].Kind; k == trace.Acknowledge {
 			began = true
-		} else if began && !end && k != trace.Map {
+		} else if began && n >= from && k != trace.Map {
 			list = append(list, n)
 		}
 	}

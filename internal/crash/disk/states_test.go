@@ -43,13 +43,13 @@ func TestAcknowledged(t *testing.T) {
 func TestBoundaries(t *testing.T) {
 	ops := []trace.Op{create(1, "a"), sync(1), acknowledge(0), write(1, 0, "x"), {Kind: trace.Map, File: 1}, sync(1), acknowledge(1)}
 	tr := &trace.Trace{Ops: ops}
-	if got, want := boundariesOf(tr, false), []int{3, 5, 7}; !slices.Equal(got, want) {
+	if got, want := boundariesOf(tr, 0), []int{3, 5, 7}; !slices.Equal(got, want) {
 		t.Errorf("the boundaries are %v, want %v", got, want)
 	}
-	if got, want := boundariesOf(tr, true), []int{7}; !slices.Equal(got, want) {
+	if got, want := boundariesOf(tr, 1<<30), []int{7}; !slices.Equal(got, want) {
 		t.Errorf("the boundaries at the end are %v, want %v", got, want)
 	}
-	if got := boundariesOf(&trace.Trace{Ops: ops[:2]}, false); got != nil {
+	if got := boundariesOf(&trace.Trace{Ops: ops[:2]}, 0); got != nil {
 		t.Errorf("without an acknowledgment the boundaries are %v", got)
 	}
 	ops = commits(2)
@@ -123,7 +123,7 @@ func TestSeed(t *testing.T) {
 func TestExtremes(t *testing.T) {
 	ops := join([]trace.Op{acknowledge(0)}, durableFile(1, "a", "AAAAAA"), []trace.Op{write(1, 0, pages("BCDEFG"))})
 	for _, m := range []Model{Ordered, Posix} {
-		states := statesOf(t, ops, Options{Model: m, End: true})
+		states := statesOf(t, ops, Options{Model: m, From: 1 << 30})
 		for want, persisted := range map[string]string{"a=A48": "no waiting change", "a=B8C8D8E8F8G8": "every waiting change"} {
 			// The states are the same as those in which names persist, because no name is waiting.
 			if _, ok := states[want]; !ok {

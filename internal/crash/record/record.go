@@ -75,5 +75,6 @@ type Options struct {
 // Recording is what was recorded.
 type Recording struct {
 	trace.Trace
-	Injected int // how many calls were made to fail
+	Injected   int // how many calls were made to fail
+	InjectedAt int // how many operations there were before the first of them
 }

@@ -418,7 +418,9 @@ func (r *Recorder) inject(class Class, name string) (errno unix.Errno, short boo
 	if later := f.Lasting && r.matching > f.At; r.matching != f.At && !later && !rest {
 		return 0, false
 	}
-	r.out.Injected++
+	if r.out.Injected++; r.out.Injected == 1 {
+		r.out.InjectedAt = len(r.out.Ops)
+	}
 	if f.Error == ENOSPC {
 		return unix.ENOSPC, short
 	}

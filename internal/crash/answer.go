@@ -64,6 +64,7 @@ func (c *Crashes) sentences() (list document.List) {
 		list.Note(document.Item{Label: "unsafe", Text: fmt.Sprintf("Nothing was lost with %s in these states, but SQLite's documentation says that it can be.", document.Or(unsafe))})
 	}
 	list.Note(document.Item{Label: "wal", Text: c.checkpoints()})
+	list.Note(document.Item{Label: "errors", Text: c.failedCalls()})
 	worse, any := c.worse()
 	list.Note(document.Item{Label: "expected", Text: worse, Alarm: any})
 	list.Note(document.Item{Label: "disturbed", Text: c.disturbed(), Alarm: true})
@@ -73,9 +74,10 @@ func (c *Crashes) sentences() (list document.List) {
 	return list
 }
 
-// promised reports whether SQLite's documentation promises that a cell keeps everything after all faults.
+// promised reports whether SQLite's documentation promises that a cell keeps everything after all faults,
+// except that of a disk that reports errors.
 func (c *Crashes) promised(cell *Cell) bool {
-	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return documented(cell.InForce, f) != Kept })
+	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f != Errors && documented(cell.InForce, f) != Kept })
 }
 
 // checkpoints says on what the number of lost transactions depends in WAL mode.
@@ -91,6 +93,31 @@ func (c *Crashes) checkpoints() string {
 		return ""
 	}
 	return fmt.Sprintf("With wal normal and wal off, everything since the last checkpoint can be lost: here after %s pages, by SQLite's default after 1,000.", values[0])
+}
+
+// failedCalls names the settings with which more is lost if the disk reports errors.
+func (c *Crashes) failedCalls() string {
+	names := map[Grade][]string{}
+	for _, g := range c.groups() {
+		worst := Kept
+		for _, cell := range g.cells {
+			if o := cell.Results[Errors]; o != nil && o.Grade().rank() > max(worst.rank(), cell.worst().rank()) {
+				worst = o.Grade()
+			}
+		}
+		names[worst] = append(names[worst], g.settings)
+	}
+	var words []string
+	if s := names[Broken]; s != nil {
+		words = append(words, "databases were also damaged with "+document.Or(s))
+	}
+	if s := names[Lost]; s != nil {
+		words = append(words, "transactions were also lost with "+document.Or(s))
+	}
+	if words == nil {
+		return ""
+	}
+	return "If the disk reports errors, for which SQLite promises nothing, " + document.And(words) + "."
 }
 
 // disturbed names the drivers and faults after which something else went wrong.
@@ -166,8 +193,10 @@ func (g *group) worst() (worst Grade, most int, only []string) {
 		if w == worst {
 			only = append(only, document.Line(cell.Driver))
 		}
-		for _, o := range cell.Results {
-			most = max(most, o.MostLost)
+		for f, o := range cell.Results {
+			if f != Errors {
+				most = max(most, o.MostLost)
+			}
 		}
 	}
 	if len(only) > few || 2*len(only) >= n {

@@ -48,7 +48,7 @@ const (
 )
 
 // cutsPower reports whether the power fails.
-func (f Fault) cutsPower() bool { return f == Ordered || f == Posix || f == Errors }
+func (f Fault) cutsPower() bool { return f == Ordered || f == Posix }
 
 // Faults lists the kinds of faults.
 var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
@@ -151,6 +151,8 @@ type Failure struct {
 // conditions. If the process is killed, only journals that are not in a file matter.
 func reported(s driver.Settings, f Fault) Grade {
 	switch severity := conditions.Severity(s); {
+	case f == Errors:
+		return Broken // if a sync fails, nothing is promised
 	case f == Shared || f == Cancel, severity == conditions.NothingLost:
 		return Kept
 	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory":
@@ -161,7 +163,8 @@ func reported(s driver.Settings, f Fault) Grade {
 	return Broken
 }
 
-// documented returns the worst grade that SQLite's documentation lets users expect. Beyond what reports
+// documented returns the worst grade that SQLite's documentation lets users expect. It promises nothing
+// for a disk that reports errors. Beyond what reports
 // warn of, it says that a power failure shortly after a commit can undo it with journal_mode=delete,
 // unless synchronous=extra also syncs the directory from which the journal was removed
 // (https://www.sqlite.org/pragma.html#pragma_synchronous).
@@ -194,11 +197,11 @@ func (c *Cell) defects() (ids []string) {
 	return ids
 }
 
-// worst returns the worst grade after all faults.
+// worst returns the worst grade after all faults, except that of a disk that reports errors.
 func (c *Cell) worst() Grade {
 	worst := Kept
-	for _, o := range c.Results {
-		if g := o.Grade(); g.rank() > worst.rank() {
+	for f, o := range c.Results {
+		if g := o.Grade(); f != Errors && g.rank() > worst.rank() {
 			worst = g
 		}
 	}

@@ -81,7 +81,10 @@ func TestDocumented(t *testing.T) {
 		if got := documented(s, Kill); got != c.kill {
 			t.Errorf("%s %s, kill: %s, want %s", c.journal, c.synchronous, got, c.kill)
 		}
-		for _, f := range []Fault{Ordered, Posix, Errors} {
+		if documented(s, Errors) != Broken || reported(s, Errors) != Broken {
+			t.Errorf("%s %s: something is promised for a disk that reports errors", c.journal, c.synchronous)
+		}
+		for _, f := range []Fault{Ordered, Posix} {
 			if got, warned := documented(s, f), reported(s, f); got != c.ordered || warned != c.reported {
 				t.Errorf("%s %s, %s: %s, reported %s; want %s, %s", c.journal, c.synchronous, f, got, warned, c.ordered, c.reported)
 			}
@@ -194,6 +197,11 @@ func TestAnswer(t *testing.T) {
 		c.Cells[i].Module, c.Cells[i].ModuleVersion = "github.com/ncruces/go-sqlite3", "v0.35.6"
 	}
 	if got := c.Answer(); !strings.Contains(got, "Databases were damaged with ") || !strings.Contains(got, "mattn (known defect: ncruces-dirsync) with ") || strings.Contains(got, "nothing lost") {
+		t.Error(got)
+	}
+	c = some()
+	c.Cells[1].Results[Errors].Broken = 1
+	if got := c.Answer(); !strings.Contains(got, "damaged, with wal full.") || !strings.Contains(got, "If the disk reports errors, for which SQLite promises nothing, databases were also damaged with wal full.") || !c.AsDocumented() {
 		t.Error(got)
 	}
 	c = some()

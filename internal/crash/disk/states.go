@@ -147,6 +147,25 @@ func (d *Disk) imageOf(c choice) Image {
 	return d.image(c)
 }
 
+// truncateFirst chooses the truncations before each chosen write to the same file. A file system that
+// keeps the order of its metadata writes to other blocks after a truncation, and these belong to the file
+// only if the truncation persists.
+func (d *Disk) truncateFirst(c choice) {
+	for _, number := range d.order() {
+		parts := d.files[number].waiting
+		later := false // a later write persists
+		for i := len(parts) - 1; i >= 0; i-- {
+			switch {
+			case parts[i].data == nil:
+				c[i] = c[i] || later
+			case !parts[i].lost:
+				later = later || c[i]
+			}
+		}
+		c = c[len(parts):]
+	}
+}
+
 // states returns what the disk can hold now: with all waiting changes, with none, and with about
 // "most" other choices of them.
 func (d *Disk) states(random *rand.Rand, most int) (list []chosen) {
@@ -161,6 +180,7 @@ func (d *Disk) states(random *rand.Rand, most int) (list []chosen) {
 			for i := 1; i < names; i++ {
 				c[i] = c[i] && c[i-1]
 			}
+			d.truncateFirst(c[names:])
 		}
 		key := make([]byte, n)
 		for i := range c {

@@ -292,7 +292,7 @@ func (c *Crashes) price() string {
 	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s; it is of one process, without an interval: sqlite3perf run compares times.",
+	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s. It was measured in one process and has no interval; sqlite3perf run compares times.",
 		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))
 }
 

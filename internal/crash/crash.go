@@ -164,9 +164,9 @@ func reported(s driver.Settings, f Fault) Grade {
 }
 
 // documented returns the worst grade that SQLite's documentation lets users expect. It promises nothing
-// for a disk that reports errors. Beyond what reports
-// warn of, it says that a power failure shortly after a commit can undo it with journal_mode=delete,
-// unless synchronous=extra also syncs the directory from which the journal was removed
+// for a disk that reports errors. Beyond what reports warn of, it says that a power failure shortly after
+// a commit can undo it with journal_mode=delete, unless synchronous=extra also syncs the directory from
+// which the journal was removed
 // (https://www.sqlite.org/pragma.html#pragma_synchronous).
 func documented(s driver.Settings, f Fault) Grade {
 	g := reported(s, f)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
+
+var update = flag.Bool("update", false, "write the recorded answers")
 
 // TestGrade checks the verdicts on what is found in a database after a fault.
 func TestGrade(t *testing.T) {
@@ -168,7 +171,7 @@ func TestAnswer(t *testing.T) {
 		"Databases were damaged with delete off. Nothing was worse than SQLite's documentation says. " +
 		"The commands run and tune name no risk of delete full, but a transaction can be lost there if the power fails just after its commit. " +
 		"By default, mattn and modernc have delete full. " +
-		"The least time per transaction with nothing lost was 400 µs, with 1 sync, by mattn and wal full; it is of one process, without an interval: sqlite3perf run compares times."
+		"The least time per transaction with nothing lost was 400 µs, with 1 sync, by mattn and wal full. It was measured in one process and has no interval; sqlite3perf run compares times."
 	if got := c.Answer(); got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
@@ -224,7 +227,7 @@ func TestFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "crash."+format)
-		if os.Getenv("UPDATE") != "" {
+		if *update {
 			if err := os.WriteFile(path, got.Bytes(), 0o644); err != nil {
 				t.Fatal(err)
 			}
@@ -234,7 +237,7 @@ func TestFormats(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got.String() != string(want) {
-			t.Errorf("%s: differs from %s; UPDATE=1 writes it:\n%s", format, path, got.String())
+			t.Errorf("%s: differs from %s; go test ./internal/crash -update writes it:\n%s", format, path, got.String())
 		}
 	}
 }

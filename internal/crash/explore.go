@@ -335,10 +335,8 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		switch f {
 		case Errors:
 			o, err = x.failing(ctx, r)
-		case Shared:
-			o, err = x.sharing(ctx, r)
-		case Cancel:
-			o, err = x.canceling(ctx, r)
+		case Shared, Cancel:
+			o, err = x.live(ctx, r, f)
 		default:
 			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
 		}

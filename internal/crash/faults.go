@@ -58,11 +58,9 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 // left to chance, so they run more transactions than are recorded.
 const liveTransactions = 150
 
-// live commits a cell's transactions without recording them, and judges what is left. change changes the
-// job. with is called with the database's directory. It returns a function that live calls after
-// transaction 0, and one that live calls at the end, which returns how many rows another process has
-// inserted, at least and at most; nil: there was no other process.
-func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*protocol.Commit), with func(dir string) (started func(), end func() ([]int64, error))) (*Outcome, error) {
+// live commits a cell's transactions without recording them, with the fault [Shared] or [Cancel], and
+// judges what is left.
+func (x *Explorer) live(ctx context.Context, r *recorded, f Fault) (*Outcome, error) {
 	dir, err := x.directory()
 	if err != nil {
 		return nil, err
@@ -70,23 +68,28 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	defer os.RemoveAll(dir)
 	job := x.commit()
 	job.Transactions, job.Attempts = min(liveTransactions, len(r.expect.digests)-1), 20
-	change(job)
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
-	if f == Shared && req.Settings["busy_timeout"] == "" {
-		req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // to wait for the other process is no fault
+	var other *otherProcess
+	if f == Cancel {
+		job.CancelNS = max(2*r.cell.CommitNS, 1000)
+	} else {
+		job.AwaitOthers = true
+		if req.Settings["busy_timeout"] == "" {
+			req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // to wait for the other process is no fault
+		}
+		other = x.otherThan(r, dir)
 	}
-	started, end := with(dir)
 	acknowledged := 0
 	req.Progress = func(p *protocol.Progress) {
 		if p.Stage != protocol.StageCommit {
 			return
 		}
-		if acknowledged = int(p.Rows); acknowledged == 0 {
-			started()
+		if acknowledged = int(p.Rows); acknowledged == 0 && other != nil {
+			other.start(ctx)
 		}
 	}
 	res, err := lab.RunJob(ctx, r.plan.Executable, req, nil)
-	others, otherErr := end()
+	others, otherErr := other.end()
 	out := &Outcome{Runs: 1}
 	told, failed := errors.AsType[*lab.JobError](err)
 	switch {
@@ -100,12 +103,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 		return nil, err
 	default:
 		out.Refused = len(res.Commit.Failures)
-		if d := res.Commit.Disturbed; len(d) > 0 {
-			out.Trouble = fmt.Sprintf("after transaction %d was canceled, %s", d[0].Transaction, d[0].Message)
-		}
-		if res.Commit.GaveUp {
-			out.Trouble = "a transaction failed in all attempts: " + res.Commit.Failures[len(res.Commit.Failures)-1].Message
-		}
+		out.Trouble = trouble(res.Commit)
 	}
 	if others != nil {
 		out.Others = others[0]
@@ -118,56 +116,64 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault, change func(*
 	return out, x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
-// canceling commits transactions whose contexts end at random times.
-func (x *Explorer) canceling(ctx context.Context, r *recorded) (*Outcome, error) {
-	return x.live(ctx, r, Cancel, func(c *protocol.Commit) { c.CancelNS = max(2*r.cell.CommitNS, 1000) },
-		func(string) (func(), func() ([]int64, error)) {
-			return func() {}, func() ([]int64, error) { return nil, nil }
-		})
+// trouble says what went wrong beside the content of the database, or returns "".
+func trouble(c *protocol.Committed) string {
+	switch {
+	case c.GaveUp:
+		return "a transaction failed in all attempts: " + c.Failures[len(c.Failures)-1].Message
+	case len(c.Disturbed) > 0:
+		return fmt.Sprintf("after transaction %d was canceled, %s", c.Disturbed[0].Transaction, c.Disturbed[0].Message)
+	}
+	return ""
 }
 
-// sharing commits transactions while a process of another driver writes to the same database, and
-// checkpoints it. The other driver is the first judge that is not the cell's own.
-func (x *Explorer) sharing(ctx context.Context, r *recorded) (*Outcome, error) {
-	other := x.Judges[0]
-	for _, j := range x.Judges {
-		if j.Ref.Name != r.plan.Ref.Name {
-			other = j
-			break
-		}
+// otherProcess writes to the database of a cell and checkpoints it, while the cell's transactions run.
+type otherProcess struct {
+	executable string
+	request    lab.JobRequest
+	stop       chan struct{}
+	ended      chan otherEnd // nil: not started
+}
+
+type otherEnd struct {
+	result *protocol.JobResult
+	err    error
+}
+
+// otherThan returns a process of the first judge that is not the cell's own driver.
+func (x *Explorer) otherThan(r *recorded, dir string) *otherProcess {
+	w := x.Judges[0]
+	if i := slices.IndexFunc(x.Judges, func(j Worker) bool { return j.Ref.Name != r.plan.Ref.Name }); i >= 0 {
+		w = x.Judges[i]
 	}
-	type ended struct {
-		res *protocol.JobResult
-		err error
+	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000"}}
+	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
+		DurationMS: max(x.Limit, time.Second).Milliseconds(), Clear: true, Force: true, Own: true, Checkpoints: true}})
+	req.Mark = "" // processes with the same mark end together
+	return &otherProcess{executable: w.Executable, request: req, stop: make(chan struct{})}
+}
+
+func (o *otherProcess) start(ctx context.Context) {
+	o.ended = make(chan otherEnd, 1)
+	go func() {
+		res, err := lab.RunJob(ctx, o.executable, o.request, o.stop)
+		o.ended <- otherEnd{res, err}
+	}()
+}
+
+// end stops the process. It returns how many rows it has inserted, at least and at most; nil: it was not
+// started. A nil process is none.
+func (o *otherProcess) end() ([]int64, error) {
+	if o == nil || o.ended == nil {
+		return nil, nil
 	}
-	with := func(dir string) (func(), func() ([]int64, error)) {
-		stop, done := make(chan struct{}), make(chan ended, 1)
-		running := false
-		started := func() {
-			running = true
-			p := &Planned{Worker: other, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000"}}
-			req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
-				DurationMS: max(x.Limit, time.Second).Milliseconds(), Clear: true, Force: true, Own: true, Checkpoints: true}})
-			req.Mark = "" // processes with the same mark end together
-			go func() {
-				res, err := lab.RunJob(ctx, p.Executable, req, stop)
-				done <- ended{res, err}
-			}()
-		}
-		return started, func() ([]int64, error) {
-			close(stop)
-			if !running {
-				return nil, nil
-			}
-			e := <-done
-			if e.err != nil || e.res.Concurrent == nil {
-				return nil, e.err
-			}
-			w := e.res.Concurrent.Writers
-			return []int64{w.Rows, w.Operations}, nil
-		}
+	close(o.stop)
+	e := <-o.ended
+	if e.err != nil || e.result.Concurrent == nil {
+		return nil, e.err
 	}
-	return x.live(ctx, r, Shared, func(c *protocol.Commit) { c.AwaitOthers = true }, with)
+	w := e.result.Concurrent.Writers
+	return []int64{w.Rows, w.Operations}, nil
 }
 
 // imageOf reads the files of a directory.

@@ -42,9 +42,6 @@ func Search(ctx context.Context, releases []string, explore func(ctx context.Con
 	answers := map[int]*Crashes{}
 	missing := map[int]bool{}
 	at := func(i int) error {
-		if answers[i] != nil || missing[i] {
-			return nil
-		}
 		c, err := explore(ctx, releases[i])
 		if ctx.Err() != nil {
 			return ctx.Err()

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
-	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 )
@@ -56,7 +55,6 @@ type file struct {
 // change of the size. The kernel writes units as they are in its cache, so a unit that persists has all
 // earlier writes to it too.
 type part struct {
-	op     int    // number of the operation
 	offset int64  // where the unit begins
 	data   []byte // what the unit holds after the write, up to the end of the file
 	size   int64  // of a change of size; data is nil
@@ -65,8 +63,6 @@ type part struct {
 
 // name is a change of a name.
 type name struct {
-	op       int
-	kind     trace.Kind
 	file     int
 	from, to string
 }
@@ -104,16 +100,16 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 	}
 	switch o.Kind {
 	case trace.Create:
-		d.rename(name{op: n, kind: o.Kind, file: o.File, to: o.Name})
+		d.rename(name{file: o.File, to: o.Name})
 	case trace.Remove:
-		d.rename(name{op: n, kind: o.Kind, file: o.File, from: o.Name})
+		d.rename(name{file: o.File, from: o.Name})
 	case trace.Rename:
-		d.rename(name{op: n, kind: o.Kind, file: o.File, from: o.Name, to: o.To})
+		d.rename(name{file: o.File, from: o.Name, to: o.To})
 	case trace.Write:
-		d.write(n, f, o)
+		d.write(f, o)
 	case trace.Truncate:
 		f.live = resized(f.live, o.Size)
-		f.waiting = append(f.waiting, part{op: n, size: o.Size})
+		f.waiting = append(f.waiting, part{size: o.Size})
 	case trace.Map:
 		f.live = bytes.Clone(o.Data) // a later write must not change the trace
 	case trace.Sync:
@@ -125,7 +121,7 @@ func (d *Disk) Apply(n int, o *trace.Op) error {
 }
 
 // write changes the content of a file as programs see it.
-func (d *Disk) write(n int, f *file, o *trace.Op) {
+func (d *Disk) write(f *file, o *trace.Op) {
 	if len(o.Data) == 0 {
 		return // not even the size changes
 	}
@@ -133,7 +129,7 @@ func (d *Disk) write(n int, f *file, o *trace.Op) {
 	unit, end := d.model.unit(), o.Offset+int64(len(o.Data))
 	for at := o.Offset / unit * unit; at < end; at += unit {
 		data := f.live[at:min(at+unit, int64(len(f.live)))]
-		f.waiting = append(f.waiting, part{op: n, offset: at, data: bytes.Clone(data)})
+		f.waiting = append(f.waiting, part{offset: at, data: bytes.Clone(data)})
 	}
 }
 
@@ -390,18 +386,4 @@ func (d *Disk) image(c choice) Image {
 		out[n] = b
 	}
 	return out
-}
-
-// String describes the waiting changes for people.
-func (d *Disk) String() string {
-	var words []string
-	for _, c := range d.waiting {
-		words = append(words, fmt.Sprintf("%d: %q → %q", c.op, c.from, c.to))
-	}
-	for _, number := range d.order() {
-		for _, p := range d.files[number].waiting {
-			words = append(words, fmt.Sprintf("%d: file %d at %d, %d bytes, size %d", p.op, number, p.offset, len(p.data), p.size))
-		}
-	}
-	return strings.Join(words, "\n")
 }

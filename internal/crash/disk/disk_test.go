@@ -337,20 +337,3 @@ func TestSum(t *testing.T) {
 		t.Error("the sum depends on more than the content")
 	}
 }
-
-// TestDiskInWords checks how waiting changes are described.
-func TestDiskInWords(t *testing.T) {
-	d := New(Posix)
-	for i, o := range []trace.Op{create(1, "a"), write(1, 510, "text"), truncate(1, 3)} {
-		if err := d.Apply(i, &o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := `0: "" → "a"
-1: file 1 at 0, 512 bytes, size 0
-1: file 1 at 512, 2 bytes, size 0
-2: file 1 at 0, 0 bytes, size 3`
-	if got := d.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}

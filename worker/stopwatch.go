@@ -21,9 +21,11 @@ func now() int64 { return int64(time.Since(epoch)) }
 type Stopwatch struct {
 	wall, user, system, allocs, allocBytes int64
 	counted                                count
+	io                                     ioCount
 
-	profile *profiler // nil if the phase is not profiled
-	counter *counter  // counts instructions; nil if that is impossible
+	profile *profiler  // nil if the phase is not profiled
+	counter *counter   // counts instructions; nil if that is impossible
+	files   *ioCounter // counts syncs and writes; nil if nobody asked
 
 	begun  bool
 	paused bool // Pause has been called
@@ -33,6 +35,18 @@ type Stopwatch struct {
 
 	wall0, user0, system0, allocs0, allocBytes0 int64
 	counted0                                    count
+	io0                                         ioCount
+}
+
+// ioCount is how often a process has waited for the disk, and what it has written.
+type ioCount struct{ syncs, writes, bytes int64 }
+
+func (c *ioCount) add(more ioCount) {
+	c.syncs, c.writes, c.bytes = c.syncs+more.syncs, c.writes+more.writes, c.bytes+more.bytes
+}
+
+func (c *ioCount) subtract(less ioCount) {
+	c.syncs, c.writes, c.bytes = c.syncs-less.syncs, c.writes-less.writes, c.bytes-less.bytes
 }
 
 // count is the number n of events that a counter has counted. missed is how long, in
@@ -45,7 +59,7 @@ func (c *count) subtract(less count) { c.n, c.missed = c.n-less.n, c.missed-less
 
 // divide divides all totals by n.
 func (s *Stopwatch) divide(n int64) {
-	for _, v := range []*int64{&s.wall, &s.user, &s.system, &s.allocs, &s.allocBytes, &s.counted.n} {
+	for _, v := range []*int64{&s.wall, &s.user, &s.system, &s.allocs, &s.allocBytes, &s.counted.n, &s.io.syncs, &s.io.writes, &s.io.bytes} {
 		*v /= n
 	}
 }
@@ -66,6 +80,7 @@ func (s *Stopwatch) Start() {
 
 // start does what Start does, except for the steps that stop all goroutines.
 func (s *Stopwatch) start() {
+	s.io0, _ = s.files.read()
 	s.user0, s.system0 = cpuTimes(s.children)
 	s.counted0 = s.counter.read()
 	s.wall0 = now()
@@ -88,6 +103,10 @@ func (s *Stopwatch) stop() {
 	user, system := cpuTimes(s.children)
 	s.user += user - s.user0
 	s.system += system - s.system0
+	if now, ok := s.files.read(); ok {
+		s.io.add(now)
+		s.io.subtract(s.io0)
+	}
 }
 
 // Pause stops the stopwatch, calls wait, and starts the stopwatch again. What wait allocates does
@@ -118,6 +137,10 @@ func (s *Stopwatch) Read(to *protocol.Sample) {
 	to.Allocs, to.AllocBytes = max(0, s.allocs), max(0, s.allocBytes)
 	if s.counted.missed == 0 {
 		to.Instructions = s.counted.n
+	}
+	// Go's scheduler writes a few bytes to wake up a thread. Less than the smallest page is not SQLite's.
+	if s.io.bytes >= 512 {
+		to.Syncs, to.Writes, to.WrittenBytes = s.io.syncs, s.io.writes, s.io.bytes
 	}
 }
 

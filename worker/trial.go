@@ -42,7 +42,8 @@ type trial struct {
 
 	readers driver.DB // the pool for operations that only read, or nil
 
-	counter *counter // counts instructions; nil if that is impossible
+	counter *counter   // counts instructions; nil if that is impossible
+	files   *ioCounter // counts syncs and writes; nil unless the setting count_syncs asks for it
 
 	orders <-chan string // orders from the lab; nil if the request has no orders
 	out    *answers
@@ -150,6 +151,15 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	}
 	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
 	defer t.counter.close()
+	if t.req.Settings["count_syncs"] == "on" { // before the library starts processes, as above
+		if why, limited := t.drv.Info().Limit("count_syncs", "on"); limited {
+			return "", failf(protocol.CodeSetting, "count_syncs=on: %s", why)
+		}
+		if t.files, err = newIOCounter(); err != nil {
+			return "", failf(protocol.CodeUnsupported, "count_syncs=on: syncs cannot be counted here: %w", err)
+		}
+		defer t.files.close()
+	}
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
@@ -259,6 +269,7 @@ func pooled(s driver.Settings, n int) driver.Settings {
 	delete(s, "pool_readers")
 	delete(s, "write_mutex")
 	delete(s, "processes")
+	delete(s, "count_syncs")
 	return s
 }
 
@@ -272,7 +283,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx = context.WithoutCancel(ctx)
 	}
 	s = &protocol.Sample{Phase: p.Name}
-	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter}
+	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, files: t.files}
 	var before []plan.RowSum
 	if p.Insert != nil {
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
@@ -290,6 +301,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
+		w.files = nil // the writes to sockets would count
 		err = t.http(ctx, p, s, &w)
 	case p.Replay != nil:
 		err = t.replay(ctx, p, s, &w)

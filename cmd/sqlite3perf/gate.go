@@ -350,8 +350,14 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	if len(o.chosen) == 0 {
 		return 0, cli.Usagef("--metrics names none: want such as time,allocs")
 	}
+	if slices.ContainsFunc(o.chosen, counted) && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
+		o.set = append(o.set, "count_syncs=on")
+	}
 	return most, nil
 }
+
+// counted reports whether a metric is counted only with the setting count_syncs.
+func counted(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked }
 
 func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {
 	if len(o.drivers) == 0 {

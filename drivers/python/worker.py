@@ -52,6 +52,7 @@ INFO = {
     "interface": "direct",
     "limits": {
         "context": "calls take no context: a cancellable phase is run as any other, and the timeout of an operation ends its statements, but no wait for a lock",
+        "count_syncs": "its worker does not count them",
         "http": "its worker serves no HTTP",
         "job": "its worker does the job bench only",
         "pool_idle": "its worker keeps every connection open",

@@ -71,6 +71,9 @@ func Comparison(c Compared, o document.Options) document.Document {
 	if l := beware(c.Comparison); l != nil {
 		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Body: document.Document{l.Brief()}}, {Missing: "how sure that is"}}})
 	}
+	if forms := countedSection(c.Comparison); forms != nil {
+		d = append(d, document.Section{Rank: 1, Forms: forms})
+	}
 	if left := leftOut(c, o); left != nil {
 		missing := "what is too short"
 		if n := len(distinct.Append[string](nil, c.Alone...)); n > 0 {

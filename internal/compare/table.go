@@ -120,6 +120,7 @@ type JSONSides struct {
 	Mean        *stats.Summary `json:"mean,omitempty"`
 	MeanInRun   *stats.Summary `json:"mean_in_run,omitempty"` // mean with the interval that the report of the run has
 	Cells       []JSONSideCell `json:"cells"`
+	Counts      []JSONCount    `json:"counts,omitempty"`   // syncs and writes, if they were counted
 	Alone       []string       `json:"alone,omitempty"`    // cells that only one of the sides has
 	LeftOut     string         `json:"left_out,omitempty"` // says why cells are not compared
 	Differences []string       `json:"machine_differences,omitempty"`
@@ -215,5 +216,6 @@ func JSONOf(c Compared) JSONSides {
 		}
 		out.Cells = append(out.Cells, cell)
 	}
+	out.Counts = jsonCounts(c.Comparison)
 	return out
 }

@@ -94,15 +94,14 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 }
 
 // perOperation adds a column with the median of f in each cell, where f returns a figure
-// per operation. It adds no column if all medians are zero, because zero means that the
-// figure is not known.
+// per operation, or -1 if it is not known. It adds no column if no median is known.
 func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) float64) {
 	of := func(c *stats.Cell) float64 { return median(c, f) }
-	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) > 0 }) {
+	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) >= 0 }) {
 		return
 	}
 	g.each(document.Column{Title: title, Right: true, Drop: drop}, func(c *stats.Cell) string {
-		if n := of(c); n > 0 {
+		if n := of(c); n >= 0 {
 			return document.Each(3, n)
 		}
 		return document.Absent
@@ -291,8 +290,14 @@ func (g *cellGrid) addCosts() {
 	})
 	for i, m := range result.Metrics {
 		drop := 20 - i // on a narrow screen, the first of these columns is left out first
+		if m.Asked {
+			drop = 2
+		}
 		value := func(s stats.Sample) float64 {
-			v, _ := m.Value(s.Sample)
+			v, known := m.Value(s.Sample)
+			if !known {
+				return -1
+			}
 			return v
 		}
 		switch {

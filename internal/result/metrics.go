@@ -21,6 +21,13 @@ type Metric struct {
 	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
+	// Asked says that the metric is counted only if the user asks for it. Narrow tables keep its column.
+	Asked bool
+
+	// With returns a cost of the same kind: if that is not 0, this metric was counted, even if its
+	// value is 0. nil: 0 may mean that the metric was not counted.
+	With func(*protocol.Costs) *int64
+
 	Of func(*protocol.Costs) *int64
 }
 
@@ -34,6 +41,12 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.Instructions }},
 	{Name: "memory", Key: "peak_rss_bytes", Title: "peak memory", Column: "RSS", Bench: "peak-RSS-B", Unit: "B", Compared: true, Binary: true, Adds: true,
 		Of: func(c *protocol.Costs) *int64 { return &c.PeakRSSBytes }},
+	{Name: "syncs", Key: "syncs", Title: "syncs", Column: "syncs/op", Bench: "syncs/op", Unit: "syncs/op", Compared: true, PerOperation: true, Asked: true, Adds: true,
+		With: func(c *protocol.Costs) *int64 { return &c.Writes }, Of: func(c *protocol.Costs) *int64 { return &c.Syncs }},
+	{Name: "writes", Key: "writes", Title: "writes", Column: "writes/op", Bench: "writes/op", Unit: "writes/op", Compared: true, PerOperation: true, Asked: true, Adds: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.Writes }},
+	{Name: "written", Key: "written_bytes", Title: "written bytes", Column: "written", Bench: "written-B/op", Unit: "B/op", Compared: true, Binary: true, PerOperation: true, Asked: true, Adds: true,
+		Of: func(c *protocol.Costs) *int64 { return &c.WrittenBytes }},
 	{Name: "database", Key: "database_bytes", Title: "size of the database", Unit: "B", Binary: true,
 		Of: func(c *protocol.Costs) *int64 { return &c.DatabaseBytes }},
 	{Name: "wal", Key: "wal_bytes", Title: "size of the write-ahead log", Unit: "B", Binary: true,
@@ -46,10 +59,11 @@ var Metrics = []Metric{
 // means that the worker did not count the metric.
 func (m *Metric) Value(s *Sample) (v float64, known bool) {
 	n := *m.Of(&s.Costs)
+	known = n != 0 || m.With != nil && *m.With(&s.Costs) != 0
 	if m.PerOperation {
-		return float64(n) / float64(max(s.Operations, 1)), n != 0
+		return float64(n) / float64(max(s.Operations, 1)), known
 	}
-	return float64(n), n != 0
+	return float64(n), known
 }
 
 // AddCosts adds to sum the costs of another process of the same phase. For a metric without Adds,

@@ -64,10 +64,13 @@ func (m Metric) Cost() *result.Metric {
 	return &result.Metrics[i]
 }
 
-// of returns a sample's value of the metric, or 0 if the value is unknown. The metric must not
-// be [Time].
+// of returns a sample's value of the metric, or 0 if the value is unknown. A value that is known to
+// be 0 has no ratio, so it is taken as 1 in all operations of the sample. The metric must not be [Time].
 func (m Metric) of(s *result.Sample) float64 {
-	v, _ := m.Cost().Value(s)
+	v, known := m.Cost().Value(s)
+	if known && v == 0 {
+		return 1 / float64(max(s.Operations, 1))
+	}
 	return v
 }
 
@@ -145,6 +148,21 @@ type Compared struct {
 
 	looks float64 // factor by which P was multiplied, because the run was judged repeatedly
 	least float64 // the smallest P that is possible with this number of rounds
+}
+
+// By compares the same cells by another metric. It leaves out cells whose samples lack the metric.
+func (c *Comparison) By(m Metric) *Comparison {
+	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
+	looks := 1.0
+	for _, x := range c.Cells {
+		y := &Compared{TableName: x.TableName, First: x.First, Second: x.Second, Metric: m, P: 1, Adjusted: 1}
+		if x.Verdict != Bad && x.Verdict != Differing && y.known() {
+			out.Cells = append(out.Cells, y)
+		}
+		looks = max(looks, x.looks)
+	}
+	out.judge(func(int) float64 { return looks })
+	return out
 }
 
 // Settled returns the IDs of the cases that need no further rounds, because [Compared.Settled] is
@@ -380,9 +398,14 @@ func (x *Compared) Points() (first, second []Point) {
 	return x.First.points(value), x.Second.points(value)
 }
 
-// Medians returns the medians of the two sets of values that [Compared.Points] returns.
+// Medians returns the medians of the two sets of values that [Compared.Points] returns, except that a
+// value that is known to be 0 is 0.
 func (x *Compared) Medians() (first, second float64) {
 	a, b := x.Points()
+	if cost := x.Metric.Cost(); cost != nil {
+		value := func(s *result.Sample) float64 { v, _ := cost.Value(s); return v }
+		a, b = x.First.points(value), x.Second.points(value)
+	}
 	return Summarize(Values(a)).Median, Summarize(Values(b)).Median
 }
 

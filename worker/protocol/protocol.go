@@ -218,6 +218,12 @@ type Costs struct {
 	DatabaseBytes int64 `json:"database_bytes"` // size of the database after the phase
 	WALBytes      int64 `json:"wal_bytes"`      // size of the WAL after the phase, before the checkpoint
 
+	// The next three are counted only with the setting count_syncs. If Writes is 0, nothing was
+	// written or nothing was counted, and Syncs is not known.
+	Syncs        int64 `json:"syncs,omitempty"`         // calls that wait for the disk: fsync, fdatasync, sync and syncfs
+	Writes       int64 `json:"writes,omitempty"`        // calls that write
+	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that they wrote
+
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // time of the checkpoint after a phase that wrote, in WAL mode
 }
 

@@ -22,7 +22,7 @@ func settingChecks() []Check {
 	}
 	for _, def := range driver.Vocabulary {
 		switch def.Name {
-		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex", "processes":
+		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex", "processes", "count_syncs":
 			continue
 		}
 		if def.Cluster {
@@ -40,6 +40,7 @@ func settingChecks() []Check {
 	add(driver.Settings{"pool_size": "3", "pool_idle": "1"}, "pool_idle=1", "pool_idle=1")
 	add(driver.Settings{"pool_size": "2", "pool_readers": "3", "journal_mode": "wal"}, "pool_readers=3", "pool_readers=3")
 	add(driver.Settings{"write_mutex": "on"}, "write_mutex=on", "write_mutex=on")
+	list = append(list, Check{Name: "settings/count_syncs=on", Key: "count_syncs=on", test: countsSyncs})
 	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", Needs: "transactions=reads", test: verified(yaml("shared"))})
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
@@ -50,6 +51,25 @@ func settingChecks() []Check {
 		Check{Name: "settings/changed by the schema", Needs: "journal_mode", test: tellsChange("", strings.Replace(changing, "changes settings: {journal_mode: wal}\n", "", 1))},
 		Check{Name: "settings/changed by a phase", Needs: "journal_mode", test: tellsChange("relax", strings.Replace(changing, ", changes settings: {synchronous: off}", "", 1))},
 	)
+}
+
+// countsSyncs checks that a commit is seen to wait for the disk with synchronous=full and not with off, unless
+// the worker says that it cannot count here.
+func countsSyncs(ctx context.Context, s *Subject) error {
+	for synchronous, syncs := range map[string]bool{"full": true, "off": false} {
+		_, t, err := s.trial(ctx, inserting("each"), driver.Settings{"count_syncs": "on", "synchronous": synchronous})
+		if failed, ok := errors.AsType[*trialError](err); ok && failed.trial.Reason.Code == protocol.CodeUnsupported {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		for _, x := range t.Samples {
+			if x.Writes < x.Rows || (x.Syncs >= x.Rows) != syncs || (x.Syncs == 0) == syncs {
+				return fmt.Errorf("phase %s: %d rows, each in a transaction, with synchronous=%s: %d syncs and %d writes were counted", x.Phase, x.Rows, synchronous, x.Syncs, x.Writes)
+			}
+		}
+	}
+	return nil
 }
 
 // tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no

@@ -1,0 +1,95 @@
+package compare
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+)
+
+// counted compares the sides by each metric that was counted because the user asked for it, such as
+// syncs. The cells are in the order of those of c.
+func counted(c *stats.Comparison) (cells []*stats.Compared) {
+	for _, m := range stats.Metrics {
+		if cost := m.Cost(); cost != nil && cost.Asked {
+			cells = append(cells, c.By(m).Cells...)
+		}
+	}
+	place := func(x *stats.Compared) int {
+		return slices.IndexFunc(c.Cells, func(y *stats.Compared) bool { return y.First == x.First })
+	}
+	slices.SortStableFunc(cells, func(a, b *stats.Compared) int { return place(a) - place(b) })
+	return cells
+}
+
+// The ways in which counts differ. Counts hardly vary, so a table shows what was counted, and a gate
+// tests it.
+const (
+	moreInEach  = "more"
+	fewerInEach = "fewer"
+	equalInEach = "equal"
+	varying     = "it varies"
+)
+
+// inEachRound says how the second side's counts differ from the first side's in all rounds.
+func inEachRound(x *stats.Compared) string {
+	first, second := x.Points()
+	a, b := stats.Values(first), stats.Values(second)
+	switch {
+	case slices.Max(a) < slices.Min(b):
+		return moreInEach
+	case slices.Max(b) < slices.Min(a):
+		return fewerInEach
+	case slices.Max(a) == slices.Min(b) && slices.Max(b) == slices.Min(a):
+		return equalInEach
+	}
+	return varying
+}
+
+// countedSection describes syncs and writes, in a table or briefly. It returns nil if they were not
+// counted.
+func countedSection(c *stats.Comparison) []document.Form {
+	cells := counted(c)
+	if len(cells) == 0 {
+		return nil
+	}
+	columns := RatioColumns(document.Words(c.Second+" has", inEachRound), nil, c.First, c.Second)
+	columns = slices.DeleteFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" })
+	differ := slices.DeleteFunc(slices.Clone(cells), func(x *stats.Compared) bool {
+		words := inEachRound(x)
+		return words != moreInEach && words != fewerInEach
+	})
+	words := "no side has more syncs or writes in each round"
+	if len(differ) > 0 {
+		words = c.Second + " has " + strings.Join(document.Map(differ, func(x *stats.Compared) string {
+			return fmt.Sprintf("%s %s in %s (%s)", inEachRound(x), x.Metric, x.TableName, document.Times(x.Ratio.Median))
+		}), ", ") + ", in each round"
+	}
+	return []document.Form{
+		{Body: document.Document{document.Heading{Level: 2, Text: "Syncs and writes for each operation"}, document.GridOf(cells, columns...)}},
+		{Body: document.Document{document.List{{Label: "counts", Text: words}}}},
+		{Missing: "syncs and writes"},
+	}
+}
+
+// JSONCount compares the sides by a metric that was counted because the user asked for it.
+type JSONCount struct {
+	stats.TableName
+	Metric    stats.Metric   `json:"metric"`
+	Verdict   stats.Verdict  `json:"verdict"` // slower means more, and faster means fewer
+	First     float64        `json:"first"`   // median of the first side, per operation
+	Second    float64        `json:"second"`
+	Ratio     *stats.Summary `json:"ratio"` // ratio of second to first
+	PAdjusted float64        `json:"p_adjusted"`
+}
+
+func jsonCounts(c *stats.Comparison) (list []JSONCount) {
+	for _, x := range counted(c) {
+		j := JSONCount{TableName: x.TableName, Metric: x.Metric, Verdict: x.Verdict, Ratio: &x.Ratio, PAdjusted: x.Adjusted}
+		j.First, j.Second = x.Medians()
+		list = append(list, j)
+	}
+	return list
+}

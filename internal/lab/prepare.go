@@ -3,12 +3,15 @@ package lab
 import (
 	"context"
 	"errors"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
 
 // Building is notified of the progress of building workers. i is the number of the worker, counted from 1, and
-// n the number of workers.
+// n the number of workers. Two workers can be built at the same time; calls don't overlap.
 type Building interface {
 	Building(i, n int, driver string)
 	Built(i, n int, driver string, err error)
@@ -18,40 +21,73 @@ type Building interface {
 // its cases become unavailable. Other errors are returned.
 func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Building) error {
 	var names []string
+	var refs []build.Ref
 	byName := map[string][]*Case{}
 	for _, c := range cases {
 		if byName[c.Driver] == nil {
-			names = append(names, c.Driver)
+			names, refs = append(names, c.Driver), append(refs, c.Ref)
 		}
 		byName[c.Driver] = append(byName[c.Driver], c)
 	}
+	defer b.Download(ctx, refs)()
+	// Compiling SQLite's C code, which is one file, takes a minute of one processor.
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(2)
+	var mu sync.Mutex
 	for i, name := range names {
-		ref := byName[name][0].Ref
-		built := false
-		path, with, err := b.Worker(ctx, ref, func() {
-			built = true
-			progress.Building(i+1, len(names), name)
+		group.Go(func() error {
+			return prepare(ctx, byName[name], b, counted{&mu, progress, i + 1, len(names)})
 		})
-		info := byName[name][0].Info
-		if err == nil && ref.Path != "" {
-			info, _, err = build.DescribeRef(ctx, path, ref)
-		}
-		var modules map[string]string
-		if err == nil {
-			modules, _ = build.Modules(path) // no error: a worker in another language has no modules
-		}
-		unavailable, ok := errors.AsType[*build.BuildError](err)
-		if err != nil && !ok {
-			return err
-		}
-		if built || err != nil {
-			progress.Built(i+1, len(names), name, err)
-		}
-		for _, c := range byName[name] {
-			c.Worker, c.Build, c.Linked, c.Info = path, with, modules, info
-			if err != nil {
-				c.Unavailable = &unavailable.Reason
-			}
+	}
+	return group.Wait()
+}
+
+// counted reports the progress of worker i of n.
+type counted struct {
+	mu       *sync.Mutex
+	progress Building
+	i, n     int
+}
+
+func (p counted) building(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.Building(p.i, p.n, name)
+}
+
+func (p counted) built(name string, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.progress.Built(p.i, p.n, name, err)
+}
+
+// prepare finds or builds the worker of the cases of one driver.
+func prepare(ctx context.Context, cases []*Case, b *build.Builder, p counted) error {
+	ref, name := cases[0].Ref, cases[0].Driver
+	built := false
+	path, with, err := b.Worker(ctx, ref, func() {
+		built = true
+		p.building(name)
+	})
+	info := cases[0].Info
+	if err == nil && ref.Path != "" {
+		info, _, err = build.DescribeRef(ctx, path, ref)
+	}
+	var modules map[string]string
+	if err == nil {
+		modules, _ = build.Modules(path) // no error: a worker in another language has no modules
+	}
+	unavailable, ok := errors.AsType[*build.BuildError](err)
+	if err != nil && !ok {
+		return err
+	}
+	if built || err != nil {
+		p.built(name, err)
+	}
+	for _, c := range cases {
+		c.Worker, c.Build, c.Linked, c.Info = path, with, modules, info
+		if err != nil {
+			c.Unavailable = &unavailable.Reason
 		}
 	}
 	return nil

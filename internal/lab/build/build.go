@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -40,8 +41,9 @@ type Builder struct {
 	// Only workers that need no C compiler can be built for it. "" means this machine.
 	Target string
 
+	mu    sync.Mutex // guards env
 	env   *toolchain
-	swept bool
+	sweep sync.Once
 }
 
 // BuildError says why the worker of a driver cannot be built or started.
@@ -110,10 +112,7 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 		return "", nil, err
 	}
 	with = env.with(ref)
-	if !b.swept {
-		process.Sweep(filepath.Dir(path), buildDirectory)
-		b.swept = true
-	}
+	b.sweep.Do(func() { process.Sweep(filepath.Dir(path), buildDirectory) })
 	if ref.Dir != "" {
 		maps.Copy(with, checkedOut(ctx, ref.Dir))
 	} else if use(path); whole(path) {

@@ -34,6 +34,8 @@ type compiler struct {
 }
 
 func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.env != nil {
 		return b.env, nil
 	}

@@ -146,9 +146,8 @@ func (m *Machine) supply(ctx context.Context, cases []*lab.Case, here *build.Bui
 	for _, c := range list {
 		c.Unavailable = nil
 	}
-	builder := *here
-	builder.Target = m.hello.Platform
-	if err := lab.Prepare(ctx, list, &builder, progress); err != nil {
+	builder := &build.Builder{Source: here.Source, Cache: here.Cache, Target: m.hello.Platform}
+	if err := lab.Prepare(ctx, list, builder, progress); err != nil {
 		return err
 	}
 	paths := map[string]string{}

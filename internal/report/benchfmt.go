@@ -36,7 +36,8 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	units := []unit{
 		{"ns/op", "lower"}, {"rows/s", "higher"}, {"op/s", "higher"}, {"req/s", "higher"}, {"user-ns/op", "lower"}, {"system-ns/op", "lower"}, {"failed/op", "lower"},
 	}
-	for _, m := range benchCosts() {
+	costs := benchCosts(a)
+	for _, m := range costs {
 		units = append(units, unit{m.Bench, "lower"})
 	}
 	for _, u := range units {
@@ -47,7 +48,7 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	for g, t := range a.Tables() {
 		for _, c := range t.Measured() {
 			for _, s := range c.Samples {
-				if err := out.Write(benchResult(run, g, t, c, s)); err != nil {
+				if err := out.Write(benchResult(run, costs, g, t, c, s)); err != nil {
 					return err
 				}
 			}
@@ -56,8 +57,14 @@ func writeBenchfmt(w io.Writer, a *stats.Analysis, _ Options) error {
 	return nil
 }
 
-func benchCosts() []result.Metric {
-	list := slices.DeleteFunc(slices.Clone(result.Metrics), func(m result.Metric) bool { return m.Bench == "" })
+// benchCosts returns the metrics of the format, without those that the user did not ask for, sorted by unit.
+func benchCosts(a *stats.Analysis) []result.Metric {
+	counted := func(m *result.Metric) bool {
+		return slices.ContainsFunc(a.Run.Trials, func(t result.Trial) bool {
+			return slices.ContainsFunc(t.Samples, func(s result.Sample) bool { _, known := m.Value(&s); return known })
+		})
+	}
+	list := slices.DeleteFunc(slices.Clone(result.Metrics), func(m result.Metric) bool { return m.Bench == "" || m.Asked && !counted(&m) })
 	slices.SortFunc(list, func(a, b result.Metric) int { return strings.Compare(a.Bench, b.Bench) })
 	return list
 }
@@ -77,7 +84,7 @@ func libraries(a *stats.Analysis) (lines []string) {
 	return lines
 }
 
-func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
+func benchResult(run *result.Run, costs []result.Metric, g *stats.Group, t *stats.Table, c *stats.Cell, s stats.Sample) *benchfmt.Result {
 	r := &benchfmt.Result{Iters: int(max(s.Operations, 1))}
 	config := func(key, value string) {
 		if v := document.Line(value); v != "" {
@@ -116,7 +123,7 @@ func benchResult(run *result.Run, g *stats.Group, t *stats.Table, c *stats.Cell,
 	}
 	value(float64(s.UserNS)/n, "user-ns/op")
 	value(float64(s.SystemNS)/n, "system-ns/op")
-	for _, m := range benchCosts() {
+	for _, m := range costs {
 		if v, known := m.Value(s.Sample); known {
 			value(v, m.Bench)
 		}

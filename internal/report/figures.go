@@ -294,16 +294,18 @@ func (g *cellGrid) addCosts() {
 			drop = 2
 		}
 		value := func(s stats.Sample) float64 {
-			v, known := m.Value(s.Sample)
-			if !known {
-				return -1
-			}
+			v, _ := m.Value(s.Sample)
 			return v
 		}
 		switch {
 		case m.Column == "":
 		case m.PerOperation && !m.Binary:
-			g.perOperation(m.Column, drop, value)
+			g.perOperation(m.Column, drop, func(s stats.Sample) float64 {
+				if _, known := m.Value(s.Sample); !known {
+					return -1
+				}
+				return value(s)
+			})
 		case m.Binary:
 			g.scale(m.Column, benchunit.Binary, m.Unit, drop, value)
 		default:

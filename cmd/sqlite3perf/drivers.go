@@ -22,8 +22,8 @@ func driversCommand(env *cli.Environment) *cobra.Command {
 		Short: "List the drivers, whether they can be built here, and their limits",
 		Long: `Drivers lists the drivers with their default versions, whether their workers are built
 or can be built here, and the limits and peculiarities of each library. It also lists
-variants and paths of workers that you name. If you name a driver of the list, only
-named ones are listed. A terminal gets the table; drivers NAME prints all about one
+variants and paths of workers that you name. If you name a driver of the list, or with
+--features, --defects or --added-cost, only named ones are listed. A terminal gets the table; drivers NAME prints all about one
 driver, and --full about all.
 
 A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout of
@@ -85,12 +85,16 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err != nil {
 		return err
 	}
-	if o.addedCost {
-		return printDrivers(env, &o.output, catalog.AddedCost(shop.Known), false)
-	}
-	refs, err := listed(cmd.Context(), shop, args)
+	refs, err := listed(cmd.Context(), shop, args, len(asked) > 0)
 	if err != nil {
 		return err
+	}
+	if o.addedCost {
+		known, err := ofTheList(refs)
+		if err != nil {
+			return err
+		}
+		return printDrivers(env, &o.output, catalog.AddedCost(known), false)
 	}
 	d, err := o.list(cmd.Context(), env, shop, refs)
 	if err != nil {
@@ -119,11 +123,23 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 	return d, err
 }
 
+// ofTheList returns the drivers of the source tree that refs are, or are variants of.
+func ofTheList(refs []build.Ref) (known []build.Known, err error) {
+	for _, r := range refs {
+		if r.Known == nil {
+			return nil, cli.Usagef("%s: --added-cost knows only the drivers of the list: sqlite3perf drivers prints it", r.Name)
+		}
+		known = append(known, *r.Known)
+	}
+	return known, nil
+}
+
 // listed returns all drivers of the source tree, followed by the named variants and workers. If a
-// driver of the source tree is named, it returns only the named ones.
-func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, error) {
+// driver of the source tree is named, or if only is true and anything is named, it returns only the named
+// ones.
+func listed(ctx context.Context, s cli.Workshop, named []string, only bool) ([]build.Ref, error) {
 	own, err := s.Refs(ctx, named...)
-	if err != nil || slices.ContainsFunc(s.Known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
+	if err != nil || only && len(named) > 0 || slices.ContainsFunc(s.Known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
 		return own, err
 	}
 	var refs []build.Ref

@@ -67,13 +67,13 @@ type tuneOptions struct {
 // durabilities are the values of --durability. mostLost has, for each of these values, the worst loss
 // that it allows.
 var (
-	durabilities = []string{"same", "power-loss", "any"}
-	mostLost     = map[string]int{"same": conditions.NothingLost, "power-loss": conditions.CommitsLost, "any": conditions.DatabaseLost}
+	durabilities = []string{"same", "last-commit", "power-loss", "any"}
+	mostLost     = map[string]int{"same": conditions.NothingLost, "last-commit": conditions.LastCommitLost, "power-loss": conditions.CommitsLost, "any": conditions.DatabaseLost}
 )
 
 func (o *tuneOptions) addFlags(f *pflag.FlagSet) {
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the driver whose settings are searched: mattn, mattn@v1.14.22, mattn:tags=sqlite_fts5, mattn=../go-sqlite3, ./my-worker")
-	f.StringVar(&o.durability, "durability", "power-loss", "what a setting may put at risk: same (nothing that is safe now), power-loss (the last commits, if the power fails), any (the database)")
+	f.StringVar(&o.durability, "durability", "power-loss", "what a setting may put at risk: same (nothing that is safe now), last-commit (the last commit, if the power fails just after it), power-loss (the last commits, if the power fails), any (the database)")
 	f.StringSliceVar(&o.settings, "settings", nil, "search only these settings (default: "+strings.Join(tune.Names, ", ")+")")
 	f.StringVar(&o.phase, "phase", "", "make only this phase fast (default: the geometric mean of all)")
 	o.addWorkFlags(f)

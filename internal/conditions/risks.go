@@ -27,6 +27,7 @@ const (
 	LoseDatabase Loss = "database"        // the database can be corrupt, or gone
 	LoseRarely   Loss = "database-rarely" // the database can be corrupt, but that is very unlikely
 	LoseCommits  Loss = "commits"         // the last transactions can be lost
+	LoseLast     Loss = "last-commit"     // the last transaction can be lost, if the fault comes just after it
 	LoseAccess   Loss = "access"          // all other connections lose access to the database
 )
 
@@ -41,6 +42,7 @@ var Losses = []struct {
 	{LoseDatabase, "database", "can lose the database", ""},
 	{LoseRarely, "rarely", "can lose the database, if very rarely", "can lose the database only very rarely"},
 	{LoseCommits, "commits", "can lose the last commits", "can lose only the last commits"},
+	{LoseLast, "last commit", "can lose the last commit", "can lose only the last commit"},
 	{LoseAccess, document.Absent, "loses nothing", "loses nothing"},
 }
 
@@ -64,6 +66,8 @@ var risky = []struct {
 	{driver.Settings{"journal_mode": "truncate", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "persist", "synchronous": "normal"}, LoseRarely, rarely},
 	{driver.Settings{"journal_mode": "wal", "synchronous": "normal"}, LoseCommits, "the last transactions can be lost (the database stays intact)" + crash},
+	// The removal of the journal is the commit, and only synchronous=extra syncs the directory after it.
+	{driver.Settings{"journal_mode": "delete", "synchronous": "full"}, LoseLast, "the last commit can be lost if the power fails just after it; the database stays intact"},
 	{driver.Settings{"queued_writes": "on"}, LoseCommits, "writes that a node has acknowledged but not yet done are lost if it ends; the database stays intact"},
 	{driver.Settings{"locking_mode": "exclusive"}, LoseAccess, "after its first write, no other connection or program can use the database until this one closes it"},
 }
@@ -71,7 +75,7 @@ var risky = []struct {
 // Risks returns the risks of the settings s.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
-		if !maps.Equal(s, s.With(k.when)) {
+		if !maps.Equal(s, s.With(k.when)) || k.Loss == LoseLast && s["locking_mode"] == "exclusive" { // which does not remove the journal
 			continue
 		}
 		list = append(list, Risk{stats.SettingWords(k.when), k.Loss, k.text})
@@ -127,6 +131,7 @@ func Worst(list []Risk) int {
 // These are the values that [Severity] returns, the least severe first.
 const (
 	NothingLost = iota
+	LastCommitLost
 	CommitsLost
 	RarelyLost
 	DatabaseLost
@@ -136,10 +141,10 @@ const (
 // It is one of the constants from [NothingLost] to [DatabaseLost].
 func Severity(s driver.Settings) int { return len(Losses) - 1 - Worst(Risks(s)) }
 
-// RunRisks lists the risks of a run's settings. If only some workloads have a risk, the item names
+// RunRisks lists the risks of a run's settings, and returns a caveat for each item of the list. If only some workloads have a risk, the item names
 // these workloads. If all drivers have a risk, the item says so, because then no choice of a driver
 // avoids the risk.
-func RunRisks(a *stats.Analysis) (l document.List) {
+func RunRisks(a *stats.Analysis) (l document.List, caveats []Caveat) {
 	var told Groups[Risk, string]
 	var workloads []string
 	some := map[Risk]bool{} // risks that only some drivers have, or the only driver of a group
@@ -168,9 +173,19 @@ func RunRisks(a *stats.Analysis) (l document.List) {
 		if len(in) == len(workloads) {
 			in = nil
 		}
-		l = append(l, r.item(!some[r], in))
+		it := r.item(!some[r], in)
+		l = append(l, it)
+		caveats = append(caveats, Caveat{Code: r.caveat(), Count: 1, Text: it.Text})
 	}
-	return l
+	return l, caveats
+}
+
+// caveat returns the code of the risk's warning.
+func (r Risk) caveat() string {
+	if r.CanLose == LoseLast {
+		return CaveatRiskLast
+	}
+	return CaveatRisk
 }
 
 // Item returns the warning of a risk: the settings, and what can be lost.
@@ -188,7 +203,7 @@ func (r Risk) item(always bool, workloads []string) document.Item {
 		tail = " (as in " + document.And(workloads) + ")"
 		short = fmt.Sprintf(" (in %s)", document.Counted(int64(len(workloads)), "workload"))
 	}
-	it := KindOf(CaveatRisk).Item(head + ": " + r.Text + tail)
+	it := KindOf(r.caveat()).Item(head + ": " + r.Text + tail)
 	it.Short[0] = head + ": " + r.Text + short
 	it.Alarm = r.CanLose == LoseDatabase
 	return it

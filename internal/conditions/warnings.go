@@ -30,6 +30,7 @@ const (
 	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
 	CaveatUnset       = "unset"       // the workload leaves settings unset, and the drivers' defaults differ; Count: settings
 	CaveatRisk        = "risk"        // settings can lose data; Count: 1
+	CaveatRiskLast    = "risk-last"   // settings can lose only the last commit; Count: 1
 	CaveatDefect      = "defect"      // drivers have known defects that lose or falsify data; Count: defects
 	CaveatUnsettled   = "unsettled"   // figures are less precise than requested; Count: figures
 	CaveatSummary     = "no-summary"  // the summary leaves out cells or drivers; Count: cells and drivers left out
@@ -91,6 +92,8 @@ var Kinds = []Kind{
 	{Code: result.WarningUnverified, Name: "unverified", Sentence: "the rows that were written could not be checked: %s"},
 	{Code: CaveatTooShort, Name: "too short", Sentence: "a phase of less than %s is too short to judge a driver by: %s"},
 	{Code: CaveatAdded, Name: "own cost", Sentence: "sqlite3perf's own overhead may explain the lead in %s"},
+	// SQLite's defaults have this risk, so it must not hide other warnings.
+	{Code: CaveatRiskLast, Name: "last commit", Short: "journal_mode=delete: a power failure can undo the last commit"},
 	{Code: CaveatUnsettled, Name: "precision", Weight: Mild, Usual: true},
 	{Code: CaveatUnset, Name: "defaults", Sentence: "%s, so each driver used its own default"},
 	{Code: result.WarningSync, Name: "databases"},
@@ -193,6 +196,9 @@ func (k *Kind) Item(text string) document.Item {
 	}
 	return it
 }
+
+// IsRisk reports whether a code is that of a warning about a risk of settings.
+func IsRisk(code string) bool { return code == CaveatRisk || code == CaveatRiskLast }
 
 // WarningOf returns an item with a warning. Its text is the [Sentence] for the code and the
 // arguments.

@@ -68,7 +68,6 @@ func (c *Crashes) sentences() (list document.List) {
 	worse, any := c.worse()
 	list.Note(document.Item{Label: "expected", Text: worse, Alarm: any})
 	list.Note(document.Item{Label: "disturbed", Text: c.disturbed(), Alarm: true})
-	list.Note(document.Item{Label: "reports", Text: c.unwarned()})
 	list.Note(document.Item{Label: "defaults", Text: c.defaults()})
 	list.Note(document.Item{Label: "price", Text: c.price()})
 	return list
@@ -238,24 +237,6 @@ func (c *Crashes) worse() (text string, any bool) {
 		}
 		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[of]))
 	}) + ".", true
-}
-
-// unwarned names the settings of which reports do not warn, although transactions are lost.
-func (c *Crashes) unwarned() string {
-	var list []string
-	for i := range c.Cells {
-		cell := &c.Cells[i]
-		beyond := func(f Fault) bool {
-			return cell.Results[f] != nil && cell.Results[f].Grade().rank() > reported(cell.InForce, f).rank()
-		}
-		if len(cell.unexpected()) == 0 && slices.ContainsFunc(c.Faults, beyond) {
-			list = distinct.Append(list, document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"]))
-		}
-	}
-	if list == nil {
-		return ""
-	}
-	return fmt.Sprintf("The commands run and tune name no risk of %s, but a transaction can be lost there if the power fails just after its commit.", document.Or(list))
 }
 
 // defaults says which settings drivers have by themselves.

@@ -47,9 +47,6 @@ const (
 	Cancel  = Fault("cancel") // contexts end at random times during transactions
 )
 
-// cutsPower reports whether the power fails.
-func (f Fault) cutsPower() bool { return f == Ordered || f == Posix }
-
 // Faults lists the kinds of faults.
 var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 
@@ -147,33 +144,21 @@ type Failure struct {
 	Kept         string        `json:"kept,omitempty"` // directory with the files
 }
 
-// reported returns the worst grade that reports warn of: that of the table of risks in package
-// conditions. If the process is killed, only journals that are not in a file matter.
-func reported(s driver.Settings, f Fault) Grade {
+// documented returns the worst grade that SQLite's documentation lets users expect: that of the table of
+// risks in package conditions. It promises nothing for a disk that reports errors. If the process is killed,
+// only journals that are not in a file matter.
+func documented(s driver.Settings, f Fault) Grade {
 	switch severity := conditions.Severity(s); {
 	case f == Errors:
-		return Broken // if a sync fails, nothing is promised
+		return Broken
 	case f == Shared || f == Cancel, severity == conditions.NothingLost:
 		return Kept
 	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory":
 		return Kept
-	case severity == conditions.CommitsLost:
+	case severity <= conditions.CommitsLost:
 		return Lost
 	}
 	return Broken
-}
-
-// documented returns the worst grade that SQLite's documentation lets users expect. It promises nothing
-// for a disk that reports errors. Beyond what reports warn of, it says that a power failure shortly after
-// a commit can undo it with journal_mode=delete, unless synchronous=extra also syncs the directory from
-// which the journal was removed
-// (https://www.sqlite.org/pragma.html#pragma_synchronous).
-func documented(s driver.Settings, f Fault) Grade {
-	g := reported(s, f)
-	if g == Kept && f.cutsPower() && s["journal_mode"] == "delete" && s["synchronous"] == "full" {
-		return Lost
-	}
-	return g
 }
 
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.

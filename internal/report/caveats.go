@@ -48,9 +48,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 	}
 	say(conditions.CaveatAdded, len(led), document.SomeOf(led, 3))
 	if o.Study == nil {
-		for _, r := range conditions.RunRisks(a) {
-			list = append(list, conditions.Caveat{Code: conditions.CaveatRisk, Count: 1, Text: r.Text})
-		}
+		_, risks := conditions.RunRisks(a)
+		list = append(list, risks...)
 		known, defect := conditions.DefectCaveat(a)
 		note(conditions.CaveatDefect, known, defect)
 		names, text := conditions.UnsetInRun(a)

@@ -166,8 +166,9 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 	}
 	l := append(said.alternatives(), sure)
 	if o.Study == nil {
-		for _, it := range conditions.RunRisks(a) {
-			it.Text, it.Alarm = it.Short[0], true
+		risks, _ := conditions.RunRisks(a)
+		for _, it := range risks {
+			it.Text, it.Alarm = it.Short[0], it.Kept
 			l = append(l, it)
 		}
 	}
@@ -177,7 +178,7 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 // worstWarnings lists the worst warnings of a page, each in one line. It leaves out risks. The list
 // comes after the first picture, so that the picture is on the first screen of a phone.
 func worstWarnings(said *Answers, o Options) document.List {
-	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return c.Code == conditions.CaveatRisk })
+	others := slices.DeleteFunc(slices.Clone(said.Caveats), func(c conditions.Caveat) bool { return conditions.IsRisk(c.Code) })
 	worst := caveatItems(others, o.Study == nil).Alarms()
 	worst = worst[:min(len(worst), mostWorst)]
 	for i := range worst {

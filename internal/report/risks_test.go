@@ -37,7 +37,9 @@ func TestRisks(t *testing.T) {
 		risks    []string // lines about risks at the beginning of the report
 		column   []string // values in the column "can lose"
 	}{
-		{[]driver.Settings{full, journal("delete", "full")}, nil, nil},
+		{[]driver.Settings{full, journal("delete", "extra"), journal("truncate", "full"), journal("persist", "full")}, nil, nil},
+		{[]driver.Settings{journal("delete", "full"), full}, []string{"with journal_mode=delete synchronous=full: the last commit can be lost if the power fails just after it; the database stays intact"}, []string{"last commit", "-"}},
+		{[]driver.Settings{journal("delete", "full").With(driver.Settings{"locking_mode": "exclusive"}), full}, []string{"with locking_mode=exclusive: after its first write, no other connection or program can use the database until this one closes it"}, nil},
 		{[]driver.Settings{normal, normal.With(driver.Settings{"cache_size": "100"})}, []string{"with journal_mode=wal synchronous=normal: the last transactions can be lost (the database stays intact)" + power}, nil},
 		{[]driver.Settings{normal, full}, []string{"with journal_mode=wal synchronous=normal: the last transactions can be lost (the database stays intact)" + power}, []string{"commits", "-"}},
 		{[]driver.Settings{off, off.With(driver.Settings{"cache_size": "100"})}, []string{"with synchronous=off: the database can be corrupt" + power}, nil},
@@ -56,8 +58,10 @@ func TestRisks(t *testing.T) {
 		}
 		var told []string
 		for line := range strings.Lines(text) {
-			if words, ok := strings.CutPrefix(line, "risk"); ok {
-				told = append(told, strings.TrimSpace(words))
+			for _, label := range []string{"risk", "last commit"} {
+				if words, ok := strings.CutPrefix(line, label+" "); ok {
+					told = append(told, strings.TrimSpace(words))
+				}
 			}
 		}
 		if !slices.Equal(told, tc.risks) {
@@ -72,7 +76,7 @@ func TestRisks(t *testing.T) {
 			}
 		}
 		for _, r := range tc.risks {
-			if md := strings.ReplaceAll(write(t, "markdown", run, "", document.Options{}), `\_`, "_"); !strings.Contains(md, "- **risk** "+r+"\n") {
+			if md := strings.ReplaceAll(write(t, "markdown", run, "", document.Options{}), `\_`, "_"); !strings.Contains(md, "** "+r+"\n") {
 				t.Errorf("Markdown lacks %q:\n%s", r, md)
 			}
 		}

@@ -93,7 +93,7 @@ func (s *Search) prune(steps []*Step) {
 
 // steps returns the steps from today's settings to the best candidates. Steps that can lose no
 // more data than today come first. Steps that can lose more follow, and then steps that can lose
-// less.
+// less than the best of the first.
 func (s *Search) steps() []*Step {
 	steps := []*Step{{Changes: driver.Settings{}, Loss: s.found.Loss, Level: s.found.Loss}}
 	for _, level := range s.levels() {
@@ -101,10 +101,11 @@ func (s *Search) steps() []*Step {
 			steps = s.extend(steps, s.best[level], level)
 		}
 	}
+	least := s.loss(s.best[s.found.Loss])
 	for _, level := range slices.Backward(s.levels()) {
 		c := s.best[level]
 		there := slices.ContainsFunc(steps, func(x *Step) bool { return maps.Equal(x.Changes, c) })
-		if level < s.found.Loss && s.loss(c) == level && !there {
+		if level < least && s.loss(c) == level && !there {
 			steps = append(steps, &Step{Changes: c, Added: c, Loss: level, Level: level, Safer: true})
 		}
 	}

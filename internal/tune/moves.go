@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -53,7 +54,7 @@ func (s *Search) gains() (list []*Tried) {
 // before, by adding them to the largest of these candidates.
 func (s *Search) stacks(ctx context.Context) (more bool, err error) {
 	list := append([]driver.Settings{{}}, s.incumbents()...)
-	for level := range min(worst, max(s.Most, s.found.Loss)) + 1 {
+	for level := range min(conditions.DatabaseLost, max(s.Most, s.found.Loss)) + 1 {
 		c := driver.Settings{}
 		if level < s.found.Loss && s.best[level] != nil {
 			c = s.best[level]

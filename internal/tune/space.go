@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -73,9 +74,6 @@ func Space(at Situation, names []string, given map[string][]string) (space []Set
 	return space, skipped
 }
 
-// worst is the greatest loss, which is the loss of the whole database.
-const worst = 3
-
 // usual has the values that a search tries. risky has additional values, which are tried only if
 // the loss of the database may be risked.
 var usual, risky = map[string][]string{
@@ -118,7 +116,7 @@ func (at *Situation) values(name string) (values []string, why string) {
 		}
 		return values, ""
 	}
-	if at.Most >= worst {
+	if at.Most >= conditions.DatabaseLost {
 		return slices.Concat(usual[name], risky[name]), ""
 	}
 	return usual[name], ""

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -13,7 +14,9 @@ import (
 )
 
 // keptVersion is the version of the JSON form of [kept].
-const keptVersion = 1
+//   - 1: losses have no number for the last commit
+//   - 2: losses are numbered as in [Search.Loss]
+const keptVersion = 2
 
 // kept is the part of the answer that the last run of a search stores. It has no figures of the
 // steps, because they are computed from the run that confirms the steps.
@@ -76,6 +79,9 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 		return Tuning{}, err
 	}
 	f := k.Finding
+	if answer.Version == 1 {
+		k.renumber()
+	}
 	for _, s := range k.Steps {
 		f.Steps = append(f.Steps, &Step{Changes: s.Changes, Added: s.Added, Loss: s.Loss, Level: s.Level, Safer: s.Safer})
 	}
@@ -96,6 +102,20 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 		f.judge(f.Steps, k.Tests, a)
 	}
 	return Tuning{Finding: f, Driver: k.Driver, Spelled: k.Spelled}, nil
+}
+
+// renumber raises the losses of version 1 above "nothing" by one.
+func (k *kept) renumber() {
+	raise := func(loss *int) {
+		if *loss > conditions.NothingLost {
+			*loss = min(*loss+1, conditions.DatabaseLost)
+		}
+	}
+	raise(&k.Loss)
+	for i := range k.Steps {
+		raise(&k.Steps[i].Loss)
+		raise(&k.Steps[i].Level)
+	}
 }
 
 // check returns an error if a stored answer contradicts itself, because somebody else may have made it. The

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/dsn"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -35,7 +38,7 @@ func TestStored(t *testing.T) {
 		"interrupted":   func(l *landscape) { l.worth, l.stop = hills, 2 },
 		"early":         func(l *landscape) { l.worth, l.time = hills, 5*time.Second },
 		"nothing tried": func(l *landscape) { l.names = []string{"txlock", "pool_size", "pool_readers"} },
-		"safer":         func(l *landscape) { l.today["synchronous"] = "off"; l.most = 3 },
+		"safer":         func(l *landscape) { l.today["synchronous"] = "off"; l.most = conditions.DatabaseLost },
 		"refused": func(l *landscape) {
 			l.outcome = func(s driver.Settings) *result.Trial {
 				if s["mmap_size"] == "0" {
@@ -48,7 +51,7 @@ func TestStored(t *testing.T) {
 		// one.
 		"second confirmation": func(l *landscape) { l.worth, l.noise, l.time, l.stop = hills, 0.05, 4*time.Minute, -1 },
 	} {
-		l := newLandscape(1)
+		l := newLandscape(5)
 		change(l)
 		found, err := l.search()
 		if err != nil && !errors.Is(err, errInterrupted) {
@@ -81,6 +84,42 @@ func TestStored(t *testing.T) {
 	}
 }
 
+// TestStoredBefore checks that the losses of an answer of version 1, which has no number for the last
+// commit, keep their meaning.
+func TestStoredBefore(t *testing.T) {
+	l := newLandscape(5)
+	found, err := l.search()
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := tune.Tuning{Finding: found, Driver: "modernc"}.Keep()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var value map[string]json.RawMessage
+	if err := json.Unmarshal(answer.Value, &value); err != nil {
+		t.Fatal(err)
+	}
+	own := l.analyses[len(l.analyses)-1]
+	load := func(id int64) (*stats.Analysis, error) { return l.analyses[id-1], nil }
+	for version1, want := range []int{conditions.NothingLost, conditions.CommitsLost, conditions.RarelyLost, conditions.DatabaseLost} {
+		n := json.RawMessage(strconv.Itoa(version1))
+		value["loss"] = n
+		value["steps"] = fmt.Appendf(nil, `[{"changes":{},"loss":%s,"level":%[1]s}]`, n)
+		value["confirmed"] = json.RawMessage("0")
+		if own.Run.Answer, err = result.NewAnswer(answer.Question, 1, value, answer.Runs...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := tune.Stored(own, load)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := got.Steps[0]; got.Loss != want || s.Loss != want || s.Level != want {
+			t.Errorf("%d was read as %d, in the step as %d and %d; want %d", version1, got.Loss, s.Loss, s.Level, want)
+		}
+	}
+}
+
 // TestStoredByOthers checks that an answer that contradicts itself is refused, because somebody
 // else may have made it.
 func TestStoredByOthers(t *testing.T) {
@@ -96,7 +135,7 @@ func TestStoredByOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ path, value, want string }{
-		{"loss", "4", "there is no loss 4"},
+		{"loss", "5", "there is no loss 5"},
 		{"loss", `"much"`, "cannot unmarshal"},
 		{"margin", "1", "its margin is 1"},
 		{"confirmed", "99", "it has no race 99"},

@@ -55,7 +55,7 @@ func TestCrash(t *testing.T) {
 	states := filepath.Join(t.TempDir(), "states")
 	c := p.crashed(0, "--drivers", "modernc", "--set", "journal_mode=delete,wal", "--set", "synchronous=full,normal", "--set", "wal_autocheckpoint=20",
 		"--transactions", "12", "--states", "60", "--faults", "kill,ordered,posix,shared,cancel", "--keep", states, "--store", "crash.db")
-	if len(c.Proofs) < 7 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
+	if len(c.Proofs) < 8 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
 		t.Fatalf("%d proofs, %d cells, judged by %q", len(c.Proofs), len(c.Cells), c.Judges)
 	}
 	for i, want := range []struct {
@@ -81,6 +81,9 @@ func TestCrash(t *testing.T) {
 		}
 		if o := cell.Results[crash.Shared]; o.Others < 1 {
 			t.Errorf("%s: the other process wrote nothing", want.settings)
+		}
+		if o := cell.Results[crash.Kill]; o.Runs < 1 || o.States <= o.Runs {
+			t.Errorf("%s: %d real kills, %d states", want.settings, o.Runs, o.States)
 		}
 		for _, f := range []crash.Fault{crash.Kill, crash.Shared, crash.Cancel} {
 			if o := cell.Results[f]; o.Grade() != crash.Kept || o.States < 1 {

@@ -147,6 +147,9 @@ func some() *Crashes {
 			}
 			for _, f := range Faults {
 				o := &Outcome{States: 100}
+				if f == Kill {
+					o.Runs = 5
+				}
 				if f.cutsPower() {
 					o.Lost, o.MostLost, o.Broken = s.lost, s.lost, s.broken
 				}

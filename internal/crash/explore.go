@@ -339,6 +339,9 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 			o, err = x.live(ctx, r, f)
 		default:
 			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
+			if err == nil && f == Kill {
+				err = x.killed(ctx, r, o)
+			}
 		}
 		if err != nil {
 			return err

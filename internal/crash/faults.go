@@ -54,9 +54,14 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	return list
 }
 
-// liveTransactions is how many transactions the faults [Shared] and [Cancel] run. Their timing is
-// left to chance, so they run more transactions than are recorded.
+// liveTransactions is how many transactions are run where the timing is left to chance: more than are
+// recorded.
 const liveTransactions = 150
+
+func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
+
+// while returns a time, in nanoseconds, in which a transaction most likely ends.
+func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
 
 // live commits a cell's transactions without recording them, with the fault [Shared] or [Cancel], and
 // judges what is left.
@@ -67,11 +72,11 @@ func (x *Explorer) live(ctx context.Context, r *recorded, f Fault) (*Outcome, er
 	}
 	defer os.RemoveAll(dir)
 	job := x.commit()
-	job.Transactions, job.Attempts = min(liveTransactions, len(r.expect.digests)-1), 20
+	job.Transactions, job.Attempts = liveTransactionsOf(r), 20
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
 	var other *otherProcess
 	if f == Cancel {
-		job.CancelNS = max(2*r.cell.CommitNS, 1000)
+		job.CancelNS = r.cell.while()
 	} else {
 		job.AwaitOthers = true
 		if req.Settings["busy_timeout"] == "" {

@@ -33,6 +33,7 @@ type candidate struct {
 	model    disk.Model
 	injected *record.Fault // nil: none
 	others   []int64       // see [expectation.grade]
+	when     string        // when the fault was; "": what the trace says
 }
 
 // judge makes the states of a recording and judges them.
@@ -85,7 +86,7 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 				continue
 			}
 			worst[i] = Failure{Grade: g, Judge: judges[k].Ref.Name, Why: why, Fault: c.fault, Model: c.model, Injected: c.injected, Boundary: c.Boundary,
-				Operation: operation(c.trace, c.Boundary), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
+				Operation: cmp.Or(c.when, operation(c.trace, c.Boundary)), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
 		}
 	}
 	for i := range worst {

@@ -288,6 +288,10 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 	if err == nil && k.Early && k.out.Acknowledged < n {
 		k.say(n)
 	}
+	if err == nil && n > 0 && k.Hang {
+		<-ctx.Done()
+		err = ctx.Err()
+	}
 	if err == nil {
 		err = tx.Commit(ctx)
 	}

@@ -43,6 +43,7 @@ type Commit struct {
 
 	Digests bool `json:"digests,omitempty"` // hash all tables after each transaction
 	Early   bool `json:"early,omitempty"`   // acknowledge a transaction before COMMIT: sqlite3perf checks with it that it notices lost transactions
+	Hang    bool `json:"hang,omitempty"`    // with Early: instead of COMMIT, wait to be killed
 }
 
 // StageCommit is the stage of the report that acknowledges a transaction. The report's number of
@@ -79,6 +80,8 @@ func (c *Commit) check() error {
 		return fmt.Errorf("cancel_ns is %d: want 0 or more", c.CancelNS)
 	case c.Attempts < 1 || c.Attempts > 100:
 		return fmt.Errorf("%d attempts: want 1 to 100", c.Attempts)
+	case c.Hang && !c.Early:
+		return fmt.Errorf("a job commit has hang: want it only with early")
 	case c.Digests && c.Early:
 		return fmt.Errorf("a job commit has digests and early: want at most one of them")
 	}

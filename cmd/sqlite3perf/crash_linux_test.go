@@ -54,7 +54,7 @@ func TestCrash(t *testing.T) {
 	p := crashPlace(t)
 	states := filepath.Join(t.TempDir(), "states")
 	c := p.crashed(0, "--drivers", "modernc", "--set", "journal_mode=delete,wal", "--set", "synchronous=full,normal", "--set", "wal_autocheckpoint=20",
-		"--transactions", "12", "--states", "60", "--faults", "kill,ordered,posix,shared,cancel", "--keep", states, "--store", "crash.db")
+		"--transactions", "12", "--states", "60", "--faults", "kill,ordered,posix,shared,cancel", "--judges", "native,modernc", "--keep", states, "--store", "crash.db")
 	if len(c.Proofs) < 8 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
 		t.Fatalf("%d proofs, %d cells, judged by %q", len(c.Proofs), len(c.Cells), c.Judges)
 	}
@@ -79,8 +79,8 @@ func TestCrash(t *testing.T) {
 		if got := cell.Results[crash.Ordered].Grade(); want.ordered != "" && got != want.ordered {
 			t.Errorf("%s, power cut: %s, want %s: %+v", want.settings, got, want.ordered, cell.Results[crash.Ordered])
 		}
-		if o := cell.Results[crash.Shared]; o.Others < 1 {
-			t.Errorf("%s: the other process wrote nothing", want.settings)
+		if o := cell.Results[crash.Shared]; o.Others < 2 || o.Runs != 2 {
+			t.Errorf("%s: other processes wrote %d rows in %d runs, want 2", want.settings, o.Others, o.Runs)
 		}
 		if o := cell.Results[crash.Kill]; o.Runs < 1 || o.States <= o.Runs {
 			t.Errorf("%s: %d real kills, %d states", want.settings, o.Runs, o.States)

@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
@@ -126,6 +129,24 @@ func TestFaultsFor(t *testing.T) {
 			t.Errorf("%s: %d, want %d", k, got[k], n)
 		}
 	}
+}
+
+// TestRepeat checks how long a fault is repeated, and with which seeds.
+func TestRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for budget, want := range map[time.Duration][]uint64{0: {7}, time.Minute: {7, 8, 9}} {
+			var seeds []uint64
+			x := &Explorer{Seed: 7, Budget: budget}
+			err := x.repeat(func(seed uint64) error {
+				seeds = append(seeds, seed)
+				time.Sleep(25 * time.Second)
+				return nil
+			})
+			if err != nil || !slices.Equal(seeds, want) {
+				t.Errorf("%v: seeds %v, error %v, want %v", budget, seeds, err, want)
+			}
+		}
+	})
 }
 
 // some returns an answer about two drivers with three combinations of settings.

@@ -43,12 +43,13 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first one also computes what databases must contain
+	Judges       []Worker // the first one also computes what databases must contain; with each, cells share the database in the fault Shared
 	Faults       []Fault
 	Transactions int
 	States       int // wanted for each fault
 	Seed         uint64
 	Limit        time.Duration // of each job
+	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
 	Dir          string        // directory for databases
 	Memory       string        // directory in memory for the states to judge; "": Dir
 	Keep         string        // directory for the files of states that fail; "": they are not kept
@@ -335,8 +336,11 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		switch f {
 		case Errors:
 			o, err = x.failing(ctx, r)
-		case Shared, Cancel:
-			o, err = x.live(ctx, r, f)
+		case Shared:
+			o, err = x.shared(ctx, r)
+		case Cancel:
+			o = &Outcome{}
+			err = x.live(ctx, r, nil, x.Seed, o)
 		default:
 			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
 			if err == nil && f == Kill {

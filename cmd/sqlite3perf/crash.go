@@ -63,6 +63,7 @@ type crashOptions struct {
 	runOptions
 	transactions, states int
 	faults, judges       []string
+	attach               []string
 	keep, replay, bisect string
 	budget               time.Duration
 }
@@ -81,11 +82,12 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
 	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first that differs from the oldest, in what survives or in numbers of syncs and writes")
+	f.StringSliceVar(&o.attach, "attach", nil, "`tables` of the workload that are in a second database file, which is attached to the first (default: none)")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
 	cli.Reaching(f, cli.Writes, "keep")
 	cli.Reaching(f, cli.ReachesOut, "replay")
-	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "budget", "seed", "replay", "bisect")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "attach", "states", "faults", "judges", "budget", "seed", "replay", "bisect")
 	cli.Grouped(f, cli.GroupOutput, "keep")
 	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
@@ -101,7 +103,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 var crashSettings = []string{"journal_mode=delete,truncate,persist,wal", "synchronous=off,normal,full,extra", "wal_autocheckpoint=20"}
 
 func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, error) {
-	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit, Budget: o.budget}
+	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit, Budget: o.budget, Attach: o.attach}
 	switch {
 	case o.budget < 0:
 		return nil, cli.Usagef("--budget %v: want a time, such as 10m", o.budget)

@@ -102,6 +102,32 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// TestCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states
+// are judged right although super-journals have absolute names. With WAL they are not.
+func TestCrashAttached(t *testing.T) {
+	t.Parallel()
+	p := crashPlace(t)
+	states := filepath.Join(t.TempDir(), "states")
+	c := p.crashed(0, "--drivers", "mattn", "--set", "journal_mode=delete,wal", "--set", "synchronous=extra", "--attach", "documents",
+		"--transactions", "10", "--states", "40", "--faults", "kill,ordered,shared", "--keep", states, "--store", "crash.db")
+	if len(c.Cells) != 2 || len(c.Attach) != 1 || !strings.Contains(c.Answer, "documents is in a second file") {
+		t.Fatalf("%d cells, attached %q: %s", len(c.Cells), c.Attach, c.Answer)
+	}
+	for f, o := range c.Cells[0].Results {
+		if o.Grade() != crash.Kept || o.Trouble != "" {
+			t.Errorf("delete, %s: %+v", f, o)
+		}
+	}
+	broken := c.Cells[1].Results[crash.Kill]
+	if broken.Grade() != crash.Broken || c.Cells[1].Results[crash.Shared].Grade() != crash.Kept {
+		t.Fatalf("wal: %+v", c.Cells[1].Results)
+	}
+	out, err := p.command("crash", "--replay", broken.Failing[0].Kept, "--quiet", "--dir", "databases").Output()
+	if statusOf(err) != cli.ExitIncomplete || strings.Count(string(out), "a part of a transaction") != 2 {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // replayed opens a state that was kept.
 func (p *place) replayed(f crash.Failure) {
 	p.t.Helper()

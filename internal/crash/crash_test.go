@@ -103,6 +103,21 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
+// TestDocumentedAttached checks what is documented if tables are in a second file.
+func TestDocumentedAttached(t *testing.T) {
+	for mode, want := range map[string]Grade{"delete": Kept, "truncate": Kept, "persist": Kept, "wal": Broken, "memory": Broken, "off": Broken} {
+		c := &Cell{InForce: driver.Settings{"journal_mode": mode, "synchronous": "extra"}, Attached: true}
+		for _, f := range []Fault{Kill, Ordered, Posix} {
+			if got := c.documented(f); got != want {
+				t.Errorf("%s, %s: %s, want %s", mode, f, got, want)
+			}
+		}
+		if got := c.documented(Shared); got != Kept {
+			t.Errorf("%s, shared: %s", mode, got)
+		}
+	}
+}
+
 // TestFaultsFor checks that each class of calls on each kind of file is made to fail.
 func TestFaultsFor(t *testing.T) {
 	tr := &trace.Trace{Ops: []trace.Op{
@@ -314,7 +329,7 @@ func TestArtifact(t *testing.T) {
 	r.plan.Ref.Name = "mattn"
 	f := &Failure{Grade: Lost, Fault: Errors, Model: disk.Ordered, Operation: "at the end", Persisted: "everything", Acknowledged: 3, Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}}
 	for range 2 { // the second gets another name
-		if err := x.keep(r, &disk.State{Image: disk.Image{"test.db": []byte("content"), "test.db-wal": []byte("log")}}, f); err != nil {
+		if err := x.keep(r, &candidate{State: &disk.State{Image: disk.Image{"test.db": []byte("content"), "test.db-wal": []byte("log")}}}, f); err != nil {
 			t.Fatal(err)
 		}
 	}

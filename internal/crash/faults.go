@@ -97,7 +97,7 @@ func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed u
 	job := x.commit()
 	job.Transactions, job.Attempts = liveTransactionsOf(r), 20
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
-	c := candidate{fault: Cancel}
+	c := candidate{dir: dir, fault: Cancel}
 	var other *otherProcess
 	if beside == nil {
 		job.CancelNS = r.cell.while()

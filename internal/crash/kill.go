@@ -70,6 +70,6 @@ func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.C
 	if err != nil {
 		return nil, err
 	}
-	return &candidate{State: &disk.State{Image: image, Acknowledged: heard, Persisted: "everything"}, fault: Kill,
+	return &candidate{dir: dir, State: &disk.State{Image: image, Acknowledged: heard, Persisted: "everything"}, fault: Kill,
 		when: fmt.Sprintf("really killed after transaction %d", heard)}, nil
 }

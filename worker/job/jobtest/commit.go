@@ -205,13 +205,13 @@ func early(t *testing.T, b *base) {
 	c.Hang = true
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	_, err = b.do(ctx, nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
+	r, err := b.do(ctx, nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
 		if p.Rows == 1 {
 			kill()
 		}
 	})
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("a worker that hangs ends with %v", err)
+	if err != nil || !r.Interrupted || r.Commit.Acknowledged != 1 {
+		t.Errorf("a worker that hangs ends with %+v, %v", r, err)
 	}
 	b.want(number, "0")
 }

@@ -48,7 +48,11 @@ func runJob(ctx context.Context, d driver.Driver, req *protocol.Request, out *an
 		return nil, err
 	}
 	if c := req.Job.Commit; c != nil {
-		if err := withinFiles(d.Info(), req.FilesAllowed(), c.Plan.SQL()); err != nil {
+		info := d.Info()
+		if len(c.Attach) > 0 {
+			info.Limits = map[string]string{driver.LimitFiles: "the job attaches a database itself"}
+		}
+		if err := withinFiles(info, c.Plan.Files, c.Plan.SQL()); err != nil {
 			return nil, err
 		}
 	}

@@ -23,7 +23,7 @@ func judgeStates(ctx context.Context, d driver.Driver, req *protocol.Request, ou
 	}
 	res := &protocol.JobResult{}
 	for _, path := range req.Job.Judge.Paths {
-		s := judge(ctx, d, path, req.Settings)
+		s := judge(ctx, d, path, req)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -49,12 +49,18 @@ func proveJudge(ctx context.Context, d driver.Driver, req *protocol.Request) (pr
 }
 
 // judge looks at what is in one database, writes to it, and opens it again.
-func judge(ctx context.Context, d driver.Driver, path string, s driver.Settings) (out protocol.JudgedState) {
+func judge(ctx context.Context, d driver.Driver, path string, req *protocol.Request) (out protocol.JudgedState) {
 	out.Transaction, out.Others = -1, -1
 	var unwritable error
-	db, err := d.Open(ctx, path, s)
+	db, err := d.Open(ctx, path, req.Settings)
 	if err == nil {
-		if err = examine(ctx, db, &out); err == nil {
+		if req.Job.Judge.Attached {
+			err = job.Attach(ctx, db, path)
+		}
+		if err == nil {
+			err = examine(ctx, db, &out)
+		}
+		if err == nil {
 			unwritable = db.Script(ctx, "CREATE TABLE "+judgedTable+"(a); INSERT INTO "+judgedTable+" VALUES (1)")
 		}
 		err = errors.Join(err, db.Close())
@@ -67,7 +73,7 @@ func judge(ctx context.Context, d driver.Driver, path string, s driver.Settings)
 		return out
 	}
 	if unwritable == nil {
-		unwritable = readAgain(ctx, d, path, s)
+		unwritable = readAgain(ctx, d, path, req.Settings)
 	}
 	if unwritable != nil {
 		out.Unwritable = shorten(unwritable.Error())

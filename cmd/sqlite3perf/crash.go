@@ -63,7 +63,9 @@ type crashOptions struct {
 	runOptions
 	transactions, states int
 	faults, judges       []string
+	attach               []string
 	keep, replay, bisect string
+	budget               time.Duration
 }
 
 func (o *crashOptions) addFlags(f *pflag.FlagSet) {
@@ -73,17 +75,19 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.Lookup("workloads").Usage = "one built-in workload or YAML file whose transactions are committed (default: ledger)"
 	f.IntVar(&o.transactions, "transactions", 24, "transactions to record at most")
 	f.IntVar(&o.states, "states", 200, "different states to judge after each kind of fault at most, for each driver and combination of settings")
-	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that also open each state, beside the one that wrote; the first also shares the database in the fault shared")
+	f.StringSliceVar(&o.judges, "judges", []string{crash.PlainC}, "drivers that also open each state, beside the one that wrote; in the fault shared, a process of each writes to the same database, one after another")
 	cli.Reaching(f, cli.Executes, "judges")
+	f.DurationVar(&o.budget, "budget", 0, "repeat the fault shared with other seeds for this long, for each driver and combination of settings (default: once with each of --judges)")
 	f.StringSliceVar(&o.faults, "faults", nil, "kinds of faults: kill, ordered, posix, errors, shared, cancel (default: all)")
 	o.addScaleFlag(f)
 	f.StringVar(&o.seed, "seed", "1", "`number` that all values and the choice of states are made from")
 	f.StringVar(&o.bisect, "bisect", "", "`releases` of a driver, such as ncruces@v0.22.0..v0.36.0: find the first that differs from the oldest, in what survives or in numbers of syncs and writes")
+	f.StringSliceVar(&o.attach, "attach", nil, "`tables` of the workload that are in a second database file, which is attached to the first (default: none)")
 	f.StringVar(&o.keep, "keep", "", "new or empty `directory` for the files of states that fail")
 	f.StringVar(&o.replay, "replay", "", "open the state in this `directory`, which --keep has written, again, with --drivers")
 	cli.Reaching(f, cli.Writes, "keep")
 	cli.Reaching(f, cli.ReachesOut, "replay")
-	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "states", "faults", "judges", "seed", "replay", "bisect")
+	cli.Grouped(f, cli.GroupWhat, "drivers", "transactions", "attach", "states", "faults", "judges", "budget", "seed", "replay", "bisect")
 	cli.Grouped(f, cli.GroupOutput, "keep")
 	cli.AddDirFlag(f, &o.dir)
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
@@ -99,8 +103,10 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 var crashSettings = []string{"journal_mode=delete,truncate,persist,wal", "synchronous=off,normal,full,extra", "wal_autocheckpoint=20"}
 
 func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, error) {
-	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit}
+	x := &crash.Explorer{Transactions: o.transactions, States: o.states, Limit: o.trialLimit, Budget: o.budget, Attach: o.attach}
 	switch {
+	case o.budget < 0:
+		return nil, cli.Usagef("--budget %v: want a time, such as 10m", o.budget)
 	case o.transactions < 1 || o.transactions > 10_000:
 		return nil, cli.Usagef("--transactions %d: want 1 to 10,000, such as 24", o.transactions)
 	case len(o.judges) == 0:
@@ -117,6 +123,9 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	}
 	if x.Faults == nil {
 		x.Faults = crash.Faults
+	}
+	if o.budget > 0 && !slices.Contains(x.Faults, crash.Shared) {
+		return nil, cli.Usagef("--budget repeats the fault shared: add it to --faults, or leave out --budget")
 	}
 	if len(o.workloads) == 0 {
 		o.workloads = []string{"ledger"}

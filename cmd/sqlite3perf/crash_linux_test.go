@@ -54,8 +54,8 @@ func TestCrash(t *testing.T) {
 	p := crashPlace(t)
 	states := filepath.Join(t.TempDir(), "states")
 	c := p.crashed(0, "--drivers", "modernc", "--set", "journal_mode=delete,wal", "--set", "synchronous=full,normal", "--set", "wal_autocheckpoint=20",
-		"--transactions", "12", "--states", "60", "--faults", "kill,ordered,posix,shared,cancel", "--keep", states, "--store", "crash.db")
-	if len(c.Proofs) < 7 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
+		"--transactions", "12", "--states", "60", "--faults", "kill,ordered,posix,shared,cancel", "--judges", "native,modernc", "--keep", states, "--store", "crash.db")
+	if len(c.Proofs) < 8 || len(c.Cells) != 4 || !slices.Contains(c.Judges, "native") {
 		t.Fatalf("%d proofs, %d cells, judged by %q", len(c.Proofs), len(c.Cells), c.Judges)
 	}
 	for i, want := range []struct {
@@ -79,8 +79,11 @@ func TestCrash(t *testing.T) {
 		if got := cell.Results[crash.Ordered].Grade(); want.ordered != "" && got != want.ordered {
 			t.Errorf("%s, power cut: %s, want %s: %+v", want.settings, got, want.ordered, cell.Results[crash.Ordered])
 		}
-		if o := cell.Results[crash.Shared]; o.Others < 1 {
-			t.Errorf("%s: the other process wrote nothing", want.settings)
+		if o := cell.Results[crash.Shared]; o.Others < 2 || o.Runs != 2 {
+			t.Errorf("%s: other processes wrote %d rows in %d runs, want 2", want.settings, o.Others, o.Runs)
+		}
+		if o := cell.Results[crash.Kill]; o.Runs < 1 || o.States <= o.Runs {
+			t.Errorf("%s: %d real kills, %d states", want.settings, o.Runs, o.States)
 		}
 		for _, f := range []crash.Fault{crash.Kill, crash.Shared, crash.Cancel} {
 			if o := cell.Results[f]; o.Grade() != crash.Kept || o.States < 1 {
@@ -96,6 +99,32 @@ func TestCrash(t *testing.T) {
 	var again crash.JSONCrashes
 	if err != nil || json.Unmarshal(shown, &again) != nil || again.Answer != c.Answer {
 		t.Errorf("show: %v\n%s", err, shown)
+	}
+}
+
+// TestCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states
+// are judged right although super-journals have absolute names. With WAL they are not.
+func TestCrashAttached(t *testing.T) {
+	t.Parallel()
+	p := crashPlace(t)
+	states := filepath.Join(t.TempDir(), "states")
+	c := p.crashed(0, "--drivers", "mattn", "--set", "journal_mode=delete,wal", "--set", "synchronous=extra", "--attach", "documents",
+		"--transactions", "10", "--states", "40", "--faults", "kill,ordered,shared", "--keep", states, "--store", "crash.db")
+	if len(c.Cells) != 2 || len(c.Attach) != 1 || !strings.Contains(c.Answer, "documents is in a second file") {
+		t.Fatalf("%d cells, attached %q: %s", len(c.Cells), c.Attach, c.Answer)
+	}
+	for f, o := range c.Cells[0].Results {
+		if o.Grade() != crash.Kept || o.Trouble != "" {
+			t.Errorf("delete, %s: %+v", f, o)
+		}
+	}
+	broken := c.Cells[1].Results[crash.Kill]
+	if broken.Grade() != crash.Broken || c.Cells[1].Results[crash.Shared].Grade() != crash.Kept {
+		t.Fatalf("wal: %+v", c.Cells[1].Results)
+	}
+	out, err := p.command("crash", "--replay", broken.Failing[0].Kept, "--quiet", "--dir", "databases").Output()
+	if statusOf(err) != cli.ExitIncomplete || strings.Count(string(out), "a part of a transaction") != 2 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -63,6 +63,10 @@ func (c *Crashes) sentences() (list document.List) {
 	if unsafe != nil {
 		list.Note(document.Item{Label: "unsafe", Text: fmt.Sprintf("Nothing was lost with %s in these states, but SQLite's documentation says that it can be.", document.Or(unsafe))})
 	}
+	if len(c.Attach) > 0 {
+		list.Note(document.Item{Label: "attached", Text: fmt.Sprintf("%s %s in a second file. SQLite promises transactions over both files only with a rollback journal: with WAL, after a fault, one file can have a transaction that the other lacks.",
+			document.And(document.Map(c.Attach, document.Line)), document.Verb(len(c.Attach), "is", "are"))})
+	}
 	list.Note(document.Item{Label: "wal", Text: c.checkpoints()})
 	list.Note(document.Item{Label: "errors", Text: c.failedCalls()})
 	worse, any := c.worse()
@@ -76,7 +80,7 @@ func (c *Crashes) sentences() (list document.List) {
 // promised reports whether SQLite's documentation promises that a cell keeps everything after all faults,
 // except that of a disk that reports errors.
 func (c *Crashes) promised(cell *Cell) bool {
-	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f != Errors && documented(cell.InForce, f) != Kept })
+	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f != Errors && cell.documented(f) != Kept })
 }
 
 // checkpoints says on what the number of lost transactions depends in WAL mode.

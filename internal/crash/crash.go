@@ -53,8 +53,9 @@ var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 // Crashes is the answer: what survives which fault.
 type Crashes struct {
 	Workload     string   `json:"workload"`
-	Transactions int      `json:"transactions"` // in each recording
-	States       int      `json:"states"`       // wanted states for each fault
+	Transactions int      `json:"transactions"`     // in each recording
+	States       int      `json:"states"`           // wanted states for each fault
+	Attach       []string `json:"attach,omitempty"` // tables that are in an attached database
 	Seed         uint64   `json:"seed"`
 	Faults       []Fault  `json:"faults"`
 	Judges       []string `json:"judges"` // the drivers that judge, besides the one that wrote
@@ -84,9 +85,10 @@ type Cell struct {
 	Module        string          `json:"module,omitempty"` // path of the library's module
 	ModuleVersion string          `json:"module_version,omitempty"`
 	SQLiteVersion string          `json:"sqlite_version,omitempty"`
-	Settings      driver.Settings `json:"settings"`      // as asked for
-	InForce       driver.Settings `json:"in_force"`      // as read back
-	Own           bool            `json:"own,omitempty"` // nobody asked for a journal mode or for synchronous
+	Settings      driver.Settings `json:"settings"`           // as asked for
+	InForce       driver.Settings `json:"in_force"`           // as read back
+	Attached      bool            `json:"attached,omitempty"` // some tables are in an attached database
+	Own           bool            `json:"own,omitempty"`      // nobody asked for a journal mode or for synchronous
 
 	Cost     trace.Cost         `json:"cost"`
 	CommitNS int64              `json:"commit_ns,omitempty"` // time per transaction, the median, with the real disk and without a recording; 0: not measured
@@ -111,7 +113,7 @@ type Outcome struct {
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
 	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
-	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault
+	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, without those that were only recorded: with kill, how many times the process was really killed
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
 	Others   int64     `json:"others,omitempty"`  // rows that another process has inserted meanwhile
 	Trouble  string    `json:"trouble,omitempty"` // what went wrong beside the content of the database, such as a transaction that was left open; "": nothing
@@ -161,10 +163,21 @@ func documented(s driver.Settings, f Fault) Grade {
 	return Broken
 }
 
+// documented returns the worst grade that SQLite's documentation lets users expect of the cell. A transaction
+// over several files is atomic only with a rollback journal, not with WAL, nor if a journal is only in memory
+// (https://www.sqlite.org/lang_attach.html).
+func (c *Cell) documented(f Fault) Grade {
+	mode := c.InForce["journal_mode"]
+	if c.Attached && (f == Kill || f == Ordered || f == Posix) && (mode == "wal" || mode == "memory" || mode == "off") {
+		return Broken
+	}
+	return documented(c.InForce, f)
+}
+
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.
 func (c *Cell) unexpected() (list []Fault) {
 	for _, f := range Faults {
-		if o := c.Results[f]; o != nil && o.Grade().rank() > documented(c.InForce, f).rank() {
+		if o := c.Results[f]; o != nil && o.Grade().rank() > c.documented(f).rank() {
 			list = append(list, f)
 		}
 	}

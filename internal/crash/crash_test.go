@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
@@ -99,6 +102,21 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
+// TestDocumentedAttached checks what is documented if tables are in a second file.
+func TestDocumentedAttached(t *testing.T) {
+	for mode, want := range map[string]Grade{"delete": Kept, "truncate": Kept, "persist": Kept, "wal": Broken, "memory": Broken, "off": Broken} {
+		c := &Cell{InForce: driver.Settings{"journal_mode": mode, "synchronous": "extra"}, Attached: true}
+		for _, f := range []Fault{Kill, Ordered, Posix} {
+			if got := c.documented(f); got != want {
+				t.Errorf("%s, %s: %s, want %s", mode, f, got, want)
+			}
+		}
+		if got := c.documented(Shared); got != Kept {
+			t.Errorf("%s, shared: %s", mode, got)
+		}
+	}
+}
+
 // TestFaultsFor checks that each class of calls on each kind of file is made to fail.
 func TestFaultsFor(t *testing.T) {
 	tr := &trace.Trace{Ops: []trace.Op{
@@ -127,6 +145,24 @@ func TestFaultsFor(t *testing.T) {
 	}
 }
 
+// TestRepeat checks how long a fault is repeated, and with which seeds.
+func TestRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for budget, want := range map[time.Duration][]uint64{0: {7}, time.Minute: {7, 8, 9}} {
+			var seeds []uint64
+			x := &Explorer{Seed: 7, Budget: budget}
+			err := x.repeat(func(seed uint64) error {
+				seeds = append(seeds, seed)
+				time.Sleep(25 * time.Second)
+				return nil
+			})
+			if err != nil || !slices.Equal(seeds, want) {
+				t.Errorf("%v: seeds %v, error %v, want %v", budget, seeds, err, want)
+			}
+		}
+	})
+}
+
 // some returns an answer about two drivers with three combinations of settings.
 func some() *Crashes {
 	c := &Crashes{Workload: "ledger", Transactions: 24, States: 200, Seed: 1, Faults: Faults, Judges: []string{"native"},
@@ -146,6 +182,9 @@ func some() *Crashes {
 			}
 			for _, f := range Faults {
 				o := &Outcome{States: 100}
+				if f == Kill {
+					o.Runs = 5
+				}
 				if f == Ordered || f == Posix {
 					o.Lost, o.MostLost, o.Broken = s.lost, s.lost, s.broken
 				}
@@ -288,7 +327,7 @@ func TestArtifact(t *testing.T) {
 	r.plan.Ref.Name = "mattn"
 	f := &Failure{Grade: Lost, Fault: Errors, Model: disk.Ordered, Operation: "at the end", Persisted: "everything", Acknowledged: 3, Injected: &record.Fault{Class: record.Syncs, File: "wal", At: 2, Error: record.EIO}}
 	for range 2 { // the second gets another name
-		if err := x.keep(r, &disk.State{Image: disk.Image{"test.db": []byte("content"), "test.db-wal": []byte("log")}}, f); err != nil {
+		if err := x.keep(r, &candidate{State: &disk.State{Image: disk.Image{"test.db": []byte("content"), "test.db-wal": []byte("log")}}}, f); err != nil {
 			t.Fatal(err)
 		}
 	}

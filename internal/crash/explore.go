@@ -43,12 +43,14 @@ type Explorer struct {
 	Cells        []Planned
 	Plan         *plan.Plan
 	Workload     string
-	Judges       []Worker // the first one also computes what databases must contain
+	Judges       []Worker // the first one also computes what databases must contain; with each, cells share the database in the fault Shared
 	Faults       []Fault
 	Transactions int
-	States       int // wanted for each fault
+	Attach       []string // tables that are in an attached database
+	States       int      // wanted for each fault
 	Seed         uint64
 	Limit        time.Duration // of each job
+	Budget       time.Duration // how long the fault Shared is repeated for each cell; 0: once with each judge
 	Dir          string        // directory for databases
 	Memory       string        // directory in memory for the states to judge; "": Dir
 	Keep         string        // directory for the files of states that fail; "": they are not kept
@@ -71,7 +73,7 @@ type recorded struct {
 // Run does the proofs, unless it was called before, and then explores all cells. If it returns an error,
 // it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
-	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults}
+	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
 	for _, j := range x.Judges {
 		out.Judges = append(out.Judges, j.Ref.Name)
 	}
@@ -81,13 +83,13 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 			return out, err
 		}
 		x.Note("proofs")
-		keep := x.Keep
-		x.Keep = "" // what fails as it should is not kept
+		keep, attach := x.Keep, x.Attach
+		x.Keep, x.Attach = "", nil // what fails as it should is not kept
 		if x.proofs, err = x.prove(ctx); err != nil {
 			x.proofs = nil
 			return out, err
 		}
-		x.Keep = keep
+		x.Keep, x.Attach = keep, attach
 	}
 	out.Proofs = x.proofs
 	out.Cells = make([]Cell, len(x.Cells))
@@ -156,7 +158,19 @@ func (x *Explorer) directoryIn(parent string) (string, error) {
 	x.serial++
 	dir := filepath.Join(parent, strconv.Itoa(x.serial))
 	x.mu.Unlock()
-	return dir, os.Mkdir(dir, 0o700)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return "", err
+	}
+	return resolved(dir)
+}
+
+// resolved returns the name of a directory as SQLite writes it.
+func resolved(dir string) (string, error) {
+	dir, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(dir)
 }
 
 // databaseName is the name of the database file in each directory.
@@ -167,7 +181,7 @@ func (x *Explorer) request(p *Planned, dir string, job protocol.Job) lab.JobRequ
 }
 
 func (x *Explorer) commit() *protocol.Commit {
-	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3}
+	return &protocol.Commit{Plan: x.Plan, Transactions: x.Transactions, Attempts: 3, Attach: x.Attach}
 }
 
 // learn computes what the database contains after each transaction, if the first judge writes it.
@@ -200,7 +214,7 @@ func reasonOf(err error) error {
 // record measures a cell's transactions, and then records them. If that is impossible, it writes the
 // reason to the cell. It returns an error only if ctx has ended or the lab failed.
 func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, error) {
-	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Results: map[Fault]*Outcome{}}
+	*c = Cell{Driver: p.Ref.Name, Settings: p.Settings, Own: p.Own, Attached: len(x.Attach) > 0, Results: map[Fault]*Outcome{}}
 	r := &recorded{plan: p, cell: c}
 	plain, err := x.plainly(ctx, p, c)
 	if err == nil {
@@ -303,6 +317,7 @@ func (x *Explorer) recording(ctx context.Context, p *Planned, job *protocol.Comm
 	if jobErr != nil && fault == nil {
 		return nil, nil, jobErr
 	}
+	h.Dir = dir
 	d := disk.New(disk.Kill)
 	for i := range h.Ops {
 		if err := d.Apply(i, &h.Ops[i]); err != nil {
@@ -335,10 +350,16 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		switch f {
 		case Errors:
 			o, err = x.failing(ctx, r)
-		case Shared, Cancel:
-			o, err = x.live(ctx, r, f)
+		case Shared:
+			o, err = x.shared(ctx, r)
+		case Cancel:
+			o = &Outcome{}
+			err = x.live(ctx, r, nil, x.Seed, o)
 		default:
 			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
+			if err == nil && f == Kill {
+				err = x.killed(ctx, r, o)
+			}
 		}
 		if err != nil {
 			return err
@@ -366,7 +387,7 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 		for _, m := range []disk.Model{disk.Kill, disk.Ordered} {
 			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, From: rec.InjectedAt}
 			err := disk.States(&rec.Trace, o, func(s *disk.State) error {
-				list = append(list, candidate{State: s, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
+				list = append(list, candidate{State: s, dir: rec.Dir, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
 				return nil
 			})
 			if err != nil {

@@ -54,66 +54,103 @@ func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	return list
 }
 
-// liveTransactions is how many transactions the faults [Shared] and [Cancel] run. Their timing is
-// left to chance, so they run more transactions than are recorded.
+// liveTransactions is how many transactions are run where the timing is left to chance: more than are
+// recorded.
 const liveTransactions = 150
 
-// live commits a cell's transactions without recording them, with the fault [Shared] or [Cancel], and
-// judges what is left.
-func (x *Explorer) live(ctx context.Context, r *recorded, f Fault) (*Outcome, error) {
+func liveTransactionsOf(r *recorded) int { return min(liveTransactions, len(r.expect.digests)-1) }
+
+// while returns a time, in nanoseconds, in which a transaction most likely ends.
+func (c *Cell) while() int64 { return max(2*c.CommitNS, 1000) }
+
+// shared runs a cell's transactions beside a process of each judge, one after another.
+func (x *Explorer) shared(ctx context.Context, r *recorded) (*Outcome, error) {
+	out := &Outcome{}
+	return out, x.repeat(func(seed uint64) error {
+		for i := range x.Judges {
+			if err := x.live(ctx, r, &x.Judges[i], seed, out); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// repeat calls one with the seed, and with others until the budget is over.
+func (x *Explorer) repeat(one func(seed uint64) error) error {
+	began := time.Now()
+	for seed := x.Seed; ; seed++ {
+		if err := one(seed); err != nil || time.Since(began) >= x.Budget {
+			return err
+		}
+	}
+}
+
+// live commits a cell's transactions without recording them, and judges what is left. They share the
+// database with a process of another driver; nil: their contexts end at random times.
+func (x *Explorer) live(ctx context.Context, r *recorded, beside *Worker, seed uint64, out *Outcome) error {
 	dir, err := x.directory()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(dir)
 	job := x.commit()
-	job.Transactions, job.Attempts = min(liveTransactions, len(r.expect.digests)-1), 20
+	job.Transactions, job.Attempts = liveTransactionsOf(r), 20
 	req := x.request(r.plan, dir, protocol.Job{Commit: job})
+	c := candidate{dir: dir, fault: Cancel}
 	var other *otherProcess
-	if f == Cancel {
-		job.CancelNS = max(2*r.cell.CommitNS, 1000)
+	if beside == nil {
+		job.CancelNS = r.cell.while()
 	} else {
+		c.fault, c.when = Shared, "at the end, beside "+beside.Ref.Name
 		job.AwaitOthers = true
 		if req.Settings["busy_timeout"] == "" {
 			req.Settings = req.Settings.With(driver.Settings{"busy_timeout": "10000"}) // to wait for the other process is no fault
 		}
-		other = x.otherThan(r, dir)
+		other = x.other(r, *beside, dir, seed)
 	}
 	acknowledged := 0
+	together, cancel := context.WithCancel(ctx)
+	defer cancel()
 	req.Progress = func(p *protocol.Progress) {
 		if p.Stage != protocol.StageCommit {
 			return
 		}
 		if acknowledged = int(p.Rows); acknowledged == 0 && other != nil {
-			other.start(ctx)
+			other.start(together, cancel)
 		}
 	}
-	res, err := lab.RunJob(ctx, r.plan.Executable, req, nil)
+	res, err := lab.RunJob(together, r.plan.Executable, req, nil)
 	others, otherErr := other.end()
-	out := &Outcome{Runs: 1}
 	told, failed := errors.AsType[*lab.JobError](err)
+	var wrong string
 	switch {
 	case ctx.Err() != nil:
-		return nil, ctx.Err()
+		return ctx.Err()
 	case otherErr != nil:
-		return nil, fmt.Errorf("%s: the other process: %w", f, reasonOf(otherErr))
+		return fmt.Errorf("%s: the other process, of %s: %w", c.fault, beside.Ref.Name, reasonOf(otherErr))
 	case failed:
-		out.Trouble = told.Reason.Message
+		wrong = told.Reason.Message
 	case err != nil:
-		return nil, err
+		return err
 	default:
-		out.Refused = len(res.Commit.Failures)
-		out.Trouble = trouble(res.Commit)
+		out.Refused += len(res.Commit.Failures)
+		wrong = trouble(res.Commit)
 	}
+	out.Runs++
+	if wrong != "" && beside != nil {
+		wrong = "beside " + beside.Ref.Name + ", " + wrong
+	}
+	out.Trouble = cmp.Or(out.Trouble, wrong)
 	if others != nil {
-		out.Others = others[0]
+		out.Others += others[0]
 	}
 	image, err := imageOf(dir)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	c := candidate{State: &disk.State{Image: image, Acknowledged: acknowledged, Persisted: "everything"}, fault: f, others: others}
-	return out, x.judgeBatch(ctx, r, []candidate{c}, out)
+	c.State, c.others = &disk.State{Image: image, Acknowledged: acknowledged, Persisted: "everything"}, others
+	return x.judgeBatch(ctx, r, []candidate{c}, out)
 }
 
 // trouble says what went wrong beside the content of the database, or returns "".
@@ -140,23 +177,24 @@ type otherEnd struct {
 	err    error
 }
 
-// otherThan returns a process of the first judge that is not the cell's own driver.
-func (x *Explorer) otherThan(r *recorded, dir string) *otherProcess {
-	w := x.Judges[0]
-	if i := slices.IndexFunc(x.Judges, func(j Worker) bool { return j.Ref.Name != r.plan.Ref.Name }); i >= 0 {
-		w = x.Judges[i]
-	}
-	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000"}}
+// other returns a process of a worker, which has the journal mode of the cell.
+func (x *Explorer) other(r *recorded, w Worker, dir string, seed uint64) *otherProcess {
+	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "3", "busy_timeout": "10000", "journal_mode": r.cell.InForce["journal_mode"]}}
 	req := x.request(p, dir, protocol.Job{Concurrent: &protocol.Concurrent{Table: protocol.OthersTable, Writers: 1, From: 1,
 		DurationMS: max(x.Limit, time.Second).Milliseconds(), Clear: true, Force: true, Own: true, Checkpoints: true}})
+	req.Seed = seed
 	req.Mark = "" // processes with the same mark end together
 	return &otherProcess{executable: w.Executable, request: req, stop: make(chan struct{})}
 }
 
-func (o *otherProcess) start(ctx context.Context) {
+// start starts the process. If it fails, the function failed is called.
+func (o *otherProcess) start(ctx context.Context, failed func()) {
 	o.ended = make(chan otherEnd, 1)
 	go func() {
 		res, err := lab.RunJob(ctx, o.executable, o.request, o.stop)
+		if err != nil {
+			failed()
+		}
 		o.ended <- otherEnd{res, err}
 	}()
 }

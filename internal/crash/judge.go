@@ -28,11 +28,13 @@ const batch = 64
 // candidate is a state to judge.
 type candidate struct {
 	*disk.State
+	dir      string       // directory in which the files were written
 	trace    *trace.Trace // nil: nothing was recorded
 	fault    Fault
 	model    disk.Model
 	injected *record.Fault // nil: none
 	others   []int64       // see [expectation.grade]
+	when     string        // when the fault was; "": what the trace says
 }
 
 // judge makes the states of a recording and judges them.
@@ -45,7 +47,7 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 			maps.Copy(s.Image, s.Shared)
 			s.Persisted += " and the old shared memory"
 		}
-		if list = append(list, candidate{State: s, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model}); len(list) < batch {
+		if list = append(list, candidate{State: s, dir: r.rec.Dir, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model}); len(list) < batch {
 			return nil
 		}
 		defer func() { list = list[:0] }()
@@ -85,7 +87,7 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 				continue
 			}
 			worst[i] = Failure{Grade: g, Judge: judges[k].Ref.Name, Why: why, Fault: c.fault, Model: c.model, Injected: c.injected, Boundary: c.Boundary,
-				Operation: operation(c.trace, c.Boundary), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
+				Operation: cmp.Or(c.when, operation(c.trace, c.Boundary)), Persisted: c.Persisted, Acknowledged: c.Acknowledged, Found: s.Transaction}
 		}
 	}
 	for i := range worst {
@@ -114,7 +116,7 @@ func (x *Explorer) count(r *recorded, out *Outcome, c *candidate, f *Failure) er
 	if len(out.Failing) == mostFailures && f.Grade.rank() <= out.Failing[mostFailures-1].Grade.rank() {
 		return nil
 	}
-	if err := x.keep(r, c.State, f); err != nil {
+	if err := x.keep(r, c, f); err != nil {
 		return err
 	}
 	out.Failing = append(out.Failing, *f)
@@ -130,13 +132,13 @@ func (x *Explorer) opened(ctx context.Context, p *Planned, list []candidate) ([]
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	job := &protocol.Judge{}
+	job := &protocol.Judge{Attached: len(x.Attach) > 0}
 	for i, s := range list {
 		sub := filepath.Join(dir, strconv.Itoa(i))
 		if err := os.Mkdir(sub, 0o700); err != nil {
 			return nil, err
 		}
-		if err := s.Image.Write(sub); err != nil {
+		if err := s.Image.Moved(s.dir, sub).Write(sub); err != nil {
 			return nil, err
 		}
 		job.Paths = append(job.Paths, filepath.Join(sub, databaseName))
@@ -196,6 +198,8 @@ func operationName(o *trace.Op) string {
 type Artifact struct {
 	Driver   string          `json:"driver"`
 	Settings driver.Settings `json:"settings"`
+	Attach   []string        `json:"attach,omitempty"` // tables in an attached database
+	Dir      string          `json:"dir"`              // directory that super-journals name
 	Failure  Failure         `json:"failure"`
 	Digests  []string        `json:"digests"` // hash of all tables after transaction 0, 1, …
 }
@@ -206,7 +210,7 @@ const artifactFile = "failure.json"
 var unfit = regexp.MustCompile(`[^A-Za-z0-9.]+`)
 
 // keep writes the files of a failing state to the directory that the user named.
-func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
+func (x *Explorer) keep(r *recorded, s *candidate, f *Failure) error {
 	if x.Keep == "" {
 		return nil
 	}
@@ -225,10 +229,14 @@ func (x *Explorer) keep(r *recorded, s *disk.State, f *Failure) error {
 		}
 		f.Kept = filepath.Join(x.Keep, fmt.Sprintf("%s-%d.%d", name, s.Boundary, n))
 	}
-	if err := s.Image.Write(f.Kept); err != nil {
+	dir, err := resolved(f.Kept)
+	if err != nil {
 		return err
 	}
-	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, *f, r.expect.digests}, "", "  ")
+	if err := s.Image.Moved(s.dir, dir).Write(f.Kept); err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(Artifact{r.plan.Ref.Name, r.plan.Settings, x.Attach, dir, *f, r.expect.digests}, "", "  ")
 	if err != nil {
 		return err
 	}

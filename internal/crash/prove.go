@@ -1,6 +1,7 @@
 package crash
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -32,35 +33,74 @@ func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 		{"a worker that acknowledges before COMMIT loses, if it is killed", wal, nil, true, []disk.Model{disk.Kill}, Lost, false},
 	} {
 		found := Proof{Name: p.name, Want: p.want, AtBest: p.orWorse, Found: Kept}
-		plan := &Planned{Worker: x.Judges[0], Settings: p.settings.With(driver.Settings{"pool_size": "1"})}
 		job := x.commit()
 		job.Early = p.early
-		rec, _, err := x.recording(ctx, plan, job, nil)
-		if err != nil {
+		r := x.inProof(p.settings)
+		if r.rec, _, err = x.recording(ctx, r.plan, job, nil); err != nil {
 			return list, reasonOf(err)
 		}
 		if p.change != nil {
-			p.change(&rec.Trace)
+			p.change(&r.rec.Trace)
 		}
 		for _, m := range p.models {
-			o, err := x.judge(ctx, &recorded{plan, &Cell{}, rec, x.expect}, disk.Options{Model: m, Seed: x.Seed, Most: proofStates})
+			o, err := x.judge(ctx, r, disk.Options{Model: m, Seed: x.Seed, Most: proofStates})
+			if err == nil {
+				err = found.add(o)
+			}
 			if err != nil {
 				return list, err
 			}
-			found.States += o.States
-			if g := o.Grade(); g.rank() > found.Found.rank() {
-				found.Found = g
-			}
-			if len(o.Failing) > 0 && !found.passed() {
-				return list, fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s: %s (%s, %s)", p.name, o.Grade(), o.Failing[0].Why, m, o.Failing[0].Operation)
-			}
 		}
-		if !found.passed() {
-			return list, fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s in %d states", p.name, found.Found, found.States)
+		if err := found.failed(""); err != nil {
+			return list, err
 		}
 		list = append(list, found)
 	}
-	return list, nil
+	found, err := x.proveKill(ctx)
+	return append(list, found), err
+}
+
+// inProof returns a cell of the first judge.
+func (x *Explorer) inProof(s driver.Settings) *recorded {
+	return &recorded{plan: &Planned{Worker: x.Judges[0], Settings: s.With(driver.Settings{"pool_size": "1"})}, cell: &Cell{}, expect: x.expect}
+}
+
+// proveKill checks that a transaction is missed that was acknowledged, but not committed, before the process
+// is really killed.
+func (x *Explorer) proveKill(ctx context.Context) (Proof, error) {
+	found := Proof{Name: "a worker that acknowledges and does not COMMIT loses, if it is really killed", Want: Lost, Found: Kept}
+	r, out := x.inProof(driver.Settings{"journal_mode": "wal", "synchronous": "full"}), &Outcome{}
+	job := x.commit()
+	job.Early, job.Hang = true, true
+	c, err := x.killedAfter(ctx, r, job, 1, 0)
+	if err == nil && c != nil {
+		err = x.judgeBatch(ctx, r, []candidate{*c}, out)
+	}
+	if err == nil {
+		err = found.add(out)
+	}
+	return found, cmp.Or(err, found.failed(""))
+}
+
+// add counts what was found. The error says that it must not be found.
+func (p *Proof) add(o *Outcome) error {
+	p.States += o.States
+	if g := o.Grade(); g.rank() > p.Found.rank() {
+		p.Found = g
+	}
+	if len(o.Failing) == 0 {
+		return nil
+	}
+	f := &o.Failing[0]
+	return p.failed(fmt.Sprintf(": %s (%s, %s)", f.Why, cmp.Or(string(f.Model), string(f.Fault)), f.Operation))
+}
+
+// failed returns an error if what was found so far is not what must be found.
+func (p *Proof) failed(details string) error {
+	if p.passed() {
+		return nil
+	}
+	return fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s in %d states%s", p.Name, p.Found, p.States, details)
 }
 
 // proofStates is how many states are judged for a proof and a model.

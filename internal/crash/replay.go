@@ -84,12 +84,12 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	if err != nil {
 		return "", "", err
 	}
-	x := &Explorer{Dir: scratch, Limit: limit}
+	x := &Explorer{Dir: scratch, Limit: limit, Attach: a.Attach}
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "1"}}
 	if w.Ref.Name == a.Driver {
 		p.Settings = a.Settings
 	}
-	states, err := x.opened(ctx, p, []candidate{{State: &disk.State{Image: image}}})
+	states, err := x.opened(ctx, p, []candidate{{dir: a.Dir, State: &disk.State{Image: image}}})
 	if err != nil {
 		return "", "", err
 	}

@@ -55,7 +55,7 @@ const mostCells = 2000
 // check returns an error if the answer contradicts itself, because somebody else may have made the
 // stored run.
 func (c *Crashes) check() error {
-	if len(c.Judges) == 0 || len(c.Cells) == 0 || len(c.Cells) > mostCells || len(c.Proofs) > mostCells {
+	if len(c.Judges) == 0 || len(c.Cells) == 0 || len(c.Cells) > mostCells || len(c.Proofs) > mostCells || len(c.Attach) > mostCells {
 		return fmt.Errorf("it has %d cells", len(c.Cells))
 	}
 	for _, f := range c.Faults {

@@ -338,13 +338,17 @@ func agree(names []string, one, several string) string {
 func (c *Crashes) howSure() string {
 	by := make([]string, len(c.Faults))
 	for i, f := range c.Faults {
-		n := 0
+		n, runs := 0, 0
 		for k := range c.Cells {
 			if o := c.Cells[k].Results[f]; o != nil {
 				n += o.States
+				runs += o.Runs
 			}
 		}
 		by[i] = f.title() + " " + document.Thousands(int64(n))
+		if f == Kill && runs > 0 {
+			by[i] += " with " + document.Counted(int64(runs), "real SIGKILL")
+		}
 	}
 	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself and by %s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",

@@ -29,7 +29,7 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 		return err
 	}
 	r.Commit = &protocol.Committed{}
-	k := &committing{commit: c, db: d.DB, work: w, number: setNumber(), random: rand.New(rand.NewPCG(d.Seed, 0)), out: r.Commit, tell: tell}
+	k := &committing{commit: c, db: d.DB, of: d, work: w, number: setNumber(), random: rand.New(rand.NewPCG(d.Seed, 0)), out: r.Commit, tell: tell}
 	if k.conn, err = k.db.Conn(ctx); err != nil {
 		return err
 	}
@@ -55,6 +55,7 @@ func (c commit) run(ctx context.Context, d *Database, tell func(protocol.Progres
 type committing struct {
 	commit
 	db       driver.DB
+	of       *Database
 	conn     driver.Conn
 	work     *work
 	number   *step // sets the number of the last transaction
@@ -101,6 +102,12 @@ func (k *committing) setUp(ctx context.Context) error {
 		if err := k.carryOut(ctx, ph); err != nil {
 			return fmt.Errorf("phase %s: %w", ph.Name, err)
 		}
+	}
+	if err := k.attach(ctx); err != nil {
+		return err
+	}
+	if err := k.moveTables(ctx); err != nil {
+		return err
 	}
 	// The number is inserted only now, so that a half loaded database has none. In WAL mode, the
 	// checkpoint brings what was loaded to the disk.
@@ -207,6 +214,9 @@ func (k *committing) borrowAgain(ctx context.Context, n int) (err error) {
 	if k.conn, err = k.db.Conn(ctx); err != nil {
 		return fmt.Errorf("borrowing a connection after transaction %d was canceled: %w", n, err)
 	}
+	if err := k.attach(ctx); err != nil {
+		k.out.Disturbed = described(k.out.Disturbed, n, "a database can't be attached: ", err)
+	}
 	if _, err := LastTransaction(ctx, k.conn); err != nil {
 		k.out.Disturbed = described(k.out.Disturbed, n, "a read fails: ", err)
 	}
@@ -287,6 +297,10 @@ func (k *committing) attempt(ctx context.Context, n int, u *unit) error {
 	}
 	if err == nil && k.Early && k.out.Acknowledged < n {
 		k.say(n)
+	}
+	if err == nil && n > 0 && k.Hang {
+		<-ctx.Done()
+		err = ctx.Err()
 	}
 	if err == nil {
 		err = tx.Commit(ctx)

@@ -4,56 +4,72 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"hash"
+	"slices"
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// Digest returns a hash of the rows of all tables, except those whose names begin with
+// Digest returns a hash of the rows of all tables, also of attached databases, except those whose names begin with
 // [protocol.OwnPrefix]. SQLite itself writes each value as text, so the
 // hash does not depend on the types that a library returns. It does not depend on the version of
 // SQLite or on the order of rows either. Therefore it leaves out the tables in which full-text and
 // R-tree indexes keep their data: it reads the indexes instead.
 func Digest(ctx context.Context, r driver.Runner) (string, error) {
-	tables, err := driver.Texts(ctx, r, tablesSQL)
+	schemas, err := driver.Texts(ctx, r, "SELECT name FROM pragma_database_list WHERE name <> 'temp' ORDER BY seq")
 	if err != nil {
 		return "", err
 	}
-	h := sha256.New()
-	for _, table := range tables {
-		literal := "'" + strings.ReplaceAll(table, "'", "''") + "'"
-		columns, err := driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+literal+")")
+	var tables [][2]string // name and schema; the hash does not depend on the schema
+	for _, schema := range schemas {
+		names, err := driver.Texts(ctx, r, strings.ReplaceAll(tablesSQL, "?", driver.Quote(schema)))
 		if err != nil {
 			return "", err
 		}
-		quoted := make([]string, len(columns))
-		for i, c := range columns {
-			quoted[i] = strings.ReplaceAll(valueSQL, "?", driver.Quote(c))
+		for _, name := range names {
+			tables = append(tables, [2]string{name, schema})
 		}
-		writeSized(h, table)
-		st := driver.Statement{
-			SQL:     "SELECT " + strings.Join(quoted, " || ',' || ") + " FROM " + driver.Quote(table) + " ORDER BY 1",
-			Columns: []driver.ColumnType{{Type: driver.Text}},
-		}
-		err = driver.Read(ctx, r, st, func(row driver.Row) error {
-			writeSized(h, row[0].Text)
-			return nil
-		})
-		if err != nil {
+	}
+	slices.SortStableFunc(tables, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
+	h := sha256.New()
+	for _, t := range tables {
+		if err := hashTable(ctx, r, h, t[0], t[1]); err != nil {
 			return "", err
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16]), nil
 }
 
-// tablesSQL returns the names of the tables to read.
-const tablesSQL = `SELECT name FROM sqlite_master AS t WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
+func hashTable(ctx context.Context, r driver.Runner, h hash.Hash, table, schema string) error {
+	literal := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+	columns, err := driver.Texts(ctx, r, "SELECT name FROM pragma_table_info("+literal(table)+", "+literal(schema)+")")
+	if err != nil {
+		return err
+	}
+	quoted := make([]string, len(columns))
+	for i, c := range columns {
+		quoted[i] = strings.ReplaceAll(valueSQL, "?", driver.Quote(c))
+	}
+	writeSized(h, table)
+	st := driver.Statement{
+		SQL:     "SELECT " + strings.Join(quoted, " || ',' || ") + " FROM " + driver.Quote(schema) + "." + driver.Quote(table) + " ORDER BY 1",
+		Columns: []driver.ColumnType{{Type: driver.Text}},
+	}
+	return driver.Read(ctx, r, st, func(row driver.Row) error {
+		writeSized(h, row[0].Text)
+		return nil
+	})
+}
+
+// tablesSQL returns the names of the tables to read in the schema ?.
+const tablesSQL = `SELECT name FROM ?.sqlite_master AS t WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\'
 	AND substr(name, 1, length('` + protocol.OwnPrefix + `')) <> '` + protocol.OwnPrefix + `' AND NOT EXISTS (
-	SELECT 1 FROM sqlite_master AS v WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND t.name IN (
+	SELECT 1 FROM ?.sqlite_master AS v WHERE v.sql LIKE 'CREATE VIRTUAL TABLE%' AND t.name IN (
 		v.name || '_data', v.name || '_idx', v.name || '_content', v.name || '_docsize', v.name || '_config',
 		v.name || '_segments', v.name || '_segdir', v.name || '_stat', v.name || '_node', v.name || '_rowid', v.name || '_parent'
-	)) ORDER BY name`
+	))`
 
 // valueSQL writes the value ? as text. Of a real number it writes the integer part and the fraction as
 // integers, because versions of SQLite write the last decimal digits differently. A text and a blob of

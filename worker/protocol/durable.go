@@ -17,6 +17,12 @@ const CommitsTable = OwnPrefix + "commits"
 // OthersTable is a table into which another process may insert rows at the same time.
 const OthersTable = OwnPrefix + "others"
 
+// AttachedName is the name of the second database's file, and AttachedSchema that under which it is attached.
+const (
+	AttachedName   = "attached.db"
+	AttachedSchema = "attached"
+)
+
 // Commit is a job that runs the transactions of a workload on one connection of a new database, one
 // after another. Each is acknowledged by a report of progress with the stage [StageCommit], before
 // the next one begins. The transactions are those of the timed phases insert and mix, up to the first
@@ -36,6 +42,10 @@ type Commit struct {
 	// table OthersTable, so that both write at the same time.
 	AwaitOthers bool `json:"await_others,omitempty"`
 
+	// Attach names tables that are moved from the schema to a second database, the file AttachedName in
+	// the same directory, which is attached to the connection.
+	Attach []string `json:"attach,omitempty" jsonschema:"maxItems=1000"`
+
 	// CancelNS, if not 0, is the time within which the context of the first attempt of each transaction
 	// ends, at random. Then each attempt borrows a connection from the pool, and the one that borrows
 	// it next must find it as if nothing had happened.
@@ -43,6 +53,7 @@ type Commit struct {
 
 	Digests bool `json:"digests,omitempty"` // hash all tables after each transaction
 	Early   bool `json:"early,omitempty"`   // acknowledge a transaction before COMMIT: sqlite3perf checks with it that it notices lost transactions
+	Hang    bool `json:"hang,omitempty"`    // with Early: instead of COMMIT, wait to be killed
 }
 
 // StageCommit is the stage of the report that acknowledges a transaction. The report's number of
@@ -79,6 +90,8 @@ func (c *Commit) check() error {
 		return fmt.Errorf("cancel_ns is %d: want 0 or more", c.CancelNS)
 	case c.Attempts < 1 || c.Attempts > 100:
 		return fmt.Errorf("%d attempts: want 1 to 100", c.Attempts)
+	case c.Hang && !c.Early:
+		return fmt.Errorf("a job commit has hang: want it only with early")
 	case c.Digests && c.Early:
 		return fmt.Errorf("a job commit has digests and early: want at most one of them")
 	}
@@ -88,7 +101,8 @@ func (c *Commit) check() error {
 // Judge is a job that opens databases that were left behind by the job commit, possibly after a
 // fault, and says what is in each. It writes to the databases.
 type Judge struct {
-	Paths []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`
+	Paths    []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`
+	Attached bool     `json:"attached,omitempty"` // each has a second database beside it, as in the field Attach of Commit
 }
 
 // JudgedState says what a worker has found in a database.

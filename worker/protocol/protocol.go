@@ -119,7 +119,10 @@ func (req *Request) FilesAllowed() bool {
 		return a.Files || a.Plan != nil && a.Plan.Files
 	}
 	if req.Job != nil && req.Job.Commit != nil && req.Job.Commit.Plan != nil {
-		return req.Job.Commit.Plan.Files
+		return req.Job.Commit.Plan.Files || len(req.Job.Commit.Attach) > 0
+	}
+	if req.Job != nil && req.Job.Judge != nil {
+		return req.Job.Judge.Attached
 	}
 	return req.Plan != nil && req.Plan.Files
 }

@@ -75,6 +75,7 @@ type Options struct {
 // Recording is what was recorded.
 type Recording struct {
 	trace.Trace
-	Injected   int // how many calls were made to fail
-	InjectedAt int // how many operations there were before the first of them
+	Dir        string // directory in which the program worked
+	Injected   int    // how many calls were made to fail
+	InjectedAt int    // how many operations there were before the first of them
 }

@@ -152,7 +152,9 @@ func notCommitted(t *testing.T, b *base) {
 	c.Plan = transfers()
 	c.Digests, c.Early = true, true
 	b.fails(protocol.Job{Commit: c}, protocol.CodeUsage, "digests and early")
-	c.Early = false
+	c.Digests, c.Early, c.Hang = true, false, true
+	b.fails(protocol.Job{Commit: c}, protocol.CodeUsage, "has hang: want it only with early")
+	c.Hang = false
 	c.Attempts = 0
 	b.fails(protocol.Job{Commit: c}, protocol.CodeUsage, "0 attempts", "want 1 to 100")
 
@@ -198,6 +200,20 @@ func early(t *testing.T, b *base) {
 		t.Errorf("acknowledged and found %v, error %v, want %s", got, err, want)
 	}
 	b.want(number, "3")
+
+	b.path += "2"
+	c.Hang = true
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	r, err := b.do(ctx, nil, protocol.Job{Commit: c}, func(p protocol.Progress) {
+		if p.Rows == 1 {
+			kill()
+		}
+	})
+	if err != nil || !r.Interrupted || r.Commit.Acknowledged != 1 {
+		t.Errorf("a worker that hangs ends with %+v, %v", r, err)
+	}
+	b.want(number, "0")
 }
 
 // disturbed is a database whose transactions end with the function commit, which gets the number of the

@@ -31,7 +31,7 @@ func Run(t *testing.T, d driver.Driver) {
 		{"paginate", paginate}, {"paginate/refuses", notPaged},
 		{"answers", answers}, {"answers/refuses", notNew},
 		{"cluster", oneMember}, {"cluster/refuses", noCluster},
-		{"commit", commits}, {"commit/refuses", notCommitted}, {"commit/fails", failing}, {"commit/early", early}, {"commit/canceled", canceled}, {"commit/awaits others", awaiting},
+		{"commit", commits}, {"commit/refuses", notCommitted}, {"commit/fails", failing}, {"commit/early", early}, {"commit/canceled", canceled}, {"commit/awaits others", awaiting}, {"commit/attached", attached},
 		{"commit/took effect", tookEffect}, {"commit/left open", leftOpen}, {"commit/inserts", inserted}, {"commit/without effect", withoutEffect},
 		{"commit/real numbers and indexes", sameDigest},
 		{"judge", judged}, {"judge/damaged", damaged}, {"judge/absent", absent}, {"judge/hot journal", hotJournal},

@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/worker"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -20,20 +18,15 @@ import (
 // the settings are in force, and that it leaves nothing beside the databases.
 func (b *base) judge(s driver.Settings, paths ...string) []protocol.JudgedState {
 	b.t.Helper()
-	req := protocol.Request{
-		Type: protocol.TypeJob, Protocol: protocol.Version, Path: filepath.Join(b.t.TempDir(), "test.db"), Settings: s, Job: &protocol.Job{Judge: &protocol.Judge{Paths: paths}},
-	}
-	answers, err := protocol.Exchange(req, func(in io.Reader, out io.Writer) error { return worker.Serve(b.t.Context(), b.driver, in, out) })
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	path := filepath.Join(b.t.TempDir(), "test.db")
+	answers := b.serve(path, s, &protocol.Job{Judge: &protocol.Judge{Paths: paths}})
 	if len(answers) != 2 || answers[0].Proof == nil || answers[1].Result == nil || len(answers[1].Result.Judge) != len(paths) {
 		b.t.Fatalf("%+v", answers)
 	}
 	if bad := driver.Differences(s, answers[0].Proof.Connections, b.driver.Info().Limit); bad != "" {
 		b.t.Error(bad)
 	}
-	if left, err := os.ReadDir(filepath.Dir(req.Path)); err != nil || len(left) > 0 {
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
 		b.t.Errorf("left behind: %v, %v", left, err)
 	}
 	return answers[1].Result.Judge

@@ -1,0 +1,75 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// kills is how many times the process of a cell is really killed.
+const kills = 5
+
+// killed commits a cell's transactions without recording them, and kills the process at random times. It
+// judges what is left in the page cache. That checks the model [disk.Kill].
+func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error {
+	random := rand.New(rand.NewPCG(x.Seed, 3))
+	job := x.commit()
+	job.Transactions = liveTransactionsOf(r)
+	var list []candidate
+	for range kills {
+		after, wait := random.IntN(job.Transactions*3/4+1), time.Duration(random.Int64N(r.cell.while()))
+		c, err := x.killedAfter(ctx, r, job, after, wait)
+		if err != nil {
+			return err
+		}
+		if c != nil {
+			list = append(list, *c)
+		}
+	}
+	out.Runs += len(list)
+	return x.judgeBatch(ctx, r, list, out)
+}
+
+// killedAfter runs a job and kills its process with SIGKILL, some time after a transaction was acknowledged.
+// It returns what is left, or nil if the job was done before.
+func (x *Explorer) killedAfter(ctx context.Context, r *recorded, job *protocol.Commit, after int, wait time.Duration) (*candidate, error) {
+	dir, err := x.directory()
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	alive, kill := context.WithCancel(ctx)
+	defer kill()
+	heard := 0
+	req := x.request(r.plan, dir, protocol.Job{Commit: job})
+	req.Progress = func(p *protocol.Progress) {
+		if p.Stage != protocol.StageCommit {
+			return
+		}
+		if heard = int(p.Rows); heard == after {
+			time.AfterFunc(wait, kill)
+		}
+	}
+	// What the worker wrote before it died is heard to its end. So at most one transaction is in flight.
+	_, err = lab.RunJob(alive, r.plan.Executable, req, nil)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err == nil:
+		return nil, nil
+	case alive.Err() == nil:
+		return nil, fmt.Errorf("%s: %w", Kill, reasonOf(err))
+	}
+	image, err := imageOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	return &candidate{dir: dir, State: &disk.State{Image: image, Acknowledged: heard, Persisted: "everything"}, fault: Kill,
+		when: fmt.Sprintf("really killed after transaction %d", heard)}, nil
+}

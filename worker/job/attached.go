@@ -1,0 +1,80 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// Attach attaches the file [protocol.AttachedName], which is beside the database at path, to a connection.
+func Attach(ctx context.Context, r driver.Runner, path string) error {
+	file := filepath.Join(filepath.Dir(path), protocol.AttachedName)
+	return r.Script(ctx, "ATTACH '"+strings.ReplaceAll(file, "'", "''")+"' AS "+protocol.AttachedSchema)
+}
+
+// attach attaches the second database to the job's connection, unless it is there, with the settings of the
+// first.
+func (k *committing) attach(ctx context.Context) error {
+	if len(k.Attach) == 0 {
+		return nil
+	}
+	n, err := driver.Number(ctx, k.conn, "SELECT count(*) FROM pragma_database_list WHERE name = '"+protocol.AttachedSchema+"'")
+	if err != nil || n > 0 {
+		return err
+	}
+	if err := Attach(ctx, k.conn, k.of.Path); err != nil {
+		return err
+	}
+	for _, name := range []string{"journal_mode", "synchronous"} {
+		if value := k.of.Proof.Connections[0][name]; value != "" {
+			if err := k.conn.Script(ctx, fmt.Sprintf("PRAGMA %s.%s=%s", protocol.AttachedSchema, name, value)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// moveTables moves the tables to the attached database. SQL needs no change, because SQLite finds a table in
+// any database.
+func (k *committing) moveTables(ctx context.Context) error {
+	for _, table := range k.Attach {
+		name := "'" + strings.ReplaceAll(table, "'", "''") + "'"
+		texts, err := driver.Texts(ctx, k.conn, "SELECT sql FROM main.sqlite_master WHERE lower(tbl_name) = lower("+name+") AND sql IS NOT NULL ORDER BY type DESC")
+		if err != nil {
+			return err
+		}
+		if len(texts) == 0 {
+			return errorf(protocol.CodeUnsupported, "the workload has no table %s that could be in an attached database", table)
+		}
+		quoted := driver.Quote(table)
+		var move []string
+		for i, sql := range texts { // the table, and then its indexes
+			moved := inAttached(sql)
+			if moved == "" {
+				return errorf(protocol.CodeUnsupported, "table %s cannot be in an attached database: want a plain table without triggers", table)
+			}
+			if move = append(move, moved); i == 0 {
+				move = append(move, "INSERT INTO "+protocol.AttachedSchema+"."+quoted+" SELECT * FROM main."+quoted, "DROP TABLE main."+quoted)
+			}
+		}
+		if err := k.conn.Script(ctx, strings.Join(move, ";\n")); err != nil {
+			return fmt.Errorf("moving table %s to an attached database: %w", table, err)
+		}
+	}
+	return nil
+}
+
+// inAttached returns a statement that SQLite has stored, for the attached database; "": there is none.
+func inAttached(sql string) string {
+	for _, begin := range []string{"CREATE TABLE ", "CREATE INDEX ", "CREATE UNIQUE INDEX "} {
+		if rest, ok := strings.CutPrefix(sql, begin); ok {
+			return begin + protocol.AttachedSchema + "." + rest
+		}
+	}
+	return ""
+}

@@ -147,7 +147,8 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 		if err := o.checkMatrix(r); err != nil {
 			return nil, err
 		}
-		planned(x, r.cases, false)
+		// A server has none of these settings.
+		planned(x, slices.DeleteFunc(slices.Clone(r.cases), func(c *lab.Case) bool { return c.Ref.Kind() == driver.Cluster }), false)
 	}
 	x.Plan, x.Workload = r.cases[0].Plan, r.cases[0].Workload
 	for _, c := range r.cases {

@@ -263,7 +263,7 @@ func (c *Crashes) defaults() string {
 	var order []string
 	of := map[string][]string{}
 	for i := range c.Cells {
-		if k := &c.Cells[i]; k.Own && k.Reason == "" {
+		if k := &c.Cells[i]; k.Own && k.Reason == "" && !ofServer(k.InForce) {
 			s := document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"])
 			order = distinct.Append(order, s)
 			of[s] = append(of[s], document.Line(k.Driver))

@@ -250,7 +250,7 @@ func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.
 		c.Module = proof.Module
 		c.ModuleVersion, c.SQLiteVersion = cmp.Or(proof.ModuleVersion, proof.Runtime), proof.SQLiteVersion
 		c.InForce = driver.Settings{}
-		for _, name := range []string{"journal_mode", "synchronous", "wal_autocheckpoint", "page_size"} {
+		for _, name := range p.decisive() {
 			c.InForce[name] = proof.Connections[0][name]
 		}
 	}
@@ -329,7 +329,7 @@ func acknowledged(line []byte) (int, bool) {
 
 // explore judges the states of a cell after each kind of fault.
 func (x *Explorer) explore(ctx context.Context, r *recorded) error {
-	for _, f := range x.Faults {
+	for _, f := range r.plan.faults(x.Faults) {
 		var o *Outcome
 		var err error
 		switch f {
@@ -338,7 +338,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		case Shared, Cancel:
 			o, err = x.live(ctx, r, f)
 		default:
-			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
+			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 		}
 		if err != nil {
 			return err

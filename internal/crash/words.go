@@ -69,6 +69,9 @@ func (c *Crashes) shared() (names, words []string) {
 // adds those that were read back.
 func (c *Crashes) name(cell *Cell) string {
 	hidden, _ := c.shared()
+	if cell.Own && ofServer(cell.InForce) {
+		return ownPrefix + "Raft's log"
+	}
 	if cell.Own && cell.InForce != nil {
 		return ownPrefix + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
 	}

@@ -225,9 +225,9 @@ func (c *Crashes) worse() (text string, any bool) {
 		}
 	}
 	if names == nil {
-		return "Nothing was worse than SQLite's documentation says.", false
+		return "Nothing was worse than " + c.documentation() + ".", false
 	}
-	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
+	return "Worse than " + c.documentation() + ": " + document.Join(names, "; ", func(name string) string {
 		of := name
 		with := document.Or(settings[of])
 		if n := len(settings[of]); n > 1 && n == len(all[of]) {

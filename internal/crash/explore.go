@@ -99,6 +99,10 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 			return out, err
 		}
 	}
+	if err := x.proveServers(ctx, list, out); err != nil {
+		out.Cells = out.Cells[:0]
+		return out, err
+	}
 	// Recordings are timed, so they run alone. States are judged at the same time.
 	err = parallel(ctx, len(list), func(ctx context.Context, i int) error {
 		if list[i].rec == nil {
@@ -338,7 +342,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		case Shared, Cancel:
 			o, err = x.live(ctx, r, f)
 		default:
-			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
+			o, err = x.judge(ctx, r, r.plan.sample(disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States}))
 		}
 		if err != nil {
 			return err

@@ -63,7 +63,7 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 		return nil
 	}
 	began := time.Now()
-	judges := []Planned{{Worker: r.plan.Worker, Settings: r.plan.Settings}}
+	judges := []Planned{{Worker: r.plan.Worker, Settings: r.plan.judging()}}
 	for _, j := range x.Judges {
 		if j.Ref.Name != r.plan.Ref.Name && !r.plan.server() {
 			judges = append(judges, Planned{Worker: j, Settings: driver.Settings{"pool_size": "1"}})

@@ -342,7 +342,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		case Shared, Cancel:
 			o, err = x.live(ctx, r, f)
 		default:
-			o, err = x.judge(ctx, r, r.plan.sample(disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States}))
+			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
 		}
 		if err != nil {
 			return err

@@ -83,6 +83,16 @@ func (c *Crashes) explored(f Fault) bool {
 	return !all || slices.Contains(serverFaults, f)
 }
 
+// ofExplored returns those of a list with something about each fault that are about an explored one.
+func (c *Crashes) ofExplored(list []string) (rest []string) {
+	for i, f := range c.Faults {
+		if c.explored(f) {
+			rest = append(rest, list[i])
+		}
+	}
+	return rest
+}
+
 // serverWords names the settings of a cell of a server, which has none of those that name other cells.
 func serverWords(cell *Cell) string {
 	const log = "Raft's log"

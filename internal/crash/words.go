@@ -344,21 +344,19 @@ func agree(names []string, one, several string) string {
 }
 
 func (c *Crashes) howSure() string {
-	var by []string
-	for _, f := range c.Faults {
+	by := make([]string, len(c.Faults))
+	for i, f := range c.Faults {
 		n := 0
 		for k := range c.Cells {
 			if o := c.Cells[k].Results[f]; o != nil {
 				n += o.States
 			}
 		}
-		if c.explored(f) {
-			by = append(by, f.title()+" "+document.Thousands(int64(n)))
-		}
+		by[i] = f.title() + " " + document.Thousands(int64(n))
 	}
 	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself%s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), document.Counted(int64(c.Transactions), "transaction"), c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
+		document.Counted(int64(c.states()), "different state"), strings.Join(c.ofExplored(by), ", "), document.Counted(int64(c.Transactions), "transaction"), c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each row, and for each driver what else went wrong.

@@ -43,6 +43,7 @@ truncate, persist and wal, each with synchronous off, normal, full and extra, an
 checkpoint every 20 pages. The models of power cuts, and what they cannot say, are in
 docs/durability.md. With --keep, the files of failing states are kept; --replay opens
 such a state again, with any drivers. --bisect finds the release that changed something.
+With --drivers rqlite, a node starts with each state, of which there are half as many.
 
 It works on Linux (amd64). Before everything else it proves that it notices what it must
 notice; otherwise it prints no result.

@@ -1,6 +1,8 @@
 package worker_test
 
 import (
+	"context"
+	"errors"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -59,5 +61,29 @@ func TestJudgeWriteLost(t *testing.T) {
 	}
 	if want := "script CREATE TABLE sqlite3perf_commits_judged(a); INSERT INTO sqlite3perf_commits_judged VALUES (1),close,close"; !strings.HasSuffix(strings.Join(d.log, ","), want) {
 		t.Errorf("calls %q, want %s at the end", d.log, want)
+	}
+}
+
+// recoverable is a driver whose databases are kept by processes.
+type recoverable struct{ *fake }
+
+func (r recoverable) Recover(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
+	r.note("recover %s", filepath.Base(path))
+	return r.Open(ctx, path, s)
+}
+
+// TestJudgeRecovers checks that a database that processes keep is judged by processes that start with its
+// files, although the driver has the limit "job".
+func TestJudgeRecovers(t *testing.T) {
+	d := recoverable{newFake()}
+	d.limits = map[string]string{"job": "it has no files"}
+	d.answer = func(string, []any) ([]driver.Row, error) { return nil, errors.New("no answer") }
+	got := serve(t, d, judgeJob(t, filepath.Join(t.TempDir(), "x.db")))
+	last := got[len(got)-1]
+	if last.Result == nil || len(last.Result.Judge) != 1 || last.Result.Judge[0].Error == "" {
+		t.Fatalf("%+v", last)
+	}
+	if calls := strings.Join(d.log, ","); !strings.Contains(calls, "recover proof.db") || !strings.Contains(calls, "recover x.db") {
+		t.Errorf("calls %q", d.log)
 	}
 }

@@ -30,6 +30,7 @@ type cluster struct {
 	nodes *nodes.Cluster // the nodes if this process has started them, otherwise nil
 	lines *lines         // proxies between the nodes; nil if there are none
 	users int            // number of open databases
+	kept  bool           // the nodes' data is kept when the cluster ends
 	given *given         // set if the cluster was already running and the user named its addresses, otherwise nil
 }
 
@@ -114,10 +115,10 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if strings.ContainsAny(dir, "?%#") {
 		return fmt.Errorf("rqlited cannot keep its data in %s: it takes ?, %% and # in a name for something else: use a directory without them", filepath.Dir(dir))
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := os.Mkdir(dir, 0o755); err != nil && !(c.kept && errors.Is(err, fs.ErrExist)) {
 		return fmt.Errorf("a directory for the nodes: %w", err)
 	}
-	config := nodes.Config{Dir: dir, Nodes: 1}
+	config := nodes.Config{Dir: dir, Nodes: 1, Recover: c.kept}
 	if v := s["nodes"]; v != "" {
 		config.Nodes, _ = strconv.Atoi(v) // no error: the value is canonical
 	}
@@ -127,7 +128,9 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if s["queued_writes"] == "on" {
 		config.Flags = append(config.Flags, "-write-queue-tx") // makes each queued request a transaction, like requests that are not queued
 	}
-	if v := s["node_delay"]; v != "" {
+	if c.kept {
+		config.RaftAddress = func(int, string) (string, error) { return steady, nil }
+	} else if v := s["node_delay"]; v != "" {
 		ms, _ := strconv.ParseInt(v, 10, 64) // no error: the value is canonical
 		c.lines = &lines{delay: time.Duration(ms) * time.Millisecond}
 		config.RaftAddress = c.lines.between
@@ -135,7 +138,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	var err error
 	if c.nodes, err = nodes.Start(ctx, config); err != nil {
 		c.lines.close()
-		return errors.Join(err, os.RemoveAll(dir))
+		return errors.Join(err, c.removeData())
 	}
 	if c.lines != nil {
 		c.lines.nodes.Store(c.nodes)
@@ -198,6 +201,9 @@ func (c *cluster) detach(ctx context.Context) error {
 	if c.nodes == nil && c.given == nil {
 		return nil // the process that started the cluster saves and ends it
 	}
+	if c.kept {
+		return c.end()
+	}
 	saved, ended := c.save(ctx), c.end()
 	if left, ok := errors.AsType[*driver.LeftError](ended); ok && saved != nil {
 		return fmt.Errorf("%w; %w", saved, left)
@@ -214,11 +220,18 @@ func (c *cluster) end() error {
 	if c.nodes == nil {
 		return nil
 	}
-	dir, _ := beside(c.path)
-	// The nodes need not stop in order, because their data is removed.
+	// The nodes need not stop in order, because their data is removed, or they are to be killed.
 	err := c.nodes.Kill()
 	c.lines.close()
-	return errors.Join(err, os.RemoveAll(dir))
+	return errors.Join(err, c.removeData())
+}
+
+func (c *cluster) removeData() error {
+	if c.kept {
+		return nil
+	}
+	dir, _ := beside(c.path)
+	return os.RemoveAll(dir)
 }
 
 type leaver struct{ driver.Driver }

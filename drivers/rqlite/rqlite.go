@@ -35,6 +35,11 @@ func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error
 	if err != nil {
 		return nil, err
 	}
+	return c.pool(ctx, s)
+}
+
+// pool opens a database of the cluster.
+func (c *cluster) pool(ctx context.Context, s driver.Settings) (driver.DB, error) {
 	measured, plain := transport(), transport()
 	d := &database{cluster: c, settings: s, idle: []*http.Transport{measured, plain},
 		http:  &watched{next: &nodes.Bounded{Next: measured, Named: c.named}},

@@ -228,9 +228,9 @@ func (c *Crashes) worse() (text string, any bool) {
 		}
 	}
 	if names == nil {
-		return "Nothing was worse than SQLite's documentation says.", false
+		return "Nothing was worse than " + c.documentation() + ".", false
 	}
-	return "Worse than SQLite's documentation says: " + document.Join(names, "; ", func(name string) string {
+	return "Worse than " + c.documentation() + ": " + document.Join(names, "; ", func(name string) string {
 		of := name
 		with := document.Or(settings[of])
 		if n := len(settings[of]); n > 1 && n == len(all[of]) {
@@ -248,7 +248,7 @@ func (c *Crashes) defaults() string {
 	var order []string
 	of := map[string][]string{}
 	for i := range c.Cells {
-		if k := &c.Cells[i]; k.Own && k.Reason == "" {
+		if k := &c.Cells[i]; k.Own && k.Reason == "" && !ofServer(k.InForce) {
 			s := document.Line(k.InForce["journal_mode"] + " " + k.InForce["synchronous"])
 			order = distinct.Append(order, s)
 			of[s] = append(of[s], document.Line(k.Driver))

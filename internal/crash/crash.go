@@ -155,7 +155,7 @@ func documented(s driver.Settings, f Fault) Grade {
 		return Broken
 	case f == Shared || f == Cancel, severity == conditions.NothingLost:
 		return Kept
-	case f == Kill && s["journal_mode"] != "off" && s["journal_mode"] != "memory":
+	case f == Kill && !ofServer(s) && s["journal_mode"] != "off" && s["journal_mode"] != "memory":
 		return Kept
 	case severity <= conditions.CommitsLost:
 		return Lost

@@ -101,6 +101,10 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 			return out, err
 		}
 	}
+	if err := x.proveServers(ctx, list, out); err != nil {
+		out.Cells = out.Cells[:0]
+		return out, err
+	}
 	// Recordings are timed, so they run alone. States are judged at the same time.
 	err = parallel(ctx, len(list), func(ctx context.Context, i int) error {
 		if list[i].rec == nil {
@@ -264,7 +268,7 @@ func (x *Explorer) plainly(ctx context.Context, p *Planned, c *Cell) (*protocol.
 		c.Module = proof.Module
 		c.ModuleVersion, c.SQLiteVersion = cmp.Or(proof.ModuleVersion, proof.Runtime), proof.SQLiteVersion
 		c.InForce = driver.Settings{}
-		for _, name := range []string{"journal_mode", "synchronous", "wal_autocheckpoint", "page_size"} {
+		for _, name := range p.decisive() {
 			c.InForce[name] = proof.Connections[0][name]
 		}
 	}
@@ -344,7 +348,7 @@ func acknowledged(line []byte) (int, bool) {
 
 // explore judges the states of a cell after each kind of fault.
 func (x *Explorer) explore(ctx context.Context, r *recorded) error {
-	for _, f := range x.Faults {
+	for _, f := range r.plan.faults(x.Faults) {
 		var o *Outcome
 		var err error
 		switch f {

@@ -42,7 +42,7 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	out := &Outcome{}
 	var list []candidate
 	n := 0
-	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
+	err := disk.States(&r.rec.Trace, r.plan.sample(o), func(s *disk.State) error {
 		if n++; n%2 == 0 && o.Model != disk.Kill && len(s.Shared) > 0 {
 			maps.Copy(s.Image, s.Shared)
 			s.Persisted += " and the old shared memory"
@@ -65,9 +65,9 @@ func (x *Explorer) judgeBatch(ctx context.Context, r *recorded, list []candidate
 		return nil
 	}
 	began := time.Now()
-	judges := []Planned{{Worker: r.plan.Worker, Settings: r.plan.Settings}}
+	judges := []Planned{{Worker: r.plan.Worker, Settings: r.plan.judging()}}
 	for _, j := range x.Judges {
-		if j.Ref.Name != r.plan.Ref.Name {
+		if j.Ref.Name != r.plan.Ref.Name && !r.plan.server() {
 			judges = append(judges, Planned{Worker: j, Settings: driver.Settings{"pool_size": "1"}})
 		}
 	}

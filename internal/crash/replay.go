@@ -87,7 +87,7 @@ func (a *Artifact) Open(ctx context.Context, w Worker, from, scratch string, lim
 	x := &Explorer{Dir: scratch, Limit: limit, Attach: a.Attach}
 	p := &Planned{Worker: w, Settings: driver.Settings{"pool_size": "1"}}
 	if w.Ref.Name == a.Driver {
-		p.Settings = a.Settings
+		p.Settings = (&Planned{Worker: w, Settings: a.Settings}).judging()
 	}
 	states, err := x.opened(ctx, p, []candidate{{dir: a.Dir, State: &disk.State{Image: image}}})
 	if err != nil {

@@ -68,6 +68,9 @@ func (c *Crashes) shared() (names, words []string) {
 // name returns the settings of a cell, without those that all cells share. For a driver's own default, it
 // adds those that were read back.
 func (c *Crashes) name(cell *Cell) string {
+	if ofServer(cell.InForce) {
+		return serverWords(cell)
+	}
 	hidden, _ := c.shared()
 	if cell.Own && cell.InForce != nil {
 		return ownPrefix + document.Line(cell.InForce["journal_mode"]+" "+cell.InForce["synchronous"])
@@ -229,7 +232,7 @@ func (f Fault) title() string {
 // all rows.
 func (c *Crashes) varying() (list []Fault) {
 	for _, f := range c.Faults {
-		if slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
+		if c.explored(f) && slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
 			list = append(list, f)
 		}
 	}
@@ -241,7 +244,7 @@ func (c *Crashes) harmless() string {
 	var names []string
 	varying := c.varying()
 	for _, f := range c.Faults {
-		if !slices.Contains(varying, f) {
+		if c.explored(f) && !slices.Contains(varying, f) {
 			names = append(names, f.title())
 		}
 	}
@@ -294,7 +297,12 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 		meanings = append(meanings, "Settings of all, except own defaults: "+strings.Join(words, " ")+".")
 	}
 	for _, f := range c.Faults {
-		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
+		if c.explored(f) {
+			meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
+		}
+	}
+	if text := c.aboutServers(); text != "" {
+		meanings = append(meanings, text)
 	}
 	d = append(d, c.table(), document.Paragraph{Quiet: true, Text: strings.Join(append(meanings, "lost: acknowledged transactions, at most. broken: the share of states that are damaged; others may have lost transactions. disturbed: nothing more is lost, but something else went wrong, see below."), " ")})
 	if pic, ok := c.picture(); ok {
@@ -350,9 +358,9 @@ func (c *Crashes) howSure() string {
 			by[i] += " with " + document.Counted(int64(runs), "real SIGKILL")
 		}
 	}
-	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself and by %s. "+
+	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself%s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), document.Counted(int64(c.Transactions), "transaction"), document.And(document.Map(c.Judges, document.Line)), document.Counted(int64(len(c.Proofs)), "proof"))
+		document.Counted(int64(c.states()), "different state"), strings.Join(c.ofExplored(by), ", "), document.Counted(int64(c.Transactions), "transaction"), c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each row, and for each driver what else went wrong.

@@ -149,6 +149,16 @@ type Leaver interface {
 	Leave() error
 }
 
+// Recoverer is a [Driver] whose databases are kept by processes of their own. Their files are beside the
+// path of the database.
+type Recoverer interface {
+	Driver
+
+	// Recover starts these processes with the files that earlier ones have left, or without files.
+	// Closing the database kills the processes and keeps the files.
+	Recover(ctx context.Context, path string, s Settings) (DB, error)
+}
+
 // LeftError reports that some data could not be removed. The data stays after the process has
 // ended.
 type LeftError struct{ Err error }

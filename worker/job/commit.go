@@ -109,12 +109,28 @@ func (k *committing) setUp(ctx context.Context) error {
 	if err := k.moveTables(ctx); err != nil {
 		return err
 	}
-	// The number is inserted only now, so that a half loaded database has none. In WAL mode, the
-	// checkpoint brings what was loaded to the disk.
-	if err := k.conn.Script(ctx, "INSERT INTO "+protocol.CommitsTable+" VALUES (0); PRAGMA wal_checkpoint"); err != nil {
+	if err := k.settle(ctx); err != nil {
 		return err
 	}
+	// The number is inserted only now, so that a half loaded database has none. In WAL mode, the
+	// checkpoint brings what was loaded to the disk. A server makes its own checkpoints.
+	if err := k.conn.Script(ctx, "INSERT INTO "+protocol.CommitsTable+" VALUES (0)"); err != nil {
+		return err
+	}
+	if err := k.conn.Script(ctx, "PRAGMA wal_checkpoint"); err != nil {
+		if _, unsupported := errors.AsType[*driver.UnsupportedError](err); !unsupported {
+			return err
+		}
+	}
 	return k.acknowledge(ctx, 0)
+}
+
+// settle waits until what was acknowledged is in the database.
+func (k *committing) settle(ctx context.Context) error {
+	if s, ok := k.db.(driver.Settler); ok {
+		return s.Settle(ctx)
+	}
+	return nil
 }
 
 // awaitOthers waits until another process has inserted a row.
@@ -265,6 +281,9 @@ func (k *committing) acknowledge(ctx context.Context, n int) error {
 		k.say(n)
 	}
 	if k.Digests {
+		if err := k.settle(ctx); err != nil {
+			return err
+		}
 		d, err := Digest(ctx, k.conn)
 		if err != nil {
 			return err

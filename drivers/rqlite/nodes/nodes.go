@@ -25,6 +25,7 @@ type Config struct {
 	Nodes      int      // number of nodes, at least 1
 	Dir        string   // directory for the data directories and logs of all nodes
 	Flags      []string // more flags for each rqlited
+	Recover    bool     // the nodes begin with the data that earlier ones have left in Dir
 
 	// RaftAddress, if not nil, returns the address at which the other nodes reach node i, counted
 	// from 0. The node itself listens on the address real. Start calls RaftAddress before it starts
@@ -137,6 +138,9 @@ func start(ctx context.Context, c Config) (*Cluster, error) {
 		}
 		n.args = append(append(n.args, c.Flags...), n.Dir)
 		// If the directory had data of an earlier cluster, rqlited would join that cluster.
+		if c.Recover {
+			continue
+		}
 		if err := os.RemoveAll(n.Dir); err != nil {
 			return nil, err
 		}

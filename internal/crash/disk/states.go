@@ -26,6 +26,10 @@ type Options struct {
 	Seed  uint64
 	Most  int // states at most, chosen at random; 0: no limit
 	From  int // only faults before this operation or a later one
+
+	// Choices is from how many choices of the waiting changes at each operation the states are chosen at
+	// least. With few, most leave nearly everything or nearly nothing.
+	Choices int
 }
 
 // States passes different states of a trace to visit, from the acknowledgment of transaction 0 on. If
@@ -35,7 +39,7 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	boundaries := boundariesOf(t, o.From)
 	per := 24
 	if o.Most > 0 && len(boundaries) > 0 {
-		per = max(o.Most/len(boundaries), 1)
+		per = max(o.Most/len(boundaries), o.Choices, 1)
 	}
 	var list []pending
 	d := New(o.Model)

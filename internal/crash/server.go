@@ -1,0 +1,178 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// server reports whether the driver keeps its database in a server, which must be started to judge a
+// state. No other driver can open the files of a server.
+func (p *Planned) server() bool { return p.Ref.Kind() == driver.Cluster }
+
+// faults returns those of the faults that are explored.
+func (p *Planned) faults(all []Fault) []Fault {
+	if !p.server() {
+		return all
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !slices.Contains(serverFaults, f) })
+}
+
+var serverFaults = []Fault{Kill, Ordered, Posix}
+
+// sample returns which states are judged, unless o says it. Starting a server takes much longer than opening a file, so there
+// are fewer. Many changes of a server's files wait for a sync at any time, so more choices are made of them.
+func (p *Planned) sample(o disk.Options) disk.Options {
+	if p.server() && o.Choices == 0 {
+		o.Most, o.Choices = max(o.Most/serverShare, 1), serverChoices
+	}
+	return o
+}
+
+const (
+	serverShare   = 2 // by how much a server has fewer states than a library
+	serverChoices = 8
+)
+
+// judging returns the settings with which the driver that wrote opens a state. How a server acknowledges
+// writes is over by then.
+func (p *Planned) judging() driver.Settings {
+	if !p.server() {
+		return p.Settings
+	}
+	return driver.Settings{"pool_size": "1"}
+}
+
+// decisive lists the settings that decide what survives.
+func (p *Planned) decisive() []string {
+	if p.server() {
+		return []string{queued}
+	}
+	return []string{"journal_mode", "synchronous", "wal_autocheckpoint", "page_size"}
+}
+
+// queued is the setting with which a server acknowledges writes that are not in its log yet.
+const queued = "queued_writes"
+
+// ofServer reports whether settings in force are those of a server.
+func ofServer(s driver.Settings) bool { return s[queued] != "" }
+
+// servers reports how many of the explored cells are of servers, and whether all are.
+func (c *Crashes) servers() (n int, all bool) {
+	all = true
+	for i := range c.Cells {
+		switch k := &c.Cells[i]; {
+		case ofServer(k.InForce):
+			n++
+		case k.Reason == "":
+			all = false
+		}
+	}
+	return n, all && n > 0
+}
+
+// explored reports whether a fault is explored with any of the drivers.
+func (c *Crashes) explored(f Fault) bool {
+	_, all := c.servers()
+	return !all || slices.Contains(serverFaults, f)
+}
+
+// ofExplored returns those of a list with something about each fault that are about an explored one.
+func (c *Crashes) ofExplored(list []string) (rest []string) {
+	for i, f := range c.Faults {
+		if c.explored(f) {
+			rest = append(rest, list[i])
+		}
+	}
+	return rest
+}
+
+// serverWords names the settings of a cell of a server, which has none of those that name other cells.
+func serverWords(cell *Cell) string {
+	const log = "Raft's log"
+	if cell.Own {
+		return ownPrefix + log
+	}
+	s := maps.Clone(cell.Settings)
+	maps.DeleteFunc(s, func(name, _ string) bool { return slices.Contains(quiet, name) })
+	if len(s) == 0 {
+		return log
+	}
+	return settingsWords(s, false, nil)
+}
+
+// proveServers adds a proof for each recording of a server. A server without one has no result.
+func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Crashes) error {
+	keep := x.Keep
+	x.Keep = "" // what fails as it should is not kept
+	defer func() { x.Keep = keep }()
+	for _, r := range list {
+		if r.rec == nil || !r.plan.server() {
+			continue
+		}
+		p, err := x.proveServer(ctx, r)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			r.rec, r.cell.Reason = nil, reasonOf(err).Error()
+			continue
+		}
+		out.Proofs = append(slices.Clip(out.Proofs), p)
+	}
+	return nil
+}
+
+// proveServer checks that a server that starts with a state shows if something is missing: without the syncs
+// of its recording, something must be lost.
+func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) {
+	cut := *r.rec
+	without(trace.Sync)(&cut.Trace)
+	o, err := x.judge(ctx, &recorded{r.plan, &Cell{}, &cut, r.expect}, disk.Options{Model: disk.Ordered, Seed: x.Seed, Most: serverChoices, Choices: serverChoices, From: len(cut.Ops)})
+	if err != nil {
+		return Proof{}, err
+	}
+	p := Proof{Name: "the recording of " + r.plan.name() + ", without its syncs of files, loses or breaks", Want: Lost, AtBest: true, Found: o.Grade(), States: o.States}
+	if !p.passed() {
+		return p, fmt.Errorf("the laboratory's own proof fails, so there is no result: %s: found %s in %d states", p.Name, p.Found, p.States)
+	}
+	return p, nil
+}
+
+// aboutServers says what is different with servers.
+func (c *Crashes) aboutServers() string {
+	n, all := c.servers()
+	if n == 0 {
+		return ""
+	}
+	text := "Raft's log: a server makes writes durable in it, so journal_mode and synchronous have no meaning. "
+	if !all {
+		text += "A server is explored after kill, ordered and POSIX only, and nothing but itself can open its files. "
+	}
+	return text + "Each state is judged by a server that starts with its files."
+}
+
+// alsoJudge names the judges beside the driver that wrote.
+func (c *Crashes) alsoJudge() string {
+	if _, all := c.servers(); all {
+		return ""
+	}
+	return " and by " + document.And(document.Map(c.Judges, document.Line))
+}
+
+// documentation names what says which faults must lose nothing.
+func (c *Crashes) documentation() string {
+	switch n, all := c.servers(); {
+	case all:
+		return "rqlite's documentation says"
+	case n > 0:
+		return "the documentation of SQLite or rqlite says"
+	}
+	return "SQLite's documentation says"
+}

@@ -402,7 +402,8 @@ func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) err
 	if err != nil {
 		return cli.Usagef("--replay %s: %w: want a directory that crash --keep has written", o.replay, err)
 	}
-	if len(o.drivers) == 0 {
+	named := len(o.drivers) > 0
+	if !named {
 		o.drivers = []string{a.Driver, crash.PlainC}
 	}
 	r := &request{}
@@ -414,6 +415,15 @@ func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) err
 	if err != nil {
 		return err
 	}
+	refs, err := r.Refs(ctx, a.Driver)
+	if err != nil {
+		return err
+	}
+	if refs[0].Kind() != driver.Cluster {
+		refs = r.matrix.Drivers
+	} else if named && (len(o.drivers) > 1 || o.drivers[0] != a.Driver) {
+		return cli.Usagef("--drivers %s: only %s can start with the files of its server: leave --drivers out", strings.Join(o.drivers, ","), a.Driver)
+	}
 	var lines document.List
 	kept := true
 	err = env.Orderly(ctx, o.quiet, func(ctx context.Context, show *cli.Progress) error {
@@ -422,7 +432,7 @@ func replayCrash(ctx context.Context, env *cli.Environment, o *crashOptions) err
 			return err
 		}
 		defer scratch.Remove()
-		for _, ref := range r.matrix.Drivers {
+		for _, ref := range refs {
 			path, err := r.Worker(ctx, ref, show.Note)
 			if err != nil {
 				return err

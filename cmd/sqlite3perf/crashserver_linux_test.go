@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
@@ -21,7 +22,8 @@ func TestSoakCrashServer(t *testing.T) {
 		t.Skip("records on amd64 only")
 	}
 	p := clusterPlace(t)
-	c := p.crashed(0, "--drivers", "rqlite", "--states", "60", "--set", "queued_writes=off,on")
+	states := filepath.Join(t.TempDir(), "states")
+	c := p.crashed(0, "--drivers", "rqlite", "--states", "60", "--set", "queued_writes=off,on", "--keep", states)
 	if len(c.Cells) != 2 {
 		t.Fatalf("%d cells", len(c.Cells))
 	}
@@ -34,6 +36,20 @@ func TestSoakCrashServer(t *testing.T) {
 			if o := cell.Results[f]; o.States < 20 || o.Grade() != worst {
 				t.Errorf("%v, %s: %s in %d states, want %s: %+v", cell.InForce, f, o.Grade(), o.States, worst, o.Failing)
 			}
+		}
+	}
+	lost := c.Cells[1].Results[crash.Kill].Failing[0].Kept
+	for _, r := range []struct {
+		args   []string
+		status int
+		says   string
+	}{
+		{nil, cli.ExitIncomplete, "transactions lost: it is after transaction"},
+		{[]string{"--drivers", "native"}, cli.ExitUsage, "only rqlite can start with the files of its server"},
+	} {
+		out, err := p.command(append([]string{"crash", "--replay", lost, "--quiet", "--dir", "databases"}, r.args...)...).CombinedOutput()
+		if statusOf(err) != r.status || !strings.Contains(string(out), r.says) || strings.Contains(string(out), "no tables") {
+			t.Errorf("replay %q: %v, want exit status %d and %q\n%s", r.args, err, r.status, r.says, out)
 		}
 	}
 	proven := func(p crash.Proof) bool {

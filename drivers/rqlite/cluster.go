@@ -115,7 +115,7 @@ func (c *cluster) start(ctx context.Context, s driver.Settings) error {
 	if strings.ContainsAny(dir, "?%#") {
 		return fmt.Errorf("rqlited cannot keep its data in %s: it takes ?, %% and # in a name for something else: use a directory without them", filepath.Dir(dir))
 	}
-	if err := os.Mkdir(dir, 0o755); err != nil && !(c.kept && errors.Is(err, fs.ErrExist)) {
+	if err := os.Mkdir(dir, 0o755); err != nil && (!c.kept || !errors.Is(err, fs.ErrExist)) {
 		return fmt.Errorf("a directory for the nodes: %w", err)
 	}
 	config := nodes.Config{Dir: dir, Nodes: 1, Recover: c.kept}

@@ -348,7 +348,11 @@ func acknowledged(line []byte) (int, bool) {
 
 // explore judges the states of a cell after each kind of fault.
 func (x *Explorer) explore(ctx context.Context, r *recorded) error {
-	for _, f := range r.plan.faults(x.Faults) {
+	faults := r.plan.faults(x.Faults)
+	if len(faults) == 0 {
+		return errors.New("a server is explored after kill, ordered and posix only: see --faults")
+	}
+	for _, f := range faults {
 		var o *Outcome
 		var err error
 		switch f {

@@ -26,8 +26,9 @@ func (p *Planned) faults(all []Fault) []Fault {
 
 var serverFaults = []Fault{Kill, Ordered, Posix}
 
-// sample returns which states are judged, unless o says it. Starting a server takes much longer than opening a file, so there
-// are fewer. Many changes of a server's files wait for a sync at any time, so more choices are made of them.
+// sample returns which states are judged, unless o says it. Starting a server takes much longer than
+// opening a file, so there are fewer. Many changes of a server's files wait for a sync at any time, so more
+// choices are made of them.
 func (p *Planned) sample(o disk.Options) disk.Options {
 	if p.server() && o.Choices == 0 {
 		o.Most, o.Choices = max(o.Most/serverShare, 1), serverChoices

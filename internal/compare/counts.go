@@ -48,6 +48,14 @@ func inEachRound(x *stats.Compared) string {
 	return varying
 }
 
+// countRatio returns the ratio of the second side's count to the first side's, or what they are if one is 0.
+func countRatio(x *stats.Compared) string {
+	if first, second := x.Medians(); first == 0 || second == 0 {
+		return strings.Join(medians(x), " → ")
+	}
+	return document.Times(x.Ratio.Median)
+}
+
 // countedSection describes syncs and writes, in a table or briefly. It returns nil if they were not
 // counted.
 func countedSection(c *stats.Comparison) []document.Form {
@@ -55,8 +63,12 @@ func countedSection(c *stats.Comparison) []document.Form {
 	if len(cells) == 0 {
 		return nil
 	}
-	columns := RatioColumns(document.Words(c.Second+" has", inEachRound), nil, c.First, c.Second)
-	columns = slices.DeleteFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" })
+	grid := document.GridOf(cells,
+		document.Words(c.Second+" has", inEachRound),
+		document.Words("cell", CellName),
+		document.Figures(c.First, 1, func(x *stats.Compared) string { return medians(x)[0] }),
+		document.Figures(c.Second, 2, func(x *stats.Compared) string { return medians(x)[1] }),
+		document.Figures("ratio", 0, countRatio))
 	differ := slices.DeleteFunc(slices.Clone(cells), func(x *stats.Compared) bool {
 		words := inEachRound(x)
 		return words != moreInEach && words != fewerInEach
@@ -64,11 +76,11 @@ func countedSection(c *stats.Comparison) []document.Form {
 	words := "no side has more syncs or writes in each round"
 	if len(differ) > 0 {
 		words = c.Second + " has " + strings.Join(document.Map(differ, func(x *stats.Compared) string {
-			return fmt.Sprintf("%s %s in %s (%s)", inEachRound(x), x.Metric, x.TableName, document.Times(x.Ratio.Median))
+			return fmt.Sprintf("%s %s in %s (%s)", inEachRound(x), x.Metric, x.TableName, countRatio(x))
 		}), ", ") + ", in each round"
 	}
 	return []document.Form{
-		{Body: document.Document{document.Heading{Level: 2, Text: "Syncs and writes for each operation"}, document.GridOf(cells, columns...)}},
+		{Body: document.Document{document.Heading{Level: 2, Text: "Syncs and writes for each operation"}, grid}},
 		{Body: document.Document{document.List{{Label: "counts", Text: words}}}},
 		{Missing: "syncs and writes"},
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -561,5 +562,38 @@ func TestShortWarnings(t *testing.T) {
 	}
 	if len(seen) != 4 {
 		t.Errorf("%v", seen)
+	}
+}
+
+// TestComparisonOfCounts checks the table of syncs and writes: what one side has more of in each round, what
+// is equal, that 0 is a count, and that it is left out if nothing was counted.
+func TestComparisonOfCounts(t *testing.T) {
+	if text := writeCompared(t, "table", compared(comparedRun())); strings.Contains(text, "Syncs and writes") {
+		t.Errorf("nothing was counted:\n%s", text)
+	}
+	run := comparedRun()
+	for _, counts := range []struct {
+		driver        string
+		syncs, writes int64
+	}{{"mattn", 0, 4000}, {"modernc", 500, 4000}} {
+		spoil(run, "simple", counts.driver, func(t *result.Trial) {
+			t.Samples[0].Syncs, t.Samples[0].Writes, t.Samples[0].WrittenBytes = counts.syncs, counts.writes, int64(4096*(1000+t.Round))
+		})
+	}
+	c := compared(run)
+	text := writeCompared(t, "table", c)
+	for _, want := range []string{
+		`(?m)^modernc has +cell .*mattn +modernc +ratio`,
+		`(?m)^more +simple insert \(syncs\) +0/op +<0.01/op +0/op → <0.01/op$`,
+		`(?m)^equal +simple insert \(writes\) `,
+		`(?m)^it varies +simple insert \(written\) `,
+	} {
+		if !regexp.MustCompile(want).MatchString(text) {
+			t.Errorf("no %s in\n%s", want, text)
+		}
+	}
+	var got struct{ Counts []compare.JSONCount }
+	if err := json.Unmarshal([]byte(writeCompared(t, "json", c)), &got); err != nil || len(got.Counts) != 3 || got.Counts[0].First != 0 || got.Counts[0].Metric != "syncs" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

@@ -75,6 +75,9 @@ func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 		return err
 	}
 	o.untilSettled(r)
+	if err := firstAnswer(ctx, env, o, r); err != nil {
+		return err
+	}
 	return measure(ctx, env, o, r)
 }
 

@@ -62,7 +62,3 @@ replace (
 	github.com/sqlite3perf/sqlite3perf/record => ./record
 	github.com/sqlite3perf/sqlite3perf/worker => ./worker
 )
-
-// The tests of modernc.org/sqlite require a version that cannot be downloaded everywhere.
-// Only package profile is used here.
-replace github.com/google/pprof => github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe

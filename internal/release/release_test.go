@@ -179,7 +179,7 @@ func TestRefused(t *testing.T) {
 		"another replace":   {edit("go.mod", "replace (", "replace (\nexample.com/a v1.0.0 => ./a\n"), []string{"v0.2.0"}, "go mod edit -dropreplace example.com/a@v1.0.0"},
 		"exclude":           {edit("go.mod", "replace (", "exclude example.com/a v1.0.0\nreplace ("), []string{"v0.2.0"}, "go mod edit -dropexclude example.com/a@v1.0.0"},
 		"replace in a part": {edit("worker/go.mod", "go 1.26", "go 1.26\nreplace example.com/a => ../a\n"), []string{"v0.2.0"}, "go -C worker mod edit -dropreplace example.com/a"},
-		"does not compile":  {edit("worker/worker.go", "const", "canst"), []string{"v0.2.0"}, "nothing was tagged: go vet"},
+		"does not compile":  {edit("worker/worker.go", "Name =", "Name int ="), []string{"v0.2.0"}, "nothing was tagged: go -C . vet"},
 		"no command":        {edit("cmd/toy/main.go", "package main", "package toy"), []string{"v0.2.0"}, "nothing was tagged: go install"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -28,7 +28,7 @@ var permissive = regexp.MustCompile(`Permission is hereby granted, free of charg
 // With -update it writes their texts to a file, which the files of a release contain.
 func TestLicenses(t *testing.T) {
 	modules := map[string]string{
-		"the Go standard library":       runtime.GOROOT(),
+		"the Go standard library":      runtime.GOROOT(),
 		"uPlot, in the pages of serve": filepath.Join("..", "explorer", "assets", "vendor", "uplot"),
 	}
 	for _, system := range []string{"linux", "darwin", "windows"} {

@@ -122,7 +122,7 @@ release-check: release-tools ## what a release would be: the workflows, the inst
 	TEST_FRESH=1 $(GO) test -count=1 -timeout 90m -run 'TestSoakRelease|TestLicenses' ./internal/release
 	.ci/packages
 
-# It asks https://vuln.go.dev.
+# It asks Go's vulnerability database.
 vulnerabilities: ## known vulnerabilities in what the command, the engine of workers and the recorder are linked from
 	@$(call each,. worker record,$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...)
 

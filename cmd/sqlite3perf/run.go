@@ -45,6 +45,9 @@ store. A terminal gets the answer only; --full prints every table there too. Ctr
 the run after the current trials and reports what was measured; a second Ctrl-C ends it
 at once.
 
+If something that a workload file expects, such as expect: {p99: < 5ms}, is not met, the
+exit status is 3.
+
 With --resume RUN, a run that was interrupted or lost cells continues on its machine,
 with its plan, seed and workloads. Nothing is measured twice.`,
 		Example: `  sqlite3perf run
@@ -229,11 +232,15 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status of a run as an error: that of an interruption, or that of an incomplete
-// run if a phase of a driver has no figures. It returns nil for a complete run.
+// outcome returns the exit status of a run as an error: that of an interruption, that of a regression if
+// something that a workload expects is not met, or that of an incomplete run if a phase of a driver has no
+// figures. It returns nil for a complete run.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)
+	}
+	if a.ExpectationsFailed() {
+		return cli.StatusError(cli.ExitRegression)
 	}
 	if !a.Complete() {
 		return cli.StatusError(cli.ExitIncomplete)

@@ -56,7 +56,8 @@ with its plan, seed and workloads. Nothing is measured twice.`,
   sqlite3perf run --drivers mattn,mattn:tags=sqlite_fts5,mattn:GOGC=400
   sqlite3perf run --hosts pi,user@nvme --drivers mattn,modernc
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full
-  sqlite3perf run --resume last`,
+  sqlite3perf run --resume last
+  sqlite3perf run --drivers mattn --save-baseline main`,
 		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if again != "" || cmd.Flags().Changed("resume") {
@@ -68,13 +69,17 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
-	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume")
+	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
+	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline")
 	return cmd
 }
 
 func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	r, err := o.check(ctx, env)
 	if err != nil {
+		return err
+	}
+	if r.baseline, err = o.checkBaselineName(r); err != nil {
 		return err
 	}
 	o.untilSettled(r)
@@ -219,7 +224,7 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: cli.Version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
-		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m, Host: r.host,
+		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Baseline: r.baseline, Machine: m, Host: r.host,
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)

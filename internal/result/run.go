@@ -28,6 +28,7 @@ type Run struct {
 	Compares  *Compares `json:"compares,omitempty"` // the comparison that the run was made for; nil if none
 	Search    *Search   `json:"search,omitempty"`   // the search for settings that the run is part of; nil if none
 	Profiles  *Profiles `json:"profiles,omitempty"` // profiles instead of samples; nil if the run has samples
+	Baseline  string    `json:"baseline,omitempty"` // name under which the run is a baseline for later ones; "" if none
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // the remote machine that the run was measured on; nil if it is the machine that ran the command
 

@@ -53,6 +53,7 @@ type runOptions struct {
 	output       cli.OutputOptions
 	page         cli.OutputOptions // a page to be written in addition to output; without a file, none is written
 	quiet        bool
+	hooks        result.Hooks                             // commands to run around each trial
 	saveBaseline string                                   // name under which the run is stored as a baseline
 	computing    func(workload string, done, total int64) // called while expected answers are computed, as in [lab.Matrix]
 }
@@ -155,6 +156,7 @@ type request struct {
 	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
 	search    *result.Search
+	hooks     result.Hooks         // commands to run around each trial
 	baseline  string               // name under which the run is stored as a baseline; "" if none
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
 	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name

@@ -70,7 +70,10 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
 	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
-	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline")
+	cmd.Flags().StringVar(&o.hooks.Prepare, "prepare", "", "run this `command` by the shell before each trial, outside of what is timed; SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND say of which")
+	cmd.Flags().StringVar(&o.hooks.Cleanup, "cleanup", "", "run this `command` after each trial; if one fails, its cell has failed")
+	cli.Reaching(cmd.Flags(), cli.Executes, "prepare", "cleanup")
+	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline", "prepare", "cleanup")
 	return cmd
 }
 
@@ -82,6 +85,7 @@ func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	if r.baseline, err = o.checkBaselineName(r); err != nil {
 		return err
 	}
+	r.hooks = o.hooks
 	o.untilSettled(r)
 	return measure(ctx, env, o, r)
 }
@@ -225,6 +229,9 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 		Version: cli.Version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Baseline: r.baseline, Machine: m, Host: r.host,
+	}
+	if r.hooks != (result.Hooks{}) {
+		run.Hooks = &r.hooks
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)

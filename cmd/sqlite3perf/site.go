@@ -53,8 +53,13 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	about.Directory = r.dir // the scratch directory will be gone when users read this
 	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
+	var noise lab.Noise = observer
+	if o.hooks != (result.Hooks{}) {
+		processes.Hooks = &lab.Hooks{Hooks: o.hooks}
+		noise = processes.Hooks.InRounds(observer)
+	}
 	return &site{
-		machine: about, executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		machine: about, executor: processes, noise: noise, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return lab.Prepare(ctx, cases, r.Builder, progress)
 		},
@@ -143,6 +148,9 @@ func (o *runOptions) checkHosts(r *request) error {
 			return cli.Usagef("--hosts names none: want names as for ssh, such as pi,user@nvme, or leave it out")
 		}
 		return nil
+	}
+	if o.hooks != (result.Hooks{}) {
+		return cli.Usagef("--prepare and --cleanup run commands on this machine: leave out --hosts")
 	}
 	var err error
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {

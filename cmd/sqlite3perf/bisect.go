@@ -40,9 +40,9 @@ releases are skipped. A step ends when its verdict is clear, or after --time. If
 stays unclear, the answer may be a range of releases.
 
 Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
-		Example: `  sqlite3perf bisect mattn@v1.14.22..v1.14.52 --workloads simple
-  sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --phase query
-  sqlite3perf bisect modernc@v1.33.1..v1.61.1 --workloads ./mine.yaml --until-fixed`,
+		Example: `  sqlite3perf bisect mattn@v1.14.22..v1.14.53 --workloads simple
+  sqlite3perf bisect modernc@v1.33.1..v1.62.0 --workloads ./mine.yaml --phase query
+  sqlite3perf bisect modernc@v1.33.1..v1.62.0 --workloads ./mine.yaml --until-fixed`,
 		Args: cli.Arguments(1, 1, "a range of releases"),
 		RunE: func(cmd *cobra.Command, args []string) error { return bisectReleases(cmd.Context(), env, o, args[0]) },
 	})

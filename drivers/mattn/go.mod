@@ -3,7 +3,7 @@ module github.com/sqlite3perf/sqlite3perf/drivers/mattn
 go 1.26
 
 require (
-	github.com/mattn/go-sqlite3 v1.14.52
+	github.com/mattn/go-sqlite3 v1.14.53
 	github.com/sqlite3perf/sqlite3perf/worker v0.0.0
 )
 

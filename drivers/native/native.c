@@ -59,9 +59,14 @@ static void rewind(native_stmt *s) {
   }
 }
 
-/* Removes the bindings, because they must not point to Go's memory after it is unpinned. */
+/* Removes the bindings of texts and blobs, because they must not point to Go's memory after it
+** is unpinned. Numbers stay: if a plan depends on a parameter, SQLite 3.54 compiles the
+** statement again after sqlite3_clear_bindings. */
 static void release(native_stmt *s) {
-  if (s->stmt) sqlite3_clear_bindings(s->stmt);
+  for (int i = 1; i <= s->params; i++) {
+    if (s->held[i] && s->stmt) sqlite3_bind_null(s->stmt, i);
+    s->held[i] = false;
+  }
 }
 
 int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, int params, int columns,
@@ -73,6 +78,7 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   s->ad_hoc = ad_hoc;
   s->columns = columns < 0 ? 0 : columns;
   s->sql_size = sql_size;
+  s->params = params;
 
   int rc = SQLITE_NOMEM;
   size_t copies = params < NATIVE_COPY_COLUMNS ? params : NATIVE_COPY_COLUMNS;
@@ -80,7 +86,8 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
   s->kinds = calloc(s->columns + 1, 1);
   s->pinned = calloc(params + 1, sizeof *s->pinned);
   s->copied = calloc(copies + 1, sizeof *s->copied);
-  if (!s->sql || !s->kinds || !s->pinned || !s->copied) goto failed;
+  s->held = calloc(params + 1, 1);
+  if (!s->sql || !s->kinds || !s->pinned || !s->copied || !s->held) goto failed;
   memcpy(s->sql, sql, sql_size);
   s->sql[sql_size] = 0;
   if (copies > 0) {
@@ -124,6 +131,7 @@ int native_finalize(native_stmt *s) {
   int rc = sqlite3_finalize(s->stmt);
   if (s->copied) free((void *)s->copied[0].ints);
   free(s->copied);
+  free(s->held);
   free(s->pinned);
   free(s->kinds);
   free(s->sql);
@@ -152,7 +160,10 @@ static int start(native_stmt *s, const native_rows *in, int64_t r) {
   if (in->count == 0) return rc;
   int param = 0;
   for (int64_t end = r + in->per; r < end; r++) {
-    for (int i = 0; i < in->count && rc == SQLITE_OK; i++) rc = bind(s->stmt, ++param, &in->columns[i], r);
+    for (int i = 0; i < in->count && rc == SQLITE_OK; i++) {
+      rc = bind(s->stmt, ++param, &in->columns[i], r);
+      s->held[param] = in->columns[i].kind >= NATIVE_TEXT;
+    }
   }
   return rc;
 }

@@ -40,15 +40,17 @@ var info []byte
 func New() driver.Driver { return driver.New(driver.MustInfo(info), open) }
 
 func open(ctx context.Context, path string, s driver.Settings) (driver.DB, error) {
-	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) {
-		c := &conn{number: number, run: map[string]*stmt{}}
-		uri := C.CString(s.URI(path, nil))
-		defer C.free(unsafe.Pointer(uri))
-		if err := c.err(C.native_open(uri, &c.c)); err != nil {
-			return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
-		}
-		return c, nil
-	})
+	return connpool.Open(ctx, s, func(number int) (connpool.ClosingConn, error) { return dial(path, s, number) })
+}
+
+func dial(path string, s driver.Settings, number int) (*conn, error) {
+	c := &conn{number: number, run: map[string]*stmt{}}
+	uri := C.CString(s.URI(path, nil))
+	defer C.free(unsafe.Pointer(uri))
+	if err := c.err(C.native_open(uri, &c.c)); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), c.Close())
+	}
+	return c, nil
 }
 
 type conn struct {

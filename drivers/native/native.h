@@ -26,6 +26,7 @@ enum {
   SQLITE_NULL = 5, /* a value's type */
   SQLITE_UTF8 = 1,
   SQLITE_PREPARE_PERSISTENT = 0x01,
+  SQLITE_STMTSTATUS_REPREPARE = 5,
 
   SQLITE_OPEN_READWRITE = 0x02,
   SQLITE_OPEN_CREATE = 0x04,
@@ -51,12 +52,12 @@ extern int sqlite3_prepare_v3(sqlite3 *, const char *, int, unsigned flags, sqli
 extern int sqlite3_step(sqlite3_stmt *);
 extern int sqlite3_reset(sqlite3_stmt *);
 extern int sqlite3_finalize(sqlite3_stmt *);
-extern int sqlite3_clear_bindings(sqlite3_stmt *);
 extern int sqlite3_bind_null(sqlite3_stmt *, int);
 extern int sqlite3_bind_int64(sqlite3_stmt *, int, long long);
 extern int sqlite3_bind_double(sqlite3_stmt *, int, double);
 extern int sqlite3_bind_text64(sqlite3_stmt *, int, const char *, unsigned long long, void (*)(void *), unsigned char);
 extern int sqlite3_bind_blob64(sqlite3_stmt *, int, const void *, unsigned long long, void (*)(void *));
+extern int sqlite3_stmt_status(sqlite3_stmt *, int op, int reset);
 extern int sqlite3_column_count(sqlite3_stmt *);
 extern sqlite3_value *sqlite3_column_value(sqlite3_stmt *, int);
 extern int sqlite3_value_type(sqlite3_value *);
@@ -136,6 +137,9 @@ typedef struct native_stmt {
   native_column *pinned; /* one per parameter; during a call it points to pinned memory of Go, otherwise NULL */
   native_column *copied; /* up to NATIVE_COPY_COLUMNS; it always points to the room for copies */
 
+  int params;
+  bool *held; /* one per parameter, from 1 on: it is bound to bytes that the caller owns */
+
   int columns;          /* declared number of columns of the result */
   unsigned char *kinds; /* kind of each column, which Go fills in */
 
@@ -150,8 +154,8 @@ int native_prepare(native_conn *c, const char *sql, int sql_size, bool ad_hoc, i
 
 int native_finalize(native_stmt *s);
 
-/* Binds and executes all rows of in. Stops at the first error. No binding survives the
-** call. */
+/* Binds and executes all rows of in. Stops at the first error. No binding of a text or blob
+** survives the call. */
 int native_exec(native_stmt *s, native_rows in);
 
 /* One value of a result. */

@@ -48,6 +48,11 @@ func prepare(c *conn, st driver.Statement) (*stmt, error) {
 	return s, nil
 }
 
+// recompiled returns how often SQLite has compiled the statement again. Only a test uses it.
+func (s *stmt) recompiled() int {
+	return int(C.sqlite3_stmt_status(s.c.stmt, C.SQLITE_STMTSTATUS_REPREPARE, 0))
+}
+
 // ready returns an error if the statement is closed, or if its result is being visited.
 func (s *stmt) ready() error {
 	switch {

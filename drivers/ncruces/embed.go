@@ -2,5 +2,12 @@
 
 package ncruces
 
-// In old releases of the library, this separate package embeds SQLite with FTS5 and R*Tree.
-import _ "github.com/ncruces/go-sqlite3/embed"
+// In old releases of the library, the separate package embed embeds SQLite with FTS5 and R*Tree.
+import (
+	"context"
+
+	_ "github.com/ncruces/go-sqlite3/embed"
+)
+
+// withRoom does nothing, because old releases map no database into memory.
+func withRoom(ctx context.Context, _ int64) context.Context { return ctx }

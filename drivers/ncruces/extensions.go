@@ -3,6 +3,8 @@
 package ncruces
 
 import (
+	"context"
+
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/ext/fts5"
 	"github.com/ncruces/go-sqlite3/ext/rtree"
@@ -14,4 +16,10 @@ import (
 func init() {
 	sqlite3.AutoExtension(fts5.Register)
 	sqlite3.AutoExtension(rtree.Register)
+}
+
+// withRoom gives each connection that is opened with ctx the library's default of 256 MiB of memory, and
+// more for the mapped part of the file.
+func withRoom(ctx context.Context, mapped int64) context.Context {
+	return sqlite3.WithMaxMemory(ctx, 256<<20+mapped)
 }

@@ -2,8 +2,10 @@
 package ncruces
 
 import (
+	"context"
 	sql "database/sql/driver"
 	_ "embed"
+	"strconv"
 
 	"github.com/ncruces/go-sqlite3"
 	sqlite "github.com/ncruces/go-sqlite3/driver"
@@ -26,7 +28,25 @@ func New() driver.Driver {
 // connector puts all settings into the data source name. The library applies the values of _pragma
 // in the order in which they appear there.
 func connector(path string, s driver.Settings) (sql.Connector, error) {
-	return sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil), nil
+	c := sqldriver.Connector(&sqlite.SQLite{}, s.URI(path, sqldriver.Options(s)), nil)
+	if mapped, err := strconv.ParseInt(s["mmap_size"], 10, 64); err == nil && mapped > 0 {
+		return roomy{c, min(mapped, mostMapped)}, nil
+	}
+	return c, nil
+}
+
+// mostMapped is the largest part of a file that the library maps.
+const mostMapped = 1 << 30
+
+// roomy opens connections with room for a part of the file in their memory. Without the room,
+// the library maps nothing, and doesn't say so.
+type roomy struct {
+	sql.Connector
+	mapped int64
+}
+
+func (r roomy) Connect(ctx context.Context) (sql.Conn, error) {
+	return r.Connector.Connect(withRoom(ctx, r.mapped))
 }
 
 func limitAttached(c sql.Conn, most int) (before int, err error) {

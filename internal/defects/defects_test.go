@@ -67,10 +67,12 @@ func TestVersions(t *testing.T) {
 		{"ncruces-404", defects.Library{Module: ncruces, Version: "v0.35.3"}, false},
 		{"ncruces-404", defects.Library{Module: ncruces, Version: "(devel)"}, false},
 		{"ncruces-404", defects.Library{Module: mattn, Version: "v0.35.2"}, false},
-		{"mattn-681", defects.Library{Module: mattn, Version: "v1.14.52"}, true},
+		{"mattn-681", defects.Library{Module: mattn, Version: "v1.14.53"}, true},
+		{"mattn-reprepare", defects.Library{Module: mattn, Version: "v1.14.52"}, false},
+		{"mattn-reprepare", defects.Library{Module: mattn, Version: "v1.14.53"}, true},
 		{"modernc-264", defects.Library{Module: modernc, Version: "v1.60.1"}, false},
 		{"modernc-264", defects.Library{Module: modernc, Version: "v1.61.0"}, true},
-		{"modernc-264", defects.Library{Module: modernc, Version: "v1.61.1"}, false},
+		{"modernc-264", defects.Library{Module: modernc, Version: "v1.62.0"}, false},
 	} {
 		list := defects.Known(c.l)
 		if got := slices.ContainsFunc(list, func(d defects.Defect) bool { return d.ID == c.id }); got != c.want {

@@ -119,7 +119,7 @@ func Modules(path string) (map[string]string, error) {
 	return versions, nil
 }
 
-// ReleaseRange is a range of releases as a user writes it: "mattn@v1.14.20..v1.14.52", or
+// ReleaseRange is a range of releases as a user writes it: "mattn@v1.14.20..v1.14.53", or
 // with options "mattn@v1.14.20..latest:tags=sqlite_fts5".
 type ReleaseRange struct {
 	Known       *Known

@@ -344,22 +344,34 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 		return 0, err
 	}
 	for _, name := range o.metrics {
-		if !slices.Contains(metricNames, name) {
-			return 0, cli.Usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames))
+		metric, err := parseMetric("--metrics", name)
+		if err != nil {
+			return 0, err
 		}
-		o.chosen = append(o.chosen, stats.Metric(name))
+		o.chosen = append(o.chosen, metric)
 	}
 	if len(o.chosen) == 0 {
 		return 0, cli.Usagef("--metrics names none: want such as time,allocs")
 	}
-	if slices.ContainsFunc(o.chosen, counted) && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
-		o.set = append(o.set, "count_syncs=on")
-	}
+	o.count(o.chosen...)
 	return most, nil
 }
 
-// counted reports whether a metric is counted only with the setting count_syncs.
-func counted(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked }
+// parseMetric checks the name of a metric.
+func parseMetric(flag, name string) (stats.Metric, error) {
+	if !slices.Contains(metricNames, name) {
+		return "", cli.Usagef("%s %s: unknown metric: %s", flag, name, driver.Suggest(name, metricNames))
+	}
+	return stats.Metric(name), nil
+}
+
+// count sets count_syncs, unless the user has done so, if one of the metrics is counted only then.
+func (o *runOptions) count(metrics ...stats.Metric) {
+	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
+	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
+		o.set = append(o.set, "count_syncs=on")
+	}
+}
 
 func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {
 	if shop, err := o.workers.Workshop(); err == nil && baselineName.MatchString(o.baseline) && !isDriver(o.baseline, shop.Known) {

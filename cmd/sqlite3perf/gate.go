@@ -256,6 +256,11 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 }
 
 func (o *gateOptions) checkOutputs() error {
+	if len(o.output.More) > 0 {
+		if err := o.output.CheckFormat(); err != nil {
+			return err
+		}
+	}
 	for _, entry := range o.also {
 		format, file, ok := strings.Cut(entry, "=")
 		if !ok || file == "" {
@@ -266,7 +271,7 @@ func (o *gateOptions) checkOutputs() error {
 		}
 		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Known: gate.Formats.Check})
 	}
-	o.outputs = append([]cli.OutputOptions{o.output}, o.outputs...)
+	o.outputs = append(o.output.Each(), o.outputs...)
 	kept, err := cli.StorePath(o.store)
 	if err != nil {
 		return err

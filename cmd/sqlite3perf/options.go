@@ -379,8 +379,8 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
 		return cli.NoDirectory("--store "+o.store, dir)
 	}
-	if o.output.File != "" && cli.SameFile(o.output.File, r.storePath) {
-		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.output.File)
+	if flag := o.output.Writes(r.storePath); flag != "" {
+		return cli.Usagef("%s is the store, which is not written over: name another file", flag)
 	}
 	if err := o.checkPage(r); err != nil {
 		return err
@@ -401,7 +401,7 @@ func (o *runOptions) checkPage(r *request) error {
 	switch {
 	case cli.SameFile(o.page.File, r.storePath):
 		return cli.Usagef("%s is the store, which is not written over: name another file", o.page.Flag)
-	case o.output.File != "" && cli.SameFile(o.page.File, o.output.File):
+	case o.output.Writes(o.page.File) != "":
 		return cli.Usagef("%s and -o name the same file: name another one", o.page.Flag)
 	}
 	return o.page.Check()

@@ -51,8 +51,8 @@ func listRuns(ctx context.Context, env *cli.Environment, o *cli.OutputOptions) e
 	if err != nil {
 		return err
 	}
-	if o.File != "" && cli.SameFile(o.File, path) {
-		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.File)
+	if flag := o.Writes(path); flag != "" {
+		return cli.Usagef("%s is the store, which is not written over: name another file", flag)
 	}
 	st, err := store.OpenReadOnly(ctx, path)
 	if err != nil {

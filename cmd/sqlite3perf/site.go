@@ -170,8 +170,10 @@ func (o *runOptions) checkHosts(r *request) error {
 		r.host = &result.Host{Name: o.hosts.names[0]}
 		return nil
 	}
-	if err := machines.Formats.Check(o.output.Format); err != nil {
-		return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
+	for _, to := range o.output.Each() {
+		if err := machines.Formats.Check(to.Format); err != nil {
+			return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", to.Format, strings.Join(machines.Formats.Names(), ", "))
+		}
 	}
 	if o.page.File != "" {
 		return cli.Usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.Flag)

@@ -20,8 +20,9 @@ func driversCommand(env *cli.Environment) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drivers [DRIVER]...",
 		Short: "List the drivers, whether they can be built here, and their limits",
-		Long: `Drivers lists the drivers with their default versions, whether their workers are built
-or can be built here, and the limits and peculiarities of each library. It also lists
+		Long: `Drivers lists the drivers with their default versions and when these were released, whether
+their workers are built or can be built here, whether each library is maintained, as its
+repository says, and its limits and peculiarities. It also lists
 variants and paths of workers that you name. If you name a driver of the list, or with
 --features, --defects or --added-cost, only named ones are listed. A terminal gets the table; drivers NAME prints all about one
 driver, and --full about all.
@@ -81,6 +82,9 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err := o.output.Check(); err != nil {
 		return err
 	}
+	if len(asked) > 0 && o.output.Format == "json" {
+		return cli.Usagef("%s has no format json: leave out %s or --format json", asked[0], asked[0])
+	}
 	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
@@ -94,7 +98,7 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 		if err != nil {
 			return err
 		}
-		return printDrivers(env, &o.output, catalog.AddedCost(known), false)
+		return printDrivers(env, &o.output, catalog.List{Document: catalog.AddedCost(known)}, false)
 	}
 	d, err := o.list(cmd.Context(), env, shop, refs)
 	if err != nil {
@@ -104,7 +108,7 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 }
 
 // list returns the table that the flags ask for: the drivers, their features or their defects.
-func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cli.Workshop, refs []build.Ref) (d document.Document, err error) {
+func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cli.Workshop, refs []build.Ref) (l catalog.List, err error) {
 	c := &catalog.Catalog{Builder: shop.Builder, Known: shop.Known, Naming: "--drivers",
 		Scratch: func() (*process.Scratch, error) { return cli.NewScratch("") }}
 	defer c.Close()
@@ -114,13 +118,13 @@ func (o *driversOptions) list(ctx context.Context, env *cli.Environment, shop cl
 	err = env.Orderly(ctx, false, func(ctx context.Context, show *cli.Progress) (err error) {
 		c.Note = show.Say
 		if o.features {
-			d, err = c.Features(ctx, refs)
+			l.Document, err = c.Features(ctx, refs)
 		} else {
-			d, err = c.Defects(ctx, refs)
+			l.Document, err = c.Defects(ctx, refs)
 		}
 		return err
 	})
-	return d, err
+	return l, err
 }
 
 // ofTheList returns the drivers of the source tree that refs are, or are variants of.
@@ -149,18 +153,18 @@ func listed(ctx context.Context, s cli.Workshop, named []string, only bool) ([]b
 	return append(refs, own...), nil
 }
 
-var driversFormats = document.Question[document.Document]{Name: "list of drivers", Fits: true,
-	Document: func(d document.Document, _ document.Options) document.Document { return d }}.Formats()
+var driversFormats = document.Question[catalog.List]{Name: "list of drivers", Fits: true,
+	Document: func(l catalog.List, _ document.Options) document.Document { return l.Document }, JSON: catalog.List.JSON}.Formats()
 
 // printDrivers prints a list of drivers. If fits is true and standard output is a terminal, it prints
 // only as much as fits on the screen. Without a terminal, no line is wrapped.
-func printDrivers(env *cli.Environment, o *cli.OutputOptions, d document.Document, fits bool) error {
+func printDrivers(env *cli.Environment, o *cli.OutputOptions, l catalog.List, fits bool) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Width = cmp.Or(opts.Width, document.Unlimited)
 		opts.Hints.Rest = []document.Hint{{Shows: "details", Command: "sqlite3perf drivers NAME"}, {Shows: "all of it", Command: "sqlite3perf drivers --full"}}
 		if fits {
 			opts.Lines = o.Screen(env)
 		}
-		return driversFormats.Write(w, format, d, opts)
+		return driversFormats.Write(w, format, l, opts)
 	}, "the same command")
 }

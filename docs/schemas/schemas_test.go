@@ -19,6 +19,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/catalog"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
 	sides "github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
@@ -55,6 +56,7 @@ var written = []struct {
 	{"comparison", "sqlite3perf comparison", "What sqlite3perf compare writes with --format json.", sides.JSONSides{Version: sides.ComparisonVersion}},
 	{"diff", "sqlite3perf comparison of answers", "What sqlite3perf diff writes with --format json.", diff.JSONDiff{}},
 	{"checkup", "sqlite3perf checkup", "What sqlite3perf doctor writes with --format json.", doctor.JSONCheckup{Version: doctor.CheckupVersion}},
+	{"drivers", "sqlite3perf list of drivers", "What sqlite3perf drivers writes with --format json.", catalog.JSONDrivers{Version: catalog.ListVersion}},
 	{"dsn", "sqlite3perf data source names", "What sqlite3perf dsn writes with --format json. Secrets are replaced by ***.", dsn.JSONDSN{Version: 1}},
 	{"gate", "sqlite3perf gate", "What sqlite3perf gate writes with --format json.", gate.JSONGate{Version: gate.GateVersion}},
 	{"locks", "sqlite3perf locks", "What sqlite3perf locks writes with --format json.", locks.JSONLocks{Version: locks.LocksVersion}},

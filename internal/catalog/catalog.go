@@ -27,16 +27,19 @@ func indented(text string) document.Paragraph {
 
 // Drivers returns the table of drivers, followed by notes about each driver. The shorter forms of the
 // document leave out the notes about the drivers of the source tree.
-func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Document, error) {
-	const titles = "DRIVER|VERSION|KIND|INTERFACE|WORKER"
+func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
+	const titles = "DRIVER|VERSION|RELEASED|KIND|INTERFACE|WORKER"
+	list := List{Drivers: []JSONDriver{}}
 	var rows, short, ofNamed [][]string
 	var about document.Document // notes about all drivers
 	var named document.Document // notes about variants of drivers, and about workers that are given as executables
 	for _, ref := range refs {
-		row, notes, err := p.about(ctx, ref)
+		d, notes, err := p.about(ctx, ref)
 		if err != nil {
-			return nil, err
+			return List{}, err
 		}
+		list.Drivers = append(list.Drivers, d)
+		row := []string{d.Name, d.Version, cmp.Or(d.Released, "-"), string(d.Kind), string(d.Interface), d.Worker}
 		rows, about = append(rows, row), append(about, notes...)
 		row = slices.Clone(row)
 		row[1] = shortVersion(row[1])
@@ -46,17 +49,20 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (document.Docum
 		}
 	}
 	table := func(rows [][]string, notes document.Document) document.Document {
+		grid := document.TableOf(titles, rows)
+		grid.Columns[2].Drop = 1 // a narrow terminal has no room for the day of the release
 		if notes == nil {
-			return document.Document{document.TableOf(titles, rows)}
+			return document.Document{grid}
 		}
-		return append(document.Document{document.TableOf(titles, rows), document.Space{}}, notes...)
+		return append(document.Document{grid, document.Space{}}, notes...)
 	}
-	const missing = "what each cannot do or does differently, its known defects, and what sqlite3perf adds to its time"
+	const missing = "what each cannot do or does differently, its known defects, whether it is maintained, and what sqlite3perf adds to its time"
 	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
 	if named != nil {
 		forms = append(forms, document.Form{Body: table(ofNamed, named), Missing: "the other drivers"})
 	}
-	return document.Document{document.Section{Forms: forms}}, nil
+	list.Document = document.Document{document.Section{Forms: forms}}
+	return list, nil
 }
 
 // shortVersion shortens the version of a commit that is not a release, such as
@@ -70,27 +76,29 @@ func shortVersion(v string) string {
 
 var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
-// about returns a driver's row in the table of drivers, and notes about the driver.
-func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes document.Document, err error) {
+// about describes a driver, and returns notes about it.
+func (p *Catalog) about(ctx context.Context, ref build.Ref) (d JSONDriver, notes document.Document, err error) {
 	var k build.Known
-	var version, state string
 	if ref.Known != nil {
 		k = *ref.Known
 		k.Name = ref.Name
-		version, state, err = p.Builder.State(ctx, ref)
+		d.Version, d.Worker, err = p.Builder.State(ctx, ref)
 	} else {
 		var proof protocol.Proof
 		k.Info, proof, err = build.DescribeRef(ctx, ref.Path, ref)
-		version, state = cmp.Or(proof.ModuleVersion, "-"), ref.Name
+		d.Version, d.Worker = cmp.Or(proof.ModuleVersion, "-"), ref.Name
 	}
 	missing, unavailable := errors.AsType[*build.BuildError](err)
 	if err != nil && (!unavailable || ref.Known == nil) {
-		return nil, nil, err
+		return d, nil, err
 	}
+	d.describe(k)
 	var lines []string
 	if unavailable {
-		lines = append(lines, fmt.Sprintf("unavailable: %v", missing))
+		d.Unavailable = missing.Error()
+		lines = append(lines, "unavailable: "+d.Unavailable)
 	}
+	lines = append(lines, releaseLines(d)...)
 	for _, what := range slices.Sorted(maps.Keys(k.Limits)) {
 		lines = append(lines, document.Line(what)+": "+document.Line(k.Limits[what]))
 	}
@@ -105,7 +113,7 @@ func (p *Catalog) about(ctx context.Context, ref build.Ref) (row []string, notes
 	for _, line := range lines {
 		notes = append(notes, indented("  "+line))
 	}
-	return []string{k.Name, version, string(k.Kind), string(k.Interface), state}, notes, nil
+	return d, notes, nil
 }
 
 // Features returns a table with a row for each feature, and a column for each driver whose worker is

@@ -55,10 +55,46 @@ type Manifest struct {
 	// Opening shows readers how the library's users open a database.
 	Opening *Opening `json:"opening"`
 
+	// Release says when the pinned version of the library was made; nil: not known. The program
+	// internal/bump writes it.
+	Release *Release `json:"release"`
+
+	// Maintenance says whether the library is maintained, as its repository says; nil: not looked up.
+	Maintenance *Maintenance `json:"maintenance"`
+
 	// Before lists versions of the library for which the adapter had to change. For a
 	// library older than v1.2.3, for example, the worker is built with the tag
 	// before_v1_2_3.
 	Before []string `json:"before"`
+}
+
+// Release is a version of a library, and the day on which it was made.
+type Release struct {
+	Version string `json:"version"`
+	Date    string `json:"date"` // such as 2026-11-05
+}
+
+// Maintenance is what a library's repository says about its maintenance.
+type Maintenance struct {
+	Statement string `json:"statement"` // "": the repository says nothing about it
+	Source    string `json:"source"`    // address of the page that says it, or that would have to say it
+	LookedUp  string `json:"looked_up"` // day, such as 2026-11-28
+}
+
+// badDates says what is wrong with Release or Maintenance. It returns "" if both are right.
+func (m *Manifest) badDates() string {
+	if r := m.Release; r != nil && (!versionSyntax.MatchString(r.Version) || !isDate(r.Date)) {
+		return "release: want version and date, such as v1.2.3 and 2026-11-05"
+	}
+	if s := m.Maintenance; s != nil && (s.Source == "" || !isDate(s.LookedUp)) {
+		return "maintenance: want source, and looked_up, such as 2026-11-28"
+	}
+	return ""
+}
+
+func isDate(text string) bool {
+	_, err := time.Parse(time.DateOnly, text)
+	return err == nil
 }
 
 // Opening describes how a library's users open a database.
@@ -276,6 +312,9 @@ func parseManifest(data []byte, dir string) (m Manifest, err error) {
 	}
 	if m.Opening != nil && (m.Opening.Call == "" || m.Opening.EachConnection == "") {
 		return m, fmt.Errorf("driver.json: opening: call and each_connection are required")
+	}
+	if bad := m.badDates(); bad != "" {
+		return m, fmt.Errorf("driver.json: %s", bad)
 	}
 	for key := range m.Obtain {
 		if !slices.Contains(driver.FeatureKeys(), key) {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"context"
 	"debug/buildinfo"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 
@@ -63,6 +65,23 @@ func (b *Builder) Releases(ctx context.Context, k *Known, first, last string) ([
 		}
 	}
 	return append(list, last), nil
+}
+
+// Released looks up a version of a driver's library, and the day on which it was made. The version may be
+// "latest".
+func (b *Builder) Released(ctx context.Context, k *Known, version string) (Release, error) {
+	out, err := b.list(ctx, "-json", k.Module+"@"+version)
+	if err != nil {
+		return Release{}, err
+	}
+	var found struct {
+		Version string
+		Time    time.Time
+	}
+	if err := json.Unmarshal([]byte(out), &found); err != nil {
+		return Release{}, fmt.Errorf("go list -m -json %s@%s: %w", k.Module, version, err)
+	}
+	return Release{found.Version, found.Time.UTC().Format(time.DateOnly)}, nil
 }
 
 // neighbors returns up to two versions from a sorted list that does not contain the given version: the one

@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard driv
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint cross bump added-cost fidelity simulate studies pages clean
+.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint release-tools release-check vulnerabilities cross bump added-cost fidelity simulate studies pages clean
 
 all: build
 
@@ -110,6 +110,21 @@ LINTER := $(CURDIR)/bin/golangci-lint
 lint: ## golangci-lint, built from tools/go.mod
 	@$(GO) -C tools build -o $(CURDIR)/bin/golangci-lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@$(call each,$(MODULES),$(LINTER) run --allow-parallel-runners ./...)
+
+# The last goreleaser whose modules and Go version can be had everywhere.
+RELEASE_TOOLS := github.com/goreleaser/goreleaser/v2@v2.15.1 github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+release-tools: ## bin/goreleaser, bin/cyclonedx-gomod and bin/actionlint
+	@for t in $(RELEASE_TOOLS); do GOBIN=$(CURDIR)/bin $(GO) install $$t || exit; done
+
+# Everything is downloaded and compiled again. It commits and publishes nothing.
+release-check: release-tools ## what a release would be: the workflows, the installed command, the files
+	bin/actionlint
+	TEST_FRESH=1 $(GO) test -count=1 -timeout 90m -run 'TestSoakRelease|TestLicenses' ./internal/release
+	.ci/packages
+
+# It asks Go's vulnerability database.
+vulnerabilities: ## known vulnerabilities in what the command, the engine of workers and the recorder are linked from
+	@$(call each,. worker record,$(GO) run golang.org/x/vuln/cmd/govulncheck@v1.9.0 ./...)
 
 # GOOS/GOARCH of the lab and of the workers that need no C compiler.
 PLATFORMS := darwin/arm64 darwin/amd64 windows/amd64 linux/arm64

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -15,8 +16,58 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
+
+// baselineName matches the name of a baseline. It cannot be mistaken for the number of a run, a report, or a
+// variant of a driver.
+var baselineName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*$`)
+
+// checkBaselineName returns the value of --save-baseline, if it can be the name of a baseline.
+func (o *runOptions) checkBaselineName(r *request) (string, error) {
+	name := o.saveBaseline
+	switch {
+	case !o.flags.Changed("save-baseline"):
+		return "", nil
+	case !baselineName.MatchString(name) || len(name) > 60 || isStored(name):
+		return "", cli.Usagef("--save-baseline %s: want a name of letters, digits, - and _, such as main", document.Line(name))
+	case isDriver(name, r.Known):
+		return "", cli.Usagef("--save-baseline %s: a driver has that name: want another one, such as main", name)
+	case len(o.hosts.names) > 1:
+		return "", cli.Usagef("--save-baseline %s: each of several hosts has its own run: measure one host at a time", name)
+	}
+	return name, nil
+}
+
+func isDriver(name string, known []build.Known) bool {
+	return slices.ContainsFunc(known, func(k build.Known) bool { return k.Name == name })
+}
+
+// isBaseline reports whether a name is that of a baseline in the store, and not that of a driver.
+func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
+	shop, err := o.workers.Workshop()
+	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
+		return false // if there is an error, it is reported when drivers are looked up
+	}
+	path, err := cli.StorePath(o.store)
+	if err != nil {
+		return false
+	}
+	st, err := store.OpenReadOnly(ctx, path)
+	if err != nil {
+		return false
+	}
+	defer st.Close()
+	id, err := st.Baseline(ctx, name)
+	return err == nil && id > 0
+}
+
+// isStored reports whether a side of a comparison, or a baseline, is a stored run or a report. Anything
+// else is a driver.
+func (o *runOptions) isStored(ctx context.Context, side string) bool {
+	return isStored(side) || o.isBaseline(ctx, side)
+}
 
 // stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
 // conditions of the new measurement differ from those of the baseline.

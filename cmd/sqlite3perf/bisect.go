@@ -51,13 +51,15 @@ Each step is a run in the store: sqlite3perf compare RUN prints it again.`,
 type bisectOptions struct {
 	runOptions
 	phase      string
+	metric     string
 	untilFixed bool
 }
 
 func (o *bisectOptions) addFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.phase, "phase", "", "follow only this phase (default: the first that changes)")
+	f.StringVar(&o.metric, "metric", string(stats.Time), "what is followed: "+strings.Join(metricNames, ", "))
 	f.BoolVar(&o.untilFixed, "until-fixed", false, "find the release that made a cell better: faster, or no longer wrong or failed")
-	cli.Grouped(f, cli.GroupWhat, "phase", "until-fixed")
+	cli.Grouped(f, cli.GroupWhat, "phase", "metric", "until-fixed")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	o.addMarginFlag(f, "5%", "differences up to this `share` of the time are no change; a smaller share takes longer")
@@ -72,6 +74,11 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	if err := o.output.CheckFormat(); err != nil {
 		return err
 	}
+	metric, err := parseMetric("--metric", o.metric)
+	if err != nil {
+		return err
+	}
+	o.count(metric)
 	shop, err := o.workers.Workshop()
 	if err != nil {
 		return err
@@ -100,7 +107,7 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
-	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, UntilFixed: o.untilFixed, Measure: m.compare}
+	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, Metric: metric, UntilFixed: o.untilFixed, Measure: m.compare}
 	show.Note("%d releases, at most %d to build", len(releases), bisect.Steps(len(releases))+1)
 	s.Begin = func(k, n int, first, second string) {
 		show.Note("step %d of about %d: %s, compared with %s", k, n, second, first)

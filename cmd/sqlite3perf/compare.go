@@ -26,11 +26,11 @@ import (
 func compareCommand(env *cli.Environment) *cobra.Command {
 	o := &compareOptions{}
 	return cli.WithFlags(o.addFlags, &cobra.Command{
-		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND",
+		Use:   "compare FIRST [SECOND] | RUN FIRST SECOND | --baseline NAME [RUN]",
 		Short: "Say whether the second of two sides is slower than the first",
 		Long: `Compare answers one question: does SECOND take longer than FIRST? A side is a driver
-(mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, or last), or a
-JSON report (base.json). With one driver, the sides are two values of a setting or of a
+(mattn, modernc@v1.46.0, ./my-worker), a run of the store (its number, last, or the name
+that run --save-baseline gave it), or a JSON report (base.json). With one driver, the sides are two values of a setting or of a
 parameter, in the order in which you type them.
 
 Two drivers, or two values, are measured now, in the same rounds, until every verdict is
@@ -50,17 +50,28 @@ A terminal gets the beginning; --full prints everything.`,
   sqlite3perf compare mattn --set synchronous=normal,full
   sqlite3perf compare 3 last
   sqlite3perf compare last mattn modernc
+  sqlite3perf compare --baseline main
   sqlite3perf compare base.json new.json --format markdown`,
-		Args: cli.Arguments(1, 3, "a side"),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if o.baseline != "" {
+				return cli.Arguments(0, 1, "the run")(cmd, args)
+			}
+			return cli.Arguments(1, 3, "a side")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error { return compareSides(cmd.Context(), env, o, args) },
 	})
 }
 
 const roundsOfVerdicts = "exactly this many rounds, at least 6 (default: until every verdict is clear, or --time is over)"
 
-type compareOptions struct{ runOptions }
+type compareOptions struct {
+	runOptions
+	baseline string // of compare, the name of a baseline; of gate, also a driver
+}
 
 func (o *compareOptions) addFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.baseline, "baseline", "", "the first side, a `name` that run --save-baseline gave; the second is a run (default: last)")
+	cli.Grouped(f, cli.GroupWhat, "baseline")
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	o.addMarginFlag(f, document.Share(stats.UsualMargin), "differences up to this `share` of the time count as none; a smaller share takes longer")
@@ -79,6 +90,16 @@ func compareSides(ctx context.Context, env *cli.Environment, o *compareOptions, 
 		}
 		return err
 	}
+	if o.baseline != "" {
+		if !o.isStored(ctx, o.baseline) {
+			return cli.Usagef("--baseline %s: the store has no baseline of that name: sqlite3perf run --save-baseline %[1]s saves one", document.Line(o.baseline))
+		}
+		args = append([]string{o.baseline}, args...)
+		if len(args) == 1 {
+			args = append(args, "last")
+		}
+	}
+	isStored := func(side string) bool { return o.isStored(ctx, side) }
 	stored := len(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return !isStored(a) }))
 	switch {
 	case len(args) == 3 && (stored != 1 || !isStored(args[0])):
@@ -257,7 +278,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 	}
 	margin := 0.0
 	err := cli.InOrder(
-		func() error { return o.onlyOfStored(words, "margin") },
+		func() error { return o.onlyOfStored(words, "margin", "baseline") },
 		func() (err error) { margin, err = cli.Share("--margin", o.margin); return err },
 		o.output.Check,
 	)

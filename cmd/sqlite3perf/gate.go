@@ -18,6 +18,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/host"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -32,7 +33,8 @@ func gateCommand(env *cli.Environment) *cobra.Command {
 		Short: "Fail if a driver has become slower, or wrong",
 		Long: `Gate measures a driver and fails if it is worse than its baseline. It is made for
 scripts and CI. The baseline is a version of the driver (mattn@v1.14.22), another
-driver, a run of the store (its number, or last), or a JSON report (base.json).
+driver, a run of the store (its number, last, or the name that run --save-baseline gave
+it), or a JSON report (base.json).
 
 A driver as the baseline is measured in the same rounds as the candidate; this is the
 most reliable way. With a stored baseline, the same cases are measured again. A baseline
@@ -50,11 +52,12 @@ Exit status: 0 passed; 3 a regression; 4 not passed: a regression is possible, s
 cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed; 2
 wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
+  sqlite3perf gate --baseline main
   sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
   sqlite3perf gate --baseline modernc --drivers ./my-worker --format markdown`,
 		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.InOrder(o.checkGateHosts, o.checkOutputs); err != nil {
+			if err := cli.InOrder(func() error { return o.checkGateHosts(cmd.Context()) }, o.checkOutputs); err != nil {
 				return err
 			}
 			if len(o.hosts.names) > 1 {
@@ -67,18 +70,17 @@ wrong usage.`,
 
 type gateOptions struct {
 	compareOptions
-	baseline string
-	most     string
-	metrics  []string
-	differ   bool
-	strict   bool
-	also     []string
-	chosen   []stats.Metric
-	outputs  []cli.OutputOptions // the outputs of --output and of each --also
+	most    string
+	metrics []string
+	differ  bool
+	strict  bool
+	also    []string
+	chosen  []stats.Metric
+	outputs []cli.OutputOptions // the outputs of --output and of each --also
 }
 
 func (o *gateOptions) addFlags(f *pflag.FlagSet) {
-	f.StringVar(&o.baseline, "baseline", "", "a driver such as mattn@v1.14.22, a `run`, or a JSON report")
+	f.StringVar(&o.baseline, "baseline", "", "a driver such as mattn@v1.14.22, a `run`, the name of a saved baseline, or a JSON report")
 	cli.Reaching(f, cli.Executes, "baseline")
 	f.StringSliceVar(&o.drivers, "drivers", nil, "the candidate (default: the baseline's driver in its pinned version, or the drivers of a stored baseline)")
 	f.StringVar(&o.most, "max-regression", "5%", "`share` by which the candidate may be worse")
@@ -192,7 +194,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 	out.Max = most
 	o.computing = cli.NewProgress(env, o.quiet).Computing
 	var r *request
-	if isStored(o.baseline) {
+	if o.isStored(ctx, o.baseline) {
 		out.Base, r, out.Differences, err = o.stored(ctx, env)
 		out.Candidate = strings.Join(o.drivers, ", ")
 	} else {
@@ -254,6 +256,11 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 }
 
 func (o *gateOptions) checkOutputs() error {
+	if len(o.output.More) > 0 {
+		if err := o.output.CheckFormat(); err != nil {
+			return err
+		}
+	}
 	for _, entry := range o.also {
 		format, file, ok := strings.Cut(entry, "=")
 		if !ok || file == "" {
@@ -264,7 +271,7 @@ func (o *gateOptions) checkOutputs() error {
 		}
 		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Known: gate.Formats.Check})
 	}
-	o.outputs = append([]cli.OutputOptions{o.output}, o.outputs...)
+	o.outputs = append(o.output.Each(), o.outputs...)
 	kept, err := cli.StorePath(o.store)
 	if err != nil {
 		return err
@@ -309,11 +316,11 @@ func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*s
 // checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
 // other machines would not measure it. It also returns an error if there are several hosts, and an
 // output can have only one machine's result.
-func (o *gateOptions) checkGateHosts() (err error) {
+func (o *gateOptions) checkGateHosts(ctx context.Context) (err error) {
 	if !o.hosts.asked() {
 		return nil
 	}
-	if isStored(o.baseline) {
+	if o.isStored(ctx, o.baseline) {
 		return cli.Usagef("--baseline %s is stored, and other machines are measured only beside a baseline there: name a driver such as mattn@v1.14.22, or leave out --hosts", o.baseline)
 	}
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
@@ -336,30 +343,46 @@ func (o *gateOptions) checkGateHosts() (err error) {
 
 func (o *gateOptions) checkGate() (most float64, err error) {
 	if o.baseline == "" {
-		return 0, cli.Usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, or a JSON report")
+		return 0, cli.Usagef("--baseline is missing: want a driver such as mattn@v1.14.22, a run, the name of a saved baseline, or a JSON report")
 	}
 	if most, err = cli.Share("--max-regression", o.most); err != nil {
 		return 0, err
 	}
 	for _, name := range o.metrics {
-		if !slices.Contains(metricNames, name) {
-			return 0, cli.Usagef("--metrics %s: unknown metric: %s", name, driver.Suggest(name, metricNames))
+		metric, err := parseMetric("--metrics", name)
+		if err != nil {
+			return 0, err
 		}
-		o.chosen = append(o.chosen, stats.Metric(name))
+		o.chosen = append(o.chosen, metric)
 	}
 	if len(o.chosen) == 0 {
 		return 0, cli.Usagef("--metrics names none: want such as time,allocs")
 	}
-	if slices.ContainsFunc(o.chosen, counted) && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
-		o.set = append(o.set, "count_syncs=on")
-	}
+	o.count(o.chosen...)
 	return most, nil
 }
 
-// counted reports whether a metric is counted only with the setting count_syncs.
-func counted(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked }
+// parseMetric checks the name of a metric.
+func parseMetric(flag, name string) (stats.Metric, error) {
+	if !slices.Contains(metricNames, name) {
+		return "", cli.Usagef("%s %s: unknown metric: %s", flag, name, driver.Suggest(name, metricNames))
+	}
+	return stats.Metric(name), nil
+}
+
+// count sets count_syncs, unless the user has done so, if one of the metrics is counted only then.
+func (o *runOptions) count(metrics ...stats.Metric) {
+	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
+	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
+		o.set = append(o.set, "count_syncs=on")
+	}
+}
 
 func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {
+	if shop, err := o.workers.Workshop(); err == nil && baselineName.MatchString(o.baseline) && !isDriver(o.baseline, shop.Known) {
+		names := document.Map(shop.Known, func(k build.Known) string { return k.Name })
+		return nil, cli.Usagef("--baseline %s: it is neither a driver nor a baseline of the store: %s (sqlite3perf run --save-baseline %[1]s saves one)", o.baseline, driver.Suggest(o.baseline, names))
+	}
 	if len(o.drivers) == 0 {
 		name, _, version := strings.Cut(o.baseline, "@")
 		if !version || strings.ContainsAny(o.baseline, `/\`) {

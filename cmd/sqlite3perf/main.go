@@ -124,7 +124,8 @@ difference are called a tie.`,
 	cobra.AddTemplateFunc("flagUsages", func(c *cobra.Command) string { return cli.FlagUsages(c, env.StdoutWidth) })
 	usage := strings.Replace(root.UsageTemplate(), "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}", "{{flagUsages .}}", 1)
 	root.SetUsageTemplate("{{if .HasParent}}" + usage + "{{else}}" + rootUsage + "{{end}}")
-	root.SetVersionTemplate("sqlite3perf {{.Version}}\n")
+	cobra.AddTemplateFunc("versionText", cli.VersionText) // computed only if it is asked for
+	root.SetVersionTemplate("{{versionText}}")
 	root.SetFlagErrorFunc(cli.FlagError)
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})

@@ -29,31 +29,33 @@ import (
 // runOptions are the flags of the command run, as the user typed them. Other commands that measure
 // also have most of these flags.
 type runOptions struct {
-	flags      *pflag.FlagSet // flags of the command
-	drivers    []string
-	sided      bool // drivers are the two sides of a comparison
-	workloads  []string
-	allowFiles bool
-	events     int64
-	set        []string
-	dsn        string
-	param      []string
-	scale      string
-	rounds     int
-	exact      bool // the user gave --rounds
-	time       time.Duration
-	precision  string // the figures of a case are precise enough if their intervals are within this percentage of the figure, such as "5%"
-	margin     string // commands that compare ignore differences up to this percentage, such as "2%"
-	seed       string
-	dir        string
-	trialLimit time.Duration
-	workers    cli.WorkerOptions
-	hosts      hostOptions
-	store      string
-	output     cli.OutputOptions
-	page       cli.OutputOptions // a page to be written in addition to output; without a file, none is written
-	quiet      bool
-	computing  func(workload string, done, total int64) // called while expected answers are computed, as in [lab.Matrix]
+	flags        *pflag.FlagSet // flags of the command
+	drivers      []string
+	sided        bool // drivers are the two sides of a comparison
+	workloads    []string
+	allowFiles   bool
+	events       int64
+	set          []string
+	dsn          string
+	param        []string
+	scale        string
+	rounds       int
+	exact        bool // the user gave --rounds
+	time         time.Duration
+	precision    string // the figures of a case are precise enough if their intervals are within this percentage of the figure, such as "5%"
+	margin       string // commands that compare ignore differences up to this percentage, such as "2%"
+	seed         string
+	dir          string
+	trialLimit   time.Duration
+	workers      cli.WorkerOptions
+	hosts        hostOptions
+	store        string
+	output       cli.OutputOptions
+	page         cli.OutputOptions // a page to be written in addition to output; without a file, none is written
+	quiet        bool
+	hooks        result.Hooks                             // commands to run around each trial
+	saveBaseline string                                   // name under which the run is stored as a baseline
+	computing    func(workload string, done, total int64) // called while expected answers are computed, as in [lab.Matrix]
 }
 
 func (o *runOptions) addFlags(f *pflag.FlagSet) {
@@ -154,6 +156,8 @@ type request struct {
 	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
 	search    *result.Search
+	hooks     result.Hooks         // commands to run around each trial
+	baseline  string               // name under which the run is stored as a baseline; "" if none
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
 	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name
 	ahead     string               // message to print before the run begins; "" for none
@@ -375,8 +379,8 @@ func (o *runOptions) checkPlaces(r *request) (err error) {
 	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
 		return cli.NoDirectory("--store "+o.store, dir)
 	}
-	if o.output.File != "" && cli.SameFile(o.output.File, r.storePath) {
-		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.output.File)
+	if flag := o.output.Writes(r.storePath); flag != "" {
+		return cli.Usagef("%s is the store, which is not written over: name another file", flag)
 	}
 	if err := o.checkPage(r); err != nil {
 		return err
@@ -397,7 +401,7 @@ func (o *runOptions) checkPage(r *request) error {
 	switch {
 	case cli.SameFile(o.page.File, r.storePath):
 		return cli.Usagef("%s is the store, which is not written over: name another file", o.page.Flag)
-	case o.output.File != "" && cli.SameFile(o.page.File, o.output.File):
+	case o.output.Writes(o.page.File) != "":
 		return cli.Usagef("%s and -o name the same file: name another one", o.page.Flag)
 	}
 	return o.page.Check()

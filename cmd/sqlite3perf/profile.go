@@ -81,6 +81,9 @@ func (o *profileOptions) addFlags(f *pflag.FlagSet) {
 }
 
 func (o *profileOptions) check(ctx context.Context, env *cli.Environment) (*request, error) {
+	if err := o.output.OnlyOne("the files of a profile are in one directory"); err != nil {
+		return nil, err
+	}
 	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r := &request{}
 	return r, cli.InOrder(

@@ -27,7 +27,7 @@ import (
 // withResume lists the flags that are allowed with --resume. --time extends a run whose time is over.
 // The other flags do not affect what is measured, or they name executables, files, directories and
 // hosts, which are never taken from a store.
-var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads"}
+var withResume = []string{"resume", "allow-files", "dir", "time", "trial-limit", "source", "worker-cache", "quiet", "store", "format", "output", "no-color", "full", "html", "ssh", "drivers", "hosts", "workloads", "prepare", "cleanup"}
 
 func resume(ctx context.Context, env *cli.Environment, o *runOptions, name string) error {
 	if refused := o.othersTyped(withResume); refused != nil {
@@ -40,12 +40,30 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	if err := cmp.Or(resumable(run, cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
 		return cli.Usagef("run %d %w", run.ID, err)
 	}
+	if before := run.Hooks; before != nil && o.hooks != *before || before == nil && o.hooks != (result.Hooks{}) {
+		return cli.Usagef("run %d had %s: type that again, because commands are never taken from a store", run.ID, hookWords(before))
+	}
 	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r, err := o.resumeRequest(ctx, env, run)
 	if err != nil {
 		return err
 	}
 	return measure(ctx, env, o, r)
+}
+
+// hookWords returns the flags with which a run had commands around its trials.
+func hookWords(h *result.Hooks) string {
+	var words []string
+	for flag, command := range map[string]string{"--prepare": cmp.Or(h, &result.Hooks{}).Prepare, "--cleanup": cmp.Or(h, &result.Hooks{}).Cleanup} {
+		if command != "" {
+			words = append(words, flag+" "+conditions.ShellWord(command))
+		}
+	}
+	if words == nil {
+		return "neither --prepare nor --cleanup"
+	}
+	slices.Sort(words)
+	return document.And(words)
 }
 
 // checkExtended returns an error if the user typed a --time with which the run cannot go on.

@@ -45,6 +45,9 @@ store. A terminal gets the answer only; --full prints every table there too. Ctr
 the run after the current trials and reports what was measured; a second Ctrl-C ends it
 at once.
 
+If something that a workload file expects, such as expect: {p99: < 5ms}, is not met, the
+exit status is 3.
+
 With --resume RUN, a run that was interrupted or lost cells continues on its machine,
 with its plan, seed and workloads. Nothing is measured twice.`,
 		Example: `  sqlite3perf run
@@ -53,7 +56,8 @@ with its plan, seed and workloads. Nothing is measured twice.`,
   sqlite3perf run --drivers mattn,mattn:tags=sqlite_fts5,mattn:GOGC=400
   sqlite3perf run --hosts pi,user@nvme --drivers mattn,modernc
   sqlite3perf run --set journal_mode=wal,delete --set synchronous=normal,full
-  sqlite3perf run --resume last`,
+  sqlite3perf run --resume last
+  sqlite3perf run --drivers mattn --save-baseline main`,
 		Args: cli.Arguments(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if again != "" || cmd.Flags().Changed("resume") {
@@ -65,7 +69,11 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	o.addFlags(cmd.Flags())
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
-	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume")
+	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
+	cmd.Flags().StringVar(&o.hooks.Prepare, "prepare", "", "run this `command` by the shell before each trial, outside of what is timed; SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND say of which")
+	cmd.Flags().StringVar(&o.hooks.Cleanup, "cleanup", "", "run this `command` after each trial; if one fails, its cell has failed")
+	cli.Reaching(cmd.Flags(), cli.Executes, "prepare", "cleanup")
+	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline", "prepare", "cleanup")
 	return cmd
 }
 
@@ -74,7 +82,14 @@ func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	if err != nil {
 		return err
 	}
+	if r.baseline, err = o.checkBaselineName(r); err != nil {
+		return err
+	}
+	r.hooks = o.hooks
 	o.untilSettled(r)
+	if err := firstAnswer(ctx, env, o, r); err != nil {
+		return err
+	}
 	return measure(ctx, env, o, r)
 }
 
@@ -216,7 +231,10 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	run := &result.Run{
 		Version: cli.Version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
-		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Machine: m, Host: r.host,
+		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Baseline: r.baseline, Machine: m, Host: r.host,
+	}
+	if r.hooks != (result.Hooks{}) {
+		run.Hooks = &r.hooks
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)
@@ -229,11 +247,15 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 	return run
 }
 
-// outcome returns the exit status of a run as an error: that of an interruption, or that of an incomplete
-// run if a phase of a driver has no figures. It returns nil for a complete run.
+// outcome returns the exit status of a run as an error: that of an interruption, that of a regression if
+// something that a workload expects is not met, or that of an incomplete run if a phase of a driver has no
+// figures. It returns nil for a complete run.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)
+	}
+	if a.ExpectationsFailed() {
+		return cli.StatusError(cli.ExitRegression)
 	}
 	if !a.Complete() {
 		return cli.StatusError(cli.ExitIncomplete)

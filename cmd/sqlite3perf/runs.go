@@ -29,7 +29,7 @@ func runsCommand(env *cli.Environment) *cobra.Command {
 		Use:   "runs",
 		Short: "List the stored runs",
 		Long: `Runs lists the stored runs by number. ENDED also has the profiled phase of a run of
-profiles, and the command that stored its answer with a run. SETTINGS has the settings
+profiles, the command that stored its answer with a run, and the name of a baseline. SETTINGS has the settings
 and parameters that were given for the workloads, with all their values. If the runs are
 from several machines, there is a column MACHINE. --format csv has the same columns;
 --format json has everything that the list knows of a run.`,
@@ -51,8 +51,8 @@ func listRuns(ctx context.Context, env *cli.Environment, o *cli.OutputOptions) e
 	if err != nil {
 		return err
 	}
-	if o.File != "" && cli.SameFile(o.File, path) {
-		return cli.Usagef("-o %s is the store, which is not written over: name another file", o.File)
+	if flag := o.Writes(path); flag != "" {
+		return cli.Usagef("%s is the store, which is not written over: name another file", flag)
 	}
 	st, err := store.OpenReadOnly(ctx, path)
 	if err != nil {
@@ -148,6 +148,9 @@ func ending(e store.Entry) string {
 		word += ", answer of " + e.Question
 	case e.Question != "":
 		word = "answer of " + e.Question
+	}
+	if e.Baseline != "" {
+		word += ", baseline " + e.Baseline
 	}
 	if e.Profiled != "" {
 		word = "profile of " + e.Profiled

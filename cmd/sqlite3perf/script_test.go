@@ -167,6 +167,11 @@ func setup(env *testscript.Env) error {
 		return err
 	}
 	env.Setenv("WORKERS", cache)
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return err
+	}
+	env.Setenv("ROOT", root)
 	env.Values[lockKey{}] = new(func() error)
 	if namespace := mountNamespace(); namespace != nil {
 		script := "#!/bin/sh\nexec " + strings.Join(namespace, " ") + " \"$@\"\n"

@@ -84,9 +84,13 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 	if err := o.Check(); err != nil {
 		return err
 	}
-	isPicture := slices.Contains(report.PictureFormats(), o.Format)
+	if o.picture != "" {
+		if err := o.OnlyOne("--chart writes one picture"); err != nil {
+			return err
+		}
+	}
 	switch {
-	case o.picture != "" && !isPicture:
+	case o.picture != "" && !isPicture(o.Format):
 		return cli.Usagef("--chart %s: a picture cannot be written as %s: want --format %s", o.picture, o.Format, document.Or(report.PictureFormats()))
 	case len(args) > 1 && (o.text != "" || o.picture != ""):
 		return cli.Usagef("--workload and --chart are of one run: name one of %s", strings.Join(args, ", "))
@@ -104,6 +108,20 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 		return report.WriteMeasured(env.Stdout, stats.Analyze(run, lab.Floor), o.text, document.Options{Width: env.StdoutWidth})
 	}
 	a := stats.Analyze(run, lab.Floor)
+	for _, to := range o.Each() {
+		one := *o
+		one.OutputOptions = to
+		if err := one.showRun(ctx, env, run, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isPicture(format string) bool { return slices.Contains(report.PictureFormats(), format) }
+
+// showRun prints a run to one output.
+func (o *showOptions) showRun(ctx context.Context, env *cli.Environment, run *result.Run, a *stats.Analysis) error {
 	if o.picture == "" {
 		q, err := asksFor(&o.OutputOptions, run, o.figures)
 		if err != nil {
@@ -113,7 +131,7 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 			return q.show(ctx, env, &o.OutputOptions, a)
 		}
 	}
-	if isPicture {
+	if isPicture(o.Format) {
 		return writePicture(env, &o.OutputOptions, a, o.picture)
 	}
 	if run.Profiles != nil {
@@ -125,8 +143,10 @@ func (o *showOptions) show(ctx context.Context, env *cli.Environment, args []str
 }
 
 func showMachines(ctx context.Context, env *cli.Environment, o *cli.OutputOptions, refs []string) error {
-	if err := machines.Formats.Check(o.Format); err != nil {
-		return cli.Usagef("--format %s has one run: want %s for several", o.Format, strings.Join(machines.Formats.Names(), ", "))
+	for _, to := range o.Each() {
+		if err := machines.Formats.Check(to.Format); err != nil {
+			return cli.Usagef("--format %s has one run: want %s for several", to.Format, strings.Join(machines.Formats.Names(), ", "))
+		}
 	}
 	var list []machines.OnMachine
 	ids, named := map[int64]bool{}, map[string]int{}

@@ -53,8 +53,13 @@ func newSite(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 	about.Directory = r.dir // the scratch directory will be gone when users read this
 	observer.Calibrate = env.Calibrate
 	processes := &lab.Processes{Dir: scratch.Dir, Limit: o.trialLimit, Hint: featuresHint, Elsewhere: elsewhereHint, CPUTime: env.CPUTime}
+	var noise lab.Noise = observer
+	if o.hooks != (result.Hooks{}) {
+		processes.Hooks = &lab.Hooks{Hooks: o.hooks}
+		noise = processes.Hooks.InRounds(observer)
+	}
 	return &site{
-		machine: about, executor: processes, noise: observer, processes: processes, remove: scratch.Remove,
+		machine: about, executor: processes, noise: noise, processes: processes, remove: scratch.Remove,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return lab.Prepare(ctx, cases, r.Builder, progress)
 		},
@@ -144,6 +149,9 @@ func (o *runOptions) checkHosts(r *request) error {
 		}
 		return nil
 	}
+	if o.hooks != (result.Hooks{}) {
+		return cli.Usagef("--prepare and --cleanup run commands on this machine: leave out --hosts")
+	}
 	var err error
 	if o.hosts.names, err = host.Parse(o.hosts.names); err != nil {
 		return cli.Usagef("--hosts: %w", err)
@@ -162,8 +170,10 @@ func (o *runOptions) checkHosts(r *request) error {
 		r.host = &result.Host{Name: o.hosts.names[0]}
 		return nil
 	}
-	if err := machines.Formats.Check(o.output.Format); err != nil {
-		return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", o.output.Format, strings.Join(machines.Formats.Names(), ", "))
+	for _, to := range o.output.Each() {
+		if err := machines.Formats.Check(to.Format); err != nil {
+			return cli.Usagef("--format %s has one run, and several hosts have several: want %s here, or show RUN --format %[1]s", to.Format, strings.Join(machines.Formats.Names(), ", "))
+		}
 	}
 	if o.page.File != "" {
 		return cli.Usagef("%s is the page of one run, and several hosts have several: report RUN writes that of each", o.page.Flag)

@@ -229,7 +229,15 @@ func explain(out io.Writer, w *workload.Workload, quick *plan.Plan) error {
 			statements = append(statements, []string{"does:", quick.Phases[i].Name, abridged(what, 120)})
 		}
 	}
-	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements))
+	cases, err := w.Cases(workload.Quick, nil)
+	if err != nil {
+		return err
+	}
+	var expects [][]string
+	for _, e := range cases[0].Expects {
+		expects = append(expects, []string{"expects:", e.Phase, e.String()})
+	}
+	return cmp.Or(document.PrintTable(out, "|||", phases), document.PrintTable(out, "||", statements), document.PrintTable(out, "||", expects))
 }
 
 // ownDefaults returns a warning about settings that the workload does not set. The warning is printed

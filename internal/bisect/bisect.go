@@ -43,7 +43,8 @@ type Step struct {
 type Finding struct {
 	Releases   []string // oldest first
 	UntilFixed bool
-	Margin     float64 // margin of ratios; with 0.05, a difference of 5 % is no change
+	Margin     float64      // margin of ratios; with 0.05, a difference of 5 % is no change
+	Metric     stats.Metric // what was followed; "": time
 
 	Change *Change // the change that was found; nil if none was seen
 	Good   string  // the last release that was measured without the change
@@ -90,9 +91,10 @@ func (e *StartError) Error() string {
 
 // Search looks for the release that changed a cell.
 type Search struct {
-	Releases []string // oldest first, two or more
-	Margin   float64  // margin of ratios, as in [Finding]
-	Phase    string   // the only phase that the search follows; "" for all phases
+	Releases []string     // oldest first, two or more
+	Margin   float64      // margin of ratios, as in [Finding]
+	Phase    string       // the only phase that the search follows; "" for all phases
+	Metric   stats.Metric // "": time
 
 	// UntilFixed says that the search looks only for improvements: a later release is faster, or no
 	// longer wrong or failed. If UntilFixed is false, the search ignores cells in which the first
@@ -127,7 +129,7 @@ const mostUnclear = 3
 // releases around the change with each other. If there is an error, Run returns both the error and
 // the findings so far.
 func (s *Search) Run(ctx context.Context) (*Finding, error) {
-	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin}
+	s.f = &Finding{Releases: s.Releases, UntilFixed: s.UntilFixed, Margin: s.Margin, Metric: s.Metric}
 	s.base, s.lo, s.hi, s.without, s.unclear, s.last = 0, 0, len(s.Releases), map[int]bool{}, nil, false
 	err := s.halve(ctx)
 	s.f.Good = s.Releases[s.lo]

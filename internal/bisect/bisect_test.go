@@ -32,6 +32,7 @@ type bench struct {
 	now      time.Time
 	trials   int
 	log      []string
+	syncs    func(release int) int64 // nil: not counted
 }
 
 // releases are the releases of mattn from v1.14.22 to v1.14.52, as the module proxy lists them.
@@ -69,7 +70,11 @@ func (b *bench) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, 
 		if phase == "query" {
 			wall *= b.factor(release)
 		}
-		t.Samples = append(t.Samples, result.Sample{Phase: phase, Metric: result.MetricTime, WallNS: int64(wall), Operations: 10})
+		s := result.Sample{Phase: phase, Metric: result.MetricTime, WallNS: int64(wall), Operations: 10}
+		if b.syncs != nil {
+			s.Syncs, s.Writes = b.syncs(release), 20
+		}
+		t.Samples = append(t.Samples, s)
 	}
 	return t, nil
 }
@@ -127,6 +132,33 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 // atMost returns the greatest number of releases that a search may build if it has n releases to
 // choose from.
 func atMost(n int) int { return int(math.Ceil(math.Log2(float64(n)))) + 1 }
+
+// TestSyncs checks that a search by a count finds the release that syncs more often, in a fraction of the
+// rounds that times with this noise need, and says so. Another release is slower.
+func TestSyncs(t *testing.T) {
+	for _, before := range []int64{0, 30} {
+		b := newBench(1)
+		b.noise = 0.5
+		b.factor = func(release int) float64 { return 1 + float64(release/7) }
+		b.syncs = func(release int) int64 {
+			if release >= 5 {
+				return before + 10
+			}
+			return before
+		}
+		f, err := b.search(func(s *bisect.Search) { s.Metric = "syncs" })
+		if err != nil || !f.Certain() || f.Bad != b.releases[5] {
+			t.Fatalf("from %d syncs: %+v, %v", before, f, err)
+		}
+		answer := bisect.Bisection{Finding: f, Driver: "toy"}.Answer()
+		if before == 30 && !strings.HasPrefix(answer, "toy "+f.Bad+" is the first release in which real query has 33% more syncs") {
+			t.Error(answer)
+		}
+		if b.trials > 200 {
+			t.Errorf("%d trials", b.trials)
+		}
+	}
+}
 
 // TestProveTenPercent runs 20 searches. In each, the phase query takes 10 % longer from some release
 // on. The search must find that release with few builds.

@@ -61,9 +61,18 @@ func (c *Change) effect(x *stats.Compared) (at, low, high float64, ok bool) {
 	return at, low, high, true
 }
 
+// compared compares the two releases of a step by the metric that the search follows.
+func (s *Search) compared(a *stats.Analysis) *stats.Comparison {
+	c := stats.CompareRun(a)
+	if s.Metric == "" || s.Metric == stats.Time {
+		return c
+	}
+	return c.By(s.Metric)
+}
+
 // judge sets the judgment of a step from its analysis.
 func (s *Search) judge(step *Step) error {
-	step.comparison = stats.CompareRun(step.Analysis)
+	step.comparison = s.compared(step.Analysis)
 	if s.f.Change == nil {
 		return s.discover(step)
 	}
@@ -231,7 +240,7 @@ func (s *Search) settled() func(*result.Run, int) ([]int, bool) {
 		if round != stats.MinSamples && !stats.Look(round) {
 			return nil, false
 		}
-		c := stats.CompareRun(stats.Analyze(run, ""))
+		c := s.compared(stats.Analyze(run, ""))
 		if s.done(c, !stats.Look(round)) {
 			return document.Map(run.Cases, func(c result.Case) int { return c.ID }), true
 		}

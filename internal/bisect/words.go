@@ -65,8 +65,24 @@ func (b Bisection) Answer() string {
 		}
 		return fmt.Sprintf("%s %s operations of %s failed than in %s: %s against %s.", who, words, c, b.Good, compare.FailedShare(x.Failing.Second), compare.FailedShare(x.Failing.First))
 	default:
-		return fmt.Sprintf("%s %s is %s.", who, c, document.SlowerThan(x.Ratio, "in "+b.Good))
+		return fmt.Sprintf("%s %s %s.", who, c, against(x, b.Good))
 	}
+}
+
+// against says how much a cell of a release differs from that of another, by its metric.
+func against(x *stats.Compared, other string) string {
+	if x.Metric == stats.Time {
+		return "is " + document.SlowerThan(x.Ratio, "in "+other)
+	}
+	return fmt.Sprintf("has %s than in %s", compare.RatioOf(x), other)
+}
+
+// followed names the metric that was followed.
+func (b Bisection) followed() string {
+	if by := b.Metric.Cost(); by != nil {
+		return by.Title
+	}
+	return string(stats.Time)
 }
 
 // why returns the error that leaves one side of the change without figures. It returns "" if there
@@ -88,7 +104,12 @@ func (b Bisection) why() string {
 func (b Bisection) none() string {
 	first, last := b.Releases[0], b.Releases[len(b.Releases)-1]
 	worse := "slower, faster, wrong or failed"
-	if b.UntilFixed {
+	switch by := b.Metric.Cost(); {
+	case by != nil && b.UntilFixed:
+		worse = "better in its " + by.Title + ", or fixed"
+	case by != nil:
+		worse = "different in its " + by.Title + ", wrong or failed"
+	case b.UntilFixed:
 		worse = "faster or fixed"
 	}
 	if b.Certain() {
@@ -127,7 +148,7 @@ func StepWords(s *Step) string {
 	case s.Judgment == Unclear && s.Cell.FailuresOpen():
 		return fmt.Sprintf("%s: %s: %s: %s", s.Second, judged(s), s.Cell, s.Cell.Why)
 	}
-	return fmt.Sprintf("%s: %s: %s is %s", s.Second, judged(s), s.Cell, document.SlowerThan(s.Cell.Ratio, "in "+s.First))
+	return fmt.Sprintf("%s: %s: %s %s", s.Second, judged(s), s.Cell, against(s.Cell, s.First))
 }
 
 func judged(s *Step) string {
@@ -176,7 +197,7 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	if l = append(l, conditions.MachineWarnings(seen, rounds)...); l != nil {
 		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: conditions.HowMeasured(l)}}})
 	}
-	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: time of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
+	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: %s of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", b.followed(), 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
 }
 
 func (d Difference) words() string {
@@ -232,11 +253,12 @@ type JSONBisection struct {
 	Driver   string         `json:"driver"`
 	Releases []string       `json:"releases"` // oldest first
 	Margin   float64        `json:"margin"`
+	Metric   stats.Metric   `json:"metric,omitempty"` // what was followed; absent: time
 	Change   *JSONChange    `json:"change,omitempty"` // absent if no change was seen
 	Good     string         `json:"good"`             // the last release seen without the change
 	Bad      string         `json:"bad,omitempty"`    // the first release seen with the change
 	Between  []string       `json:"between,omitempty"`
-	Ratio    *stats.Summary `json:"ratio,omitempty"` // time of Bad divided by that of Good
+	Ratio    *stats.Summary `json:"ratio,omitempty"` // time, or other metric, of Bad divided by that of Good
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
 }
@@ -261,7 +283,7 @@ type JSONStep struct {
 
 func jsonOf(b Bisection) any {
 	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
-		Margin: b.Margin, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
+		Margin: b.Margin, Metric: b.Metric, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
 	if c := b.Change; c != nil {
 		out.Change = &JSONChange{c, b.why()}
 	}
@@ -335,11 +357,15 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 			rows = append(rows, row)
 		}
 	}
+	less, more := "faster", "slower"
+	if b.Metric.Cost() != nil {
+		less, more = "less", "more"
+	}
 	p = compare.Forest(rows, chart.Forest{
-		Axis: chart.Axis{Label: "time of the release, × the one it is compared with"},
+		Axis: chart.Axis{Label: b.followed() + " of the release, × the one it is compared with"},
 		Low:  1 / (1 + b.Margin), High: 1 + b.Margin, Band: "no change: within ±" + document.Share(b.Margin),
-		Less: "faster", More: "slower", Kinds: kinds,
+		Less: less, More: more, Kinds: kinds,
 	}, 1-stats.Doubt)
-	p.Title = "Time by release of " + b.Driver + ", × the release it is compared with"
+	p.Title = strings.ToUpper(b.followed()[:1]) + b.followed()[1:] + " by release of " + b.Driver + ", × the release it is compared with"
 	return p, ok
 }

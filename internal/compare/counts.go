@@ -14,7 +14,7 @@ import (
 func counted(c *stats.Comparison) (cells []*stats.Compared) {
 	for _, m := range stats.Metrics {
 		if cost := m.Cost(); cost != nil && cost.Asked {
-			cells = append(cells, c.By(m).Cells...)
+			cells = append(cells, cellsThat(c.By(m), (*stats.Compared).Measured)...)
 		}
 	}
 	place := func(x *stats.Compared) int {

@@ -25,6 +25,8 @@ const (
 	CaveatEnded       = "ended-early" // the run was interrupted, or has not ended; Count: complete rounds
 	CaveatFewRounds   = "few-rounds"  // rows with figures have too few samples for a rank; Count: rows
 	CaveatUnranked    = "unranked"    // in some rows, more operations failed than in others; Count: rows
+	CaveatUnmet       = "not-met"     // what workloads expect is not met; Count: expectations
+	CaveatUndecided   = "not-decided" // it is not decided whether what workloads expect is met; Count: expectations
 	CaveatErrors      = "errors"      // in some rows, operations failed with errors other than locks; Count: rows
 	CaveatTooShort    = "too-short"   // phases are too short to compare drivers; Count: cells
 	CaveatAdded       = "added"       // sqlite3perf's own overhead could explain why a row leads; Count: tables
@@ -82,6 +84,8 @@ var Kinds = []Kind{
 	{Code: string(result.Unavailable), Name: "unavailable"},
 	{Code: string(stats.NotMeasured), Name: "not measured"},
 	{Code: CaveatEnded, Name: "cut short", Sentence: "%s after %s"},
+	{Code: CaveatUnmet, Name: "not met", Sentence: "%s"},
+	{Code: CaveatUndecided, Name: "not decided", Sentence: "%s"},
 	{Code: CaveatUnranked, Name: "not ranked", Sentence: "more operations failed than in other rows%s: %s"},
 	{Code: CaveatErrors, Name: "errors", Sentence: "operations failed for another reason than a lock: %s"},
 	{Code: CaveatSpeed, Name: "speed", Sentence: "%s: the machine probably changed, so the ratios say little about the drivers",

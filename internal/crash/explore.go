@@ -364,7 +364,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 			o = &Outcome{}
 			err = x.live(ctx, r, nil, x.Seed, o)
 		default:
-			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: x.States})
+			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 			if err == nil && f == Kill {
 				err = x.killed(ctx, r, o)
 			}

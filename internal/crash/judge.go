@@ -42,7 +42,7 @@ func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Out
 	out := &Outcome{}
 	var list []candidate
 	n := 0
-	err := disk.States(&r.rec.Trace, r.plan.sample(o), func(s *disk.State) error {
+	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
 		if n++; n%2 == 0 && o.Model != disk.Kill && len(s.Shared) > 0 {
 			maps.Copy(s.Image, s.Shared)
 			s.Persisted += " and the old shared memory"

@@ -26,20 +26,14 @@ func (p *Planned) faults(all []Fault) []Fault {
 
 var serverFaults = []Fault{Kill, Ordered, Posix}
 
-// sample returns which states are judged, unless o says it. Starting a server takes much longer than
-// opening a file, so there are fewer. Many changes of a server's files wait for a sync at any time, so more
-// choices are made of them.
-func (p *Planned) sample(o disk.Options) disk.Options {
-	if p.server() && o.Choices == 0 {
-		o.Most, o.Choices = max(o.Most/serverShare, 1), serverChoices
+// states returns how many states are judged after each kind of fault, of the wanted number. Starting a server
+// takes much longer than opening a file, so there are fewer.
+func (p *Planned) states(wanted int) int {
+	if p.server() {
+		return max(wanted/2, 1)
 	}
-	return o
+	return wanted
 }
-
-const (
-	serverShare   = 2 // by how much a server has fewer states than a library
-	serverChoices = 8
-)
 
 // judging returns the settings with which the driver that wrote opens a state. How a server acknowledges
 // writes is over by then.
@@ -135,7 +129,7 @@ func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Cras
 func (x *Explorer) proveServer(ctx context.Context, r *recorded) (Proof, error) {
 	cut := *r.rec
 	without(trace.Sync)(&cut.Trace)
-	o, err := x.judge(ctx, &recorded{r.plan, &Cell{}, &cut, r.expect}, disk.Options{Model: disk.Ordered, Seed: x.Seed, Most: serverChoices, Choices: serverChoices, From: len(cut.Ops)})
+	o, err := x.judge(ctx, &recorded{r.plan, &Cell{}, &cut, r.expect}, disk.Options{Model: disk.Ordered, Seed: x.Seed, Most: 8, From: len(cut.Ops)})
 	if err != nil {
 		return Proof{}, err
 	}

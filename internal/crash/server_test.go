@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -28,12 +27,11 @@ func TestServerPlanned(t *testing.T) {
 	s := driver.Settings{"pool_size": "1", "queued_writes": "on"}
 	library := &Planned{Settings: s}
 	server := &Planned{Worker: Worker{Ref: build.Ref{Beside: &driver.Info{Kind: driver.Cluster}}}, Settings: s}
-	o := disk.Options{Most: 200}
 	if got := server.faults(Faults); !slices.Equal(got, []Fault{Kill, Ordered, Posix}) || len(library.faults(Faults)) != len(Faults) {
 		t.Errorf("faults of a server: %v", got)
 	}
-	if got := server.sample(o); got.Most != 100 || got.Choices != serverChoices || library.sample(o) != o {
-		t.Errorf("sample of a server: %+v", got)
+	if server.states(200) != 100 || server.states(1) != 1 || library.states(200) != 200 {
+		t.Errorf("states of a server: %d of 200", server.states(200))
 	}
 	if got := server.judging(); got["queued_writes"] != "" || library.judging()["queued_writes"] != "on" {
 		t.Errorf("settings with which a server judges: %v", got)

@@ -154,6 +154,7 @@ func (m *Matrix) caseOf(w *workload.Workload, d chosen, set, has driver.Settings
 			c.Phases = append(c.Phases, p.Name)
 		}
 	}
+	c.Expects = at.Expects
 	if err := poolSize(c.Settings, resolved); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,10 @@ type Processes struct {
 
 	Elsewhere string // advice in addition to making room if the disk of Dir is full; "": none
 
+	// Hooks, if not nil, run around each trial. The trials then take no turns, so that nothing else is
+	// measured between a hook and its trial.
+	Hooks *Hooks
+
 	// CPUTime returns the CPU time of the machine, and whether it is known. nil means
 	// [machine.ReadCPUTime].
 	CPUTime func() (machine.CPUTime, bool)
@@ -58,7 +62,11 @@ func (p *Processes) Trials(ctx context.Context, cases []*Case, seed uint64) (lis
 			return nil, err
 		}
 	}
-	for _, part := range p.fitting(cases) {
+	parts := p.fitting(cases)
+	if p.Hooks != nil {
+		parts = slices.Collect(slices.Chunk(cases, 1))
+	}
+	for _, part := range parts {
 		trials, err := p.undisturbed(ctx, part, seed)
 		if err != nil {
 			return nil, err
@@ -212,6 +220,12 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 		s.fail(result.Failed, protocol.CodeDatabase, "copying the loaded database: %v", err)
 		return e, nil
 	}
+	if p.Hooks != nil {
+		if err := p.Hooks.run(ctx, p.Hooks.Prepare, c, path, p.Limit); err != nil {
+			s.fail(result.Failed, result.CodePrepare, "the command of --prepare failed: %v", err)
+			return e, ctx.Err()
+		}
+	}
 	e.from = p.read()
 	s.run(ctx, dir, protocol.Request{
 		Type: requestType(c.Plan), Protocol: protocol.Version, Seed: seed, Path: path, Settings: c.asked(), Plan: asking(c.Plan, c.Expect, s.hashed),
@@ -235,6 +249,12 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	}
 	if c.bench != nil && t.Status == result.OK && ctx.Err() == nil {
 		s.bench(ctx, c, path)
+	}
+	if p.Hooks != nil {
+		if err := p.Hooks.run(ctx, p.Hooks.Cleanup, c, path, p.Limit); err != nil {
+			s.phase = ""
+			s.fail(result.Failed, result.CodeCleanup, "the command of --cleanup failed: %v", err)
+		}
 	}
 	t.TookNS, e.stopped = int64(time.Since(begin)-s.idle), s.stopped
 	return e, ctx.Err()

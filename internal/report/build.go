@@ -28,6 +28,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	if o.Study != nil {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
+	d = append(d, expectations(a)...)
 	d = append(d, overall(a)...)
 	d = append(d, timeAndMemory(a, memoryTable(a)...)...)
 	d = append(d, firsts(said)...)
@@ -102,6 +103,11 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 		{Label: "rounds", Text: rounds, Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}...)
 	l = append(l, conditions.Resume(a, o.Hints)...)
+	if h := run.Hooks; h != nil {
+		l.Note(document.Item{Label: "prepare", Text: document.Line(h.Prepare)})
+		l.Note(document.Item{Label: "cleanup", Text: document.Line(h.Cleanup)})
+	}
+	l.Note(document.Item{Label: "baseline", Text: document.Line(run.Baseline)})
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})
 	l = append(l, verdicts(a, o.Hints)...)
 	l.Note(document.Item{Label: "command", Text: conditions.CommandLine(run.Command)})

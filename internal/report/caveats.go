@@ -37,6 +37,11 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 		}
 		list = append(list, conditions.Caveat{Code: conditions.CaveatEnded, Count: rounds(a), Text: conditions.Sentence(conditions.CaveatEnded, how, document.Counted(int64(rounds(a)), "complete round"))})
 	}
+	if o.Study == nil {
+		unmet, open := expectedWith(a, stats.NotMet), expectedWith(a, stats.Undecided)
+		say(conditions.CaveatUnmet, len(unmet), document.SomeOf(unmet, 3))
+		say(conditions.CaveatUndecided, len(open), document.SomeOf(open, 3))
+	}
 	say(conditions.CaveatUnranked, len(unranked(a)), seemTo(a), document.SomeOf(unranked(a), 3))
 	say(conditions.CaveatErrors, len(saidErrors(a)), document.SomeOf(saidErrors(a), 2))
 	doubtfulTables(a, say)

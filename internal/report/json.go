@@ -29,7 +29,8 @@ type JSON struct {
 	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // workloads with several settings or parameters
 	Summary     []JSONSummary              `json:"summary"`              // one summary, or none if there is nothing to compare
 	Reliability JSONReliability            `json:"reliability"`
-	Defects     []conditions.DriverDefects `json:"defects,omitempty"` // known defects of each driver
+	Expected    []JSONExpectation          `json:"expectations,omitempty"` // what the workloads expect of their phases
+	Defects     []conditions.DriverDefects `json:"defects,omitempty"`      // known defects of each driver
 	Study       *Study                     `json:"study,omitempty"`
 }
 
@@ -209,6 +210,7 @@ func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
 	out.Defects, out.Study = conditions.DefectsOf(a), opts.Study
+	out.Expected = jsonExpectations(a)
 	run := *a.Run // a copy, so that empty lists can be written as [] and not null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}

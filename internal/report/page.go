@@ -90,6 +90,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	for range a.Tables() {
 		p.cells++
 	}
+	d = append(d, expectations(a)...)
 	d = append(d, p.tables()...)
 	if cells != nil && !ok {
 		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)

@@ -142,6 +142,7 @@ type Case struct {
 	Info       driver.Info       `json:"info"`
 	Settings   driver.Settings   `json:"settings" jsonschema:"nullable"` // settings as requested; the settings in force may differ, see InForce
 	Phases     []string          `json:"phases" jsonschema:"nullable"`   // names of the timed phases, in order
+	Expects    []Expectation     `json:"expects,omitempty"`              // what the workload expects of its timed phases
 	Added      []AddedTime       `json:"added,omitempty"`                // time that sqlite3perf's own code and the driver's adapter add, by phase
 	Worker     string            `json:"worker,omitempty"`
 	Build      map[string]string `json:"build,omitempty"` // how the worker was built: Go version, flags, C compiler; for a checkout also its directory and revision

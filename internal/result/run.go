@@ -28,6 +28,8 @@ type Run struct {
 	Compares  *Compares `json:"compares,omitempty"` // the comparison that the run was made for; nil if none
 	Search    *Search   `json:"search,omitempty"`   // the search for settings that the run is part of; nil if none
 	Profiles  *Profiles `json:"profiles,omitempty"` // profiles instead of samples; nil if the run has samples
+	Baseline  string    `json:"baseline,omitempty"` // name under which the run is a baseline for later ones; "" if none
+	Hooks     *Hooks    `json:"hooks,omitempty"`    // commands that the user ran around each trial; nil if none
 	Machine   Machine   `json:"machine"`
 	Host      *Host     `json:"host,omitempty"` // the remote machine that the run was measured on; nil if it is the machine that ran the command
 
@@ -136,6 +138,13 @@ func (l *LeftOut) UnmarshalJSON(b []byte) error {
 type Asked struct {
 	Settings   map[string][]string `json:"settings,omitempty"`
 	Parameters map[string][]int64  `json:"parameters,omitempty" jsonschema:"signed"`
+}
+
+// Hooks are commands that the user ran around each trial, by the shell. They are never run again from here,
+// because the run may be somebody else's.
+type Hooks struct {
+	Prepare string `json:"prepare,omitempty"`
+	Cleanup string `json:"cleanup,omitempty"`
 }
 
 // Schedule says how long a run was to last. The run ends earlier if all figures are precise enough

@@ -150,13 +150,17 @@ type Compared struct {
 	least float64 // the smallest P that is possible with this number of rounds
 }
 
-// By compares the same cells by another metric. It leaves out cells whose samples lack the metric.
+// By compares the same cells by another metric. It leaves out cells whose samples lack the metric, except
+// those that are bad or differ.
 func (c *Comparison) By(m Metric) *Comparison {
 	out := &Comparison{Metric: m, First: c.First, Second: c.Second, Margin: c.Margin, Interleaved: c.Interleaved, Pairs: c.Pairs}
 	looks := 1.0
 	for _, x := range c.Cells {
 		y := &Compared{TableName: x.TableName, First: x.First, Second: x.Second, Metric: m, P: 1, Adjusted: 1}
-		if x.Verdict != Bad && x.Verdict != Differing && y.known() {
+		if x.Verdict == Bad || x.Verdict == Differing {
+			y.Verdict, y.Why = x.Verdict, x.Why
+		}
+		if y.Verdict != "" || y.known() {
 			out.Cells = append(out.Cells, y)
 		}
 		looks = max(looks, x.looks)

@@ -24,6 +24,7 @@ type Entry struct {
 	Reached   string                `json:"reached,omitempty"`  // host name that sqlite3perf connected to; "" if it measured its own machine
 	Asked     *result.Asked         `json:"asked,omitempty"`    // settings and parameters that the user gave, as in [result.Run]
 	Profiled  string                `json:"profiled,omitempty"` // name of the phase, if the run has profiles instead of trials
+	Baseline  string                `json:"baseline,omitempty"` // name under which the run is a baseline
 	Question  string                `json:"question,omitempty"` // the question that the run's stored answer answers, such as [result.QuestionTune]
 	Drivers   []string              `json:"drivers"`            // in the order of the cases
 	Workloads []string              `json:"workloads"`          // in the order of the cases
@@ -197,7 +198,7 @@ func entry(id int64, record []byte) Entry {
 	err := decode(record, &r)
 	e := Entry{
 		ID: id, Version: r.Version, Started: r.Started, Ended: r.Ended, Stopped: r.Stopped, Command: r.Command,
-		Scale: r.Scale, Host: r.Machine.Hostname, Asked: r.Asked,
+		Scale: r.Scale, Host: r.Machine.Hostname, Asked: r.Asked, Baseline: r.Baseline,
 		Drivers: []string{}, Workloads: []string{}, Statuses: map[result.Status]int{}, Bad: map[result.Status]int{},
 	}
 	if err != nil {

@@ -365,13 +365,33 @@ func (s *Store) Newest(ctx context.Context) (id int64, err error) {
 	return id, err
 }
 
-// Resolve returns the ID of the run that a user names, by its number or as "last". "last" means the
-// run that started last among those that have ended. The error is [ErrNoRun] if the store does not
-// have that run.
+// Baseline returns the ID of the run that is a baseline of the given name, or 0. If there are several, it
+// is the one that started last. Runs that were merged don't count, because they may be somebody else's, and
+// neither do runs that were interrupted or have not ended.
+func (s *Store) Baseline(ctx context.Context, name string) (id int64, err error) {
+	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
+		err := c.QueryRowContext(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.baseline') = ?
+			AND json_extract(json, '$.ended') IS NOT NULL AND json_extract(json, '$.stopped') <> ? AND json_extract(json, '$.merged') IS NULL END`+newestFirst,
+			name, result.StoppedInterrupted).Scan(&id)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		return err
+	})
+	return id, err
+}
+
+// Resolve returns the ID of the run that a user names, by its number, as "last", or by its name as a
+// [Store.Baseline]. "last" means the run that started last among those that have ended. The error is
+// [ErrNoRun] if the store does not have that run.
 func (s *Store) Resolve(ctx context.Context, ref string) (id int64, err error) {
 	if ref != "last" {
 		if id, err = strconv.ParseInt(ref, 10, 64); err != nil {
-			return 0, fmt.Errorf("run %q: give the number of a run, as sqlite3perf runs lists them, or last", ref)
+			id, err := s.Baseline(ctx, ref)
+			if err == nil && id == 0 {
+				err = fmt.Errorf("run %q: give the number of a run, as sqlite3perf runs lists them, last, or the name of a baseline", ref)
+			}
+			return id, err
 		}
 	}
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {

@@ -319,11 +319,43 @@ func TestResolve(t *testing.T) {
 		t.Errorf("%v is not ErrNoRun", err)
 	}
 	_, err = s.Resolve(ctx, "first")
-	wantError(t, err, `run "first"`, "or last")
+	wantError(t, err, `run "first"`, "last, or the name of a baseline")
 	_, err = s.Load(ctx, 9)
 	wantError(t, err, path, "no such run as 9", "it has 1 to 3")
 	if !errors.Is(err, store.ErrNoRun) {
 		t.Errorf("%v is not ErrNoRun", err)
+	}
+}
+
+// TestBaseline checks which run has the name of a baseline: the newest that has ended, that was not
+// interrupted, and that was measured here.
+func TestBaseline(t *testing.T) {
+	ctx := context.Background()
+	s := mustOpen(t, newPath(t))
+	for i, stopped := range []string{result.StoppedRounds, result.StoppedTime, result.StoppedInterrupted, "", result.StoppedRounds, result.StoppedRounds} {
+		r := smallRun()
+		r.Started = time.Date(2026, 11, 21, 10+i, 0, 0, 0, time.UTC)
+		r.Baseline, r.Stopped = "main", stopped
+		if r.Ended = r.Started.Add(time.Minute); stopped == "" {
+			r.Ended = time.Time{}
+		}
+		switch i {
+		case 4:
+			r.Merged = "theirs.db"
+		case 5:
+			r.Baseline = "other"
+		}
+		if err := s.Begin(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]int64{"main": 2, "other": 6, "none": 0} {
+		if id, err := s.Baseline(ctx, name); err != nil || id != want {
+			t.Errorf("Baseline(%q) = %d, %v; want %d", name, id, err, want)
+		}
+	}
+	if id, err := s.Resolve(ctx, "main"); err != nil || id != 2 {
+		t.Errorf("Resolve: %d, %v", id, err)
 	}
 }
 

@@ -44,7 +44,7 @@ func (l *resolver) http(f *fields) *plan.HTTP {
 	if n == nil {
 		return h
 	}
-	e, ok := l.object(n, "expect of an http phase", "{returns: users}", []string{"returns"})
+	e, ok := l.object(n, "expect of an http phase", "{returns: users}", keys["expect of http"])
 	if !ok || e.get("returns") == nil {
 		return h
 	}

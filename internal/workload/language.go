@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -19,20 +20,23 @@ var Schema []byte
 
 // keys lists the keys that each kind of mapping in a workload file may have.
 var keys = map[string][]string{
-	"workload":  {"name", "about", "needs", "database", "settings", "pool", "parameters", "scales", "schema", "changes settings", "rows", "phases"},
+	"workload":  {"name", "about", "needs", "database", "settings", "pool", "parameters", "scales", "schema", "changes settings", "rows", "phases", "expect"},
 	"scales":    {"full", "quick", "factor"},
 	"rows":      {"count", "per", "query", "table", "columns"},
-	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values"},
+	"insert":    {"name", "insert", "about", "untimed", "context", "transaction", "rows per statement", "statement", "values", "expect"},
 	"query":     {"name", "query", "about", "untimed", "context", "for each", "repeat", "clients", "statement", "parameters", "columns", "expect"},
-	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry", "patience"},
+	"mix":       {"name", "mix", "about", "untimed", "context", "clients", "connection", "count", "duration", "rate", "gomaxprocs", "mutex", "retry", "patience", "expect"},
 	"retry":     {"attempts", "backoff"},
 	"http":      {"name", "http", "about", "context", "clients", "count", "duration", "rate", "statement", "parameters", "columns", "expect"},
-	"replay":    {"name", "replay", "about", "untimed", "context", "events", "clients", "speed", "statement"},
-	"script":    {"name", "script", "about", "untimed", "context", "changes settings"},
+	"replay":    {"name", "replay", "about", "untimed", "context", "events", "clients", "speed", "statement", "expect"},
+	"script":    {"name", "script", "about", "untimed", "context", "changes settings", "expect"},
 	"operation": {"name", "weight", "sql", "statements", "transaction", "statement", "parameters", "columns", "expect", "results", "timeout", "mutex", "pool"},
 	"statement": {"sql", "statement", "columns", "expect", "if empty", "mutex", "connection"},
 	"pool":      {"writers", "readers"},
-	"expect":    {"rows", "returns"},
+	"expect":    result.ExpectedFigures(),
+
+	"expect of a query": append([]string{"rows", "returns"}, result.ExpectedFigures()...),
+	"expect of http":    append([]string{"returns"}, result.ExpectedFigures()...),
 }
 
 // phaseKinds are the keys that determine what a phase does.
@@ -93,6 +97,7 @@ var checks = [][2]string{
 	{"expect: {rows: N}", "each execution returns N rows"},
 	{"expect: {returns: SET}", "the rows are those of a data set, every inserted column, in order"},
 	{"expect: {returns: {SET: [COLUMN, SET.COLUMN]}}", "the same for these columns, of the set or of what it is nested in"},
+	{"expect: {p99: < 5ms, errors: 0}", "after a run, these figures are judged: of a phase or, beside phases, of all timed ones"},
 	{"(always)", "every value has its declared type, and all drivers agree on the checksum of every value in order"},
 }
 
@@ -112,7 +117,7 @@ func LanguageReference() string {
 		b.WriteString("\n")
 	}
 	var rows [][2]string
-	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "pool", "http", "replay", "script", "operation", "statement", "expect"} {
+	for _, k := range []string{"workload", "scales", "rows", "insert", "query", "mix", "retry", "pool", "http", "replay", "script", "operation", "statement", "expect of a query", "expect of http", "expect"} {
 		what := k
 		if slices.Contains(phaseKinds, k) {
 			what += " phase"

@@ -65,6 +65,7 @@ func (l *resolver) phase(n *yaml.Node) {
 	if !p.Untimed {
 		l.steady(f.get(kind))
 	}
+	l.expected(f.get("expect"), &p, kind)
 	l.declared = l.declared.With(p.Changes)
 	l.undeclared(f.get(kind), kind)
 	info.Changes, info.LeftOut = p.Changes, l.leftOut
@@ -253,7 +254,7 @@ func (l *resolver) call(sqlNode *yaml.Node, f *fields, p *parameterSet, each *se
 		}
 	}
 	if n := f.get("expect"); n != nil {
-		known := keys["expect"]
+		known := keys["expect of a query"]
 		if f.get("query") == nil {
 			known = []string{"rows"}
 		}

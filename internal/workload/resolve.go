@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 )
@@ -27,6 +28,7 @@ type resolver struct {
 	warnings []Problem
 	leftOut  []string // PhaseInfo.LeftOut of the phase being read
 	features []string // the keys of the features of SQLite that the SQL needs
+	expects  []result.Expectation
 }
 
 func (w *Workload) resolver(r *reader, values map[string]int64) *resolver {
@@ -77,6 +79,8 @@ func (l *resolver) resolve() {
 	for _, p := range l.list(n) {
 		l.phase(p)
 	}
+	l.expectedOfAll(f.get("expect"))
+	l.sortExpected()
 	if len(l.plan.Phases) == len(n.Content) && !slices.ContainsFunc(l.plan.Phases, func(p plan.Phase) bool { return !p.Untimed }) {
 		l.errorf(n, "every phase is untimed: leave untimed out of what is to be measured")
 	}

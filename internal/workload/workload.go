@@ -20,6 +20,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
@@ -97,6 +98,7 @@ type PhaseInfo struct {
 type Case struct {
 	Parameters map[string]int64 // the value of every parameter
 	Settings   driver.Settings  // the workload's settings, with parameters replaced by their values
+	Expects    []result.Expectation
 }
 
 // Builtins lists the names of the built-in workloads, sorted.
@@ -404,7 +406,7 @@ func (w *Workload) Cases(scale string, params map[string][]int64) ([]Case, error
 		if err != nil {
 			return nil, err
 		}
-		cases[i] = Case{Parameters: values, Settings: l.settings}
+		cases[i] = Case{Parameters: values, Settings: l.settings, Expects: l.expects}
 	}
 	return cases, nil
 }

@@ -26,11 +26,11 @@ type Options struct {
 	Seed  uint64
 	Most  int // states at most, chosen at random; 0: no limit
 	From  int // only faults before this operation or a later one
-
-	// Choices is from how many choices of the waiting changes at each operation the states are chosen at
-	// least. With few, most leave nearly everything or nearly nothing.
-	Choices int
 }
+
+// leastChoices is how many choices of the waiting changes are made at each operation at least, even if fewer
+// states are wanted. With few choices, most states would have nearly everything or nearly nothing.
+const leastChoices = 8
 
 // States passes different states of a trace to visit, from the acknowledgment of transaction 0 on. If
 // several faults leave the same files, only the one with most acknowledged transactions is passed. An
@@ -39,7 +39,7 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	boundaries := boundariesOf(t, o.From)
 	per := 24
 	if o.Most > 0 && len(boundaries) > 0 {
-		per = max(o.Most/len(boundaries), o.Choices, 1)
+		per = max(o.Most/len(boundaries), leastChoices)
 	}
 	var list []pending
 	d := New(o.Model)

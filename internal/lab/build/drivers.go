@@ -17,8 +17,10 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/semver"
+	"golang.org/x/tools/txtar"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/sources"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -43,10 +45,29 @@ func FindSource(given string) (Source, error) {
 		}
 		return Source{abs}, err
 	}
-	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes the path relative
+	if root := clone(); root != "" {
 		return Source{root}, nil
 	}
 	return Unpacked()
+}
+
+// clone returns the source tree that this executable was built from, or "" if there is none.
+func clone() string {
+	if root := builtFrom(); filepath.IsAbs(root) && isRoot(root) { // -trimpath makes the path relative
+		return root
+	}
+	return ""
+}
+
+// SourcesHash returns the hash of the sources that workers are built from by default, and the directory of the
+// clone that has them. The directory is "" if the sources are those inside this executable.
+func SourcesHash() (hash, dir string, err error) {
+	root := clone()
+	if root == "" {
+		return hashName([]byte(sources.Archive)), "", nil
+	}
+	files, err := filesOf(root)
+	return hashName(txtar.Format(&txtar.Archive{Files: files})), root, err
 }
 
 // builtFrom returns the path that the source tree of this executable had at the time of the

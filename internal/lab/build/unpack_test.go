@@ -185,3 +185,25 @@ func TestUnpackNowhere(t *testing.T) {
 		t.Errorf("a relative cache directory: %+v, %v", s, err)
 	}
 }
+
+// TestSourcesHash checks that the hash is that of the sources from which FindSource lets workers be built.
+func TestSourcesHash(t *testing.T) {
+	ofClone, dir, err := build.SourcesHash()
+	if err != nil || dir == "" {
+		t.Fatalf("in a clone: %s, %s, %v", ofClone, dir, err)
+	}
+	installed(t)
+	s, err := build.FindSource("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hash, dir, err := build.SourcesHash(); hash != filepath.Base(s.Root) || dir != "" || err != nil || hash != ofClone {
+		t.Errorf("installed: %s, %q, %v; unpacked to %s; in a clone: %s", hash, dir, err, s.Root, ofClone)
+	}
+	root := filepath.Join(t.TempDir(), "changed")
+	write(t, root, map[string]string{"worker/go.mod": "module github.com/sqlite3perf/sqlite3perf/worker\n", "drivers/x/a.go": "package x\n"})
+	build.SetBuiltFrom(t, root)
+	if hash, dir, err := build.SourcesHash(); hash == ofClone || dir != root || err != nil {
+		t.Errorf("another clone: %s, %s, %v", hash, dir, err)
+	}
+}

@@ -120,23 +120,6 @@ func asciiLocale(getenv func(string) string) bool {
 	return locale != "" && !strings.Contains(charset, "utf8")
 }
 
-// Version returns the version of this module, or the commit that it was built from.
-func Version() string {
-	bi, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	if v := bi.Main.Version; v != "" && v != "(devel)" {
-		return v
-	}
-	for _, s := range bi.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel-" + s.Value[:min(12, len(s.Value))]
-		}
-	}
-	return "devel"
-}
-
 // FlagError returns pflag's error about a flag, reworded so that it says what to type instead.
 func FlagError(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError

@@ -23,7 +23,8 @@ import (
 // OutputOptions are the flags of the commands that print a run.
 type OutputOptions struct {
 	Format  string
-	File    string
+	File    string   // "" for standard output
+	More    []string // the files of further -o, each in the format of its extension
 	noColor bool
 	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
@@ -37,7 +38,7 @@ func (o *OutputOptions) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.Format, "format", TableFormat, "")
 	o.Asked = f.Lookup("format")
 	o.SetFormats("how results are printed", report.Formats(), report.Check)
-	f.StringVarP(&o.File, "output", "o", "", "`file` for the results, instead of standard output")
+	f.VarP(files{o}, "output", "o", "`file` for the results, instead of standard output (repeatable: one for each format)")
 	Reaching(f, Writes, "output")
 	f.BoolVar(&o.noColor, "no-color", false, "no color, as with NO_COLOR set")
 	Grouped(f, GroupOutput, "format", "output", "no-color")
@@ -97,8 +98,16 @@ func (o *OutputOptions) CheckPlace() error {
 
 // CheckFormat chooses the format: that of --format on the command line or, without it, that of the
 // file's extension. A format from the environment or a configuration file is used for standard
-// output and for files without an extension. CheckFormat returns an error if the format is not known.
+// output and for files without an extension. CheckFormat returns an error if the format is not known. It
+// also checks the files of further -o.
 func (o *OutputOptions) CheckFormat() error {
+	if err := o.chooseFormat(); err != nil {
+		return err
+	}
+	return o.checkMore()
+}
+
+func (o *OutputOptions) chooseFormat() error {
 	if o.Known == nil {
 		return nil
 	}
@@ -206,8 +215,17 @@ func screenLines(height int) int {
 const ScaleHint = "--scale"
 
 // Print calls write to print results to the file of the options or to standard output. The
-// parameter "again" is the command that prints the same results once more, for error messages.
+// parameter "again" is the command that prints the same results once more, for error messages. It also
+// prints them to the files of further -o, even if one fails.
 func (o *OutputOptions) Print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
+	var failures []error
+	for _, to := range o.Each() {
+		failures = append(failures, to.print(env, write, again))
+	}
+	return errors.Join(failures...)
+}
+
+func (o *OutputOptions) print(env *Environment, write func(io.Writer, string, document.Options) error, again string) error {
 	if o.File == "" {
 		color := env.StdoutWidth > 0 && !o.noColor && os.Getenv("NO_COLOR") == ""
 		if err := write(env.RawOut, o.Format, document.Options{Width: env.StdoutWidth, Color: color, ASCII: env.ascii}); err != nil {

@@ -1,0 +1,115 @@
+package stats
+
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/latency"
+)
+
+// Met says whether an expectation of a workload is met.
+type Met string
+
+// The verdicts on an expectation.
+const (
+	IsMet     Met = "met"         // the whole interval of the figure is within the bound
+	NotMet    Met = "not met"     // the whole interval is beyond the bound
+	Undecided Met = "not decided" // the interval has the bound in it, or there is none
+)
+
+// Expected is an expectation of a workload for one case.
+type Expected struct {
+	Case    *result.Case
+	Variant string // the settings and parameters by which the case differs from others of its workload
+	result.Expectation
+	Met     Met
+	Summary Summary
+}
+
+// ExpectationsFailed reports whether an expectation is not met.
+func (a *Analysis) ExpectationsFailed() bool {
+	return slices.ContainsFunc(a.Expectations(), func(x Expected) bool { return x.Met == NotMet })
+}
+
+// Expectations judges what the workloads of a run expect of their phases, case by case.
+func (a *Analysis) Expectations() (list []Expected) {
+	for _, g := range a.Groups {
+		for _, o := range g.Outcomes {
+			for _, e := range o.Case.Expects {
+				if slices.Contains(result.ExpectedFigures(), e.Figure) { // a run of somebody else can have anything
+					x := o.expected(e)
+					x.Variant = g.Variant()
+					list = append(list, x)
+				}
+			}
+		}
+	}
+	return list
+}
+
+func (o *Outcome) expected(e result.Expectation) Expected {
+	x := Expected{Case: o.Case, Expectation: e, Met: Undecided}
+	if o.Status != result.OK {
+		return x
+	}
+	var values []float64
+	var failed int64
+	for _, s := range o.samples(e.Phase) {
+		if v, known := figureOf(e.Figure, s.Sample); known {
+			values = append(values, v)
+		}
+		failed += FailedOf(s.Sample)
+	}
+	if x.Summary = Summarize(values); len(values) == 0 {
+		return x
+	}
+	i := x.Summary.Interval
+	switch {
+	case e.Figure == result.FigureErrors && e.Bound == 0: // a count, which has no error
+		if x.Met = IsMet; failed > 0 {
+			x.Met = NotMet
+		}
+	case i == nil:
+	case e.AtLeast && i.Low >= e.Bound, !e.AtLeast && i.High <= e.Bound:
+		x.Met = IsMet
+	case e.AtLeast && i.High < e.Bound, !e.AtLeast && i.Low > e.Bound:
+		x.Met = NotMet
+	}
+	return x
+}
+
+// figureOf returns a figure of a sample, in the units of [result.Expectation].
+func figureOf(figure string, s *result.Sample) (v float64, known bool) {
+	worst := func(of func(*latency.Summary) int64) (float64, bool) {
+		var ns int64
+		for i := range s.Latency {
+			ns = max(ns, of(&s.Latency[i]))
+		}
+		return float64(ns) / 1e9, len(s.Latency) > 0
+	}
+	operations := float64(max(s.Operations, 1))
+	switch figure {
+	case result.FigureTime:
+		return float64(s.WallNS) / 1e9 / operations, true
+	case result.FigureP50:
+		return worst(func(l *latency.Summary) int64 { return l.P50NS })
+	case result.FigureP90:
+		return worst(func(l *latency.Summary) int64 { return l.P90NS })
+	case result.FigureP99:
+		return worst(func(l *latency.Summary) int64 { return l.P99NS })
+	case result.FigureMax:
+		return worst(func(l *latency.Summary) int64 { return l.MaxNS })
+	case result.FigureThroughput:
+		return float64(s.Operations) * 1e9 / float64(max(s.WallNS, 1)), true
+	case result.FigureErrors:
+		return float64(FailedOf(s)) / operations, true
+	}
+	i := slices.IndexFunc(result.Metrics, func(m result.Metric) bool { return m.Name == figure })
+	if i < 0 {
+		return 0, false
+	}
+	if v, known = result.Metrics[i].Value(s); figure == "checkpoint" {
+		v /= 1e9
+	}
+	return v, known
+}

@@ -1,0 +1,91 @@
+package workload
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/worker/plan"
+)
+
+// expected reads the bounds on figures of a phase. The key expect of a query also says which rows are
+// right, which is read elsewhere.
+func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
+	for _, e := range l.limits(n, kind == "query" || kind == "http") {
+		latencies := kind == "mix" || kind == "http" || kind == "replay"
+		e.Phase = p.Name
+		switch {
+		case p.Untimed:
+			l.errorf(n, "the phase %s is untimed, so nothing can be expected of its %s: leave it out", p.Name, e.Figure)
+		case ofLatency(e.Figure) && !latencies:
+			l.errorf(n, "the phase %s has no latencies, so nothing can be expected of its %s: want such as time: < 5ms", p.Name, e.Figure)
+		default:
+			l.expects = append(l.expects, e)
+		}
+	}
+}
+
+// expectedOfAll reads the bounds that a workload has for all its timed phases. A phase's own bound for the
+// same figure replaces that of the workload.
+func (l *resolver) expectedOfAll(n *yaml.Node) {
+	for _, e := range l.limits(n, false) {
+		used := false
+		for i := range l.plan.Phases {
+			p := &l.plan.Phases[i]
+			if p.Untimed || ofLatency(e.Figure) && p.Mix == nil && p.HTTP == nil && p.Replay == nil {
+				continue
+			}
+			used = true
+			if !slices.ContainsFunc(l.expects, func(own result.Expectation) bool { return own.Phase == p.Name && own.Figure == e.Figure }) {
+				e.Phase = p.Name
+				l.expects = append(l.expects, e)
+			}
+		}
+		if !used && len(l.plan.Phases) > 0 {
+			l.errorf(n, "no timed phase has latencies, so nothing can be expected of their %s: want such as time: < 5ms", e.Figure)
+		}
+	}
+}
+
+// sortExpected puts what is expected into the order of the phases.
+func (l *resolver) sortExpected() {
+	at := func(e result.Expectation) int {
+		return slices.IndexFunc(l.plan.Phases, func(p plan.Phase) bool { return p.Name == e.Phase })
+	}
+	slices.SortStableFunc(l.expects, func(a, b result.Expectation) int { return at(a) - at(b) })
+}
+
+// limits reads bounds on figures. If also is true, the node may have other keys, which are read elsewhere.
+func (l *resolver) limits(n *yaml.Node, also bool) (list []result.Expectation) {
+	if n == nil {
+		return nil
+	}
+	f, ok := l.mapping(n, "expect", "{p99: < 5ms, errors: 0}")
+	if !ok {
+		return nil
+	}
+	if !also {
+		l.known(f, "expect", keys["expect"])
+	}
+	for i, k := range f.keys {
+		if !slices.Contains(keys["expect"], k.Value) {
+			continue
+		}
+		text, ok := l.text(f.values[i], k.Value, k.Value+": < 5ms")
+		if !ok {
+			continue
+		}
+		e, err := result.ParseExpectation(k.Value, text)
+		if err != nil {
+			l.errorf(f.values[i], "expect: %v", err)
+			continue
+		}
+		list = append(list, e)
+	}
+	return list
+}
+
+func ofLatency(figure string) bool {
+	return slices.Contains([]string{result.FigureP50, result.FigureP90, result.FigureP99, result.FigureMax}, figure)
+}

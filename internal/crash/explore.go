@@ -350,7 +350,7 @@ func acknowledged(line []byte) (int, bool) {
 func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 	faults := r.plan.faults(x.Faults)
 	if len(faults) == 0 {
-		return errors.New("a server is explored after kill, ordered and posix only: see --faults")
+		return errors.New("a server is explored only after the faults kill, ordered and posix")
 	}
 	for _, f := range faults {
 		var o *Outcome

@@ -192,7 +192,7 @@ func TestAdviceBegins(t *testing.T) {
 func TestAdviceRisksOnOneScreen(t *testing.T) {
 	run := insertRun(9, "mattn", "modernc")
 	for i := range run.Trials {
-		run.Trials[i].Proof = &protocol.Proof{SQLiteVersion: []string{"3.50.1", "3.54.1"}[run.Trials[i].Case-1], ModuleVersion: "v1.61.1"}
+		run.Trials[i].Proof = &protocol.Proof{SQLiteVersion: []string{"3.50.1", "3.54.1"}[run.Trials[i].Case-1], ModuleVersion: []string{"v1.14.52", "v1.61.1"}[run.Trials[i].Case-1]}
 	}
 	a := advised(run)
 	a.Answers = diffed(noted("mattn", "3.50.1", "a\x00b", "same"), noted("modernc", "3.54.1", "a", []byte("same")))

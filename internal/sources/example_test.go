@@ -20,6 +20,7 @@ func Example() {
 	// drivers/modernc/added-cost.json
 	// drivers/modernc/byhand/main.go
 	// drivers/modernc/driver.json
+	// drivers/modernc/fdatasync.go
 	// drivers/modernc/go.mod
 	// drivers/modernc/go.sum
 	// drivers/modernc/modernc.go

@@ -3,12 +3,15 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 )
 
 // write creates files below dir.
@@ -69,7 +72,7 @@ func clone(t *testing.T, versions ...string) (*bumper, *bytes.Buffer) {
 		"drivers/toy/toy_test.go":   "package toy\n\nimport \"testing\"\n\nfunc TestToy(t *testing.T) {\n\tif Version == \"v1.2.0\" {\n\t\tt.Error(\"it cannot do this\")\n\t}\n}\n",
 		"drivers/toy/driver.json":   "{\n  \"name\": \"toy\",\n  \"module\": \"example.com/lib\",\n  \"kind\": \"transpiled\",\n  \"interface\": \"direct\"\n}\n",
 		"drivers/other/driver.json": `{"name": "other", "module": "x", "kind": "other language", "interface": "direct", "command": ["other"]}`,
-		"tool":                      "#!/bin/sh\necho \"$@\" > asked\necho '{\"answer\": \"The second is faster.\"}'\nexit 4\n",
+		"tool":                      "#!/bin/sh\necho \"$@\" > asked\necho '{\"cells\": [{\"workload\": \"simple\", \"phase\": \"query\", \"verdict\": \"same\"}]}'\nexit 4\n",
 	})
 	t.Setenv("GOPROXY", "file://"+filepath.ToSlash(proxy))
 	t.Setenv("GONOSUMDB", "*")
@@ -98,7 +101,7 @@ func TestBump(t *testing.T) {
 		"drivers/toy/driver.json": "{\n  \"name\": \"toy\",\n  \"module\": \"example.com/lib\",\n  \"kind\": \"transpiled\",\n  \"interface\": \"direct\",\n  \"release\": {\"version\": \"v1.1.0\", \"date\": \"2026-01-03\"}\n}\n",
 		"asked":                   "compare toy@v1.0.0 toy@v1.1.0 --workloads simple --time 1s --format json --quiet\n",
 		"CHANGELOG.md": "# Changelog\n\n## Unreleased\n\n### New\n\n- A thing.\n\n### Drivers\n\n" +
-			"- **toy**: v1.1.0 instead of v1.0.0, released 2026-01-03. The second is faster.\n\n## 1.0.0\n\n- All.\n",
+			"- **toy**: v1.1.0 instead of v1.0.0, released 2026-01-03. Of 1 measured cells, none is clearly slower or faster.\n\n## 1.0.0\n\n- All.\n",
 	} {
 		if d := cmp.Diff(want, read(t, b.root, name)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -134,6 +137,22 @@ func TestBroken(t *testing.T) {
 	}
 	if err := b.run(t.Context(), []string{"toy"}); err == nil || err.Error() != "failed: toy" {
 		t.Errorf("without a network: %v", err)
+	}
+}
+
+// TestFound reads a comparison that sqlite3perf has written.
+func TestFound(t *testing.T) {
+	text, err := os.ReadFile("../report/testdata/comparison-compared.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sides compare.JSONSides
+	if err := json.Unmarshal(text, &sides); err != nil {
+		t.Fatal(err)
+	}
+	want := "Of 5 measured cells, analytics json: bad, read-write mix: fewer failed, simple insert is slower (2.30x); the mean ratio of times is 1.63x (1.52 to 1.73)."
+	if got := found(&sides); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 

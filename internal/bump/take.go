@@ -13,8 +13,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // take makes r the pinned release of a driver. If it already is, take only writes its day to driver.json.
@@ -37,11 +39,11 @@ func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error
 			err, r.Version, filepath.Join(k.Dir, "driver.json"), k.Dir)
 	}
 	fmt.Fprintf(b.out, "%s: comparing the releases\n", k.Name)
-	answer, err := b.compare(ctx, k.Name+"@"+k.Version, k.Name+"@"+r.Version)
+	differs, err := b.compare(ctx, k.Name+"@"+k.Version, k.Name+"@"+r.Version)
 	if err != nil {
 		return err
 	}
-	line := fmt.Sprintf("- **%s**: %s instead of %s, released %s. %s", k.Name, r.Version, k.Version, r.Date, answer)
+	line := fmt.Sprintf("- **%s**: %s instead of %s, released %s. %s", k.Name, r.Version, k.Version, r.Date, differs)
 	if err := addLine(filepath.Join(b.root, "CHANGELOG.md"), line); err != nil {
 		return err
 	}
@@ -49,18 +51,40 @@ func (b *bumper) take(ctx context.Context, k build.Known, r build.Release) error
 	return nil
 }
 
-// compare measures two sides against each other, and returns the answer in words.
+// compare measures two sides against each other, and returns what was found, in words.
 func (b *bumper) compare(ctx context.Context, first, second string) (string, error) {
 	command := append(b.tool[:len(b.tool):len(b.tool)], "compare", first, second,
 		"--workloads", b.workloads, "--time", b.time, "--format", "json", "--quiet")
 	out, err := run(ctx, b.root, command...)
-	var answer struct {
-		Answer string `json:"answer"`
+	var sides compare.JSONSides
+	if jerr := json.Unmarshal(out, &sides); jerr != nil || len(sides.Cells) == 0 {
+		return "", errors.Join(fmt.Errorf("%s compared nothing", strings.Join(command, " ")), err)
 	}
-	if jerr := json.Unmarshal(out, &answer); jerr != nil || answer.Answer == "" {
-		return "", errors.Join(fmt.Errorf("%s has no answer", strings.Join(command, " ")), err)
+	return found(&sides), ctx.Err() // the exit status may only say that something is slower, or not known yet
+}
+
+// found says which cells of a comparison differ clearly, and how the times differ over all cells.
+func found(sides *compare.JSONSides) string {
+	var differ []string
+	for _, c := range sides.Cells {
+		switch c.Verdict {
+		case stats.Slower, stats.Faster:
+			differ = append(differ, fmt.Sprintf("%s is %s (%.2fx)", c.TableName, c.Verdict, c.Ratio.Median))
+		case stats.Bad, stats.Differing, stats.FailsMore, stats.FailsLess:
+			differ = append(differ, fmt.Sprintf("%s: %s", c.TableName, c.Verdict))
+		}
 	}
-	return answer.Answer, ctx.Err() // the exit status may only say that something is slower, or not known yet
+	text := fmt.Sprintf("Of %d measured cells, none is clearly slower or faster", len(sides.Cells))
+	if differ != nil {
+		text = fmt.Sprintf("Of %d measured cells, %s", len(sides.Cells), strings.Join(differ, ", "))
+	}
+	if m := sides.Mean; m != nil {
+		text += fmt.Sprintf("; the mean ratio of times is %.2fx", m.Median)
+		if m.Interval != nil {
+			text += fmt.Sprintf(" (%.2f to %.2f)", m.Interval.Low, m.Interval.High)
+		}
+	}
+	return text + "."
 }
 
 // run runs a command in dir and returns its standard output. If it fails, the error has the end of what it

@@ -86,7 +86,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 		heat.Behind = append(document.Document{document.ChartGrid(heat.Chart(0))}, below(cells)...)
 		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: heat.Title + "."}, heat)
 	}
-	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
+	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, brief: o.Brief, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
 	for range a.Tables() {
 		p.cells++
 	}
@@ -99,7 +99,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	}
 	d = append(d, impreciseOnPage(a, o.Hints)...)
 	if p.cases != nil {
-		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
+		d = append(d, document.Heading{Level: 2, Text: casesHeading(o)}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
 	}
 	return d
 }
@@ -123,6 +123,13 @@ func impreciseOnPage(a *stats.Analysis, h document.Hints) document.Document {
 const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
+
+func casesHeading(o Options) string {
+	if o.Brief {
+		return "Proven settings"
+	}
+	return samplesHeading
+}
 
 // SamplesOf counts the samples of a run.
 func SamplesOf(run *result.Run) (n int) {
@@ -243,6 +250,9 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 
 // addCases adds the samples and settings of a group to the end of the page.
 func (p *runPage) addCases(g *stats.Group, tables []*stats.Table, title string) {
+	if p.brief {
+		tables = nil
+	}
 	for _, b := range conditions.CasesOf(g.Outcomes, tables, true) {
 		cases := b.(document.Details)
 		cases.Title = title
@@ -309,7 +319,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	}
 	if latency := latencies(measured); len(latency.Rows) > 0 {
 		add("latency", document.Document{document.Paragraph{Text: document.Upper(latencyTitle(measured)) + "."}, latency})
-		if level <= 3 {
+		if level <= 3 && !p.brief {
 			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown, p.looks))...)
 		}
 	}
@@ -317,7 +327,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if p.cells > mostOpen && level <= 3 {
 		add("errors", errors)
 	}
-	if level <= 3 {
+	if level <= 3 && !p.brief {
 		add("samples", document.Document{p.orderPicture(n, t, p.looks, p.plain)})
 		add("memory", document.Blocks(p.memoryPictures(n, t, p.looks)))
 	}
@@ -347,6 +357,7 @@ type runPage struct {
 	a     *stats.Analysis
 	hints document.Hints
 	looks looks
+	brief bool              // the page has no samples, as [Options.Brief] says
 	plain bool              // pictures show samples without tips, because there are too many
 	cells int               // number of the run's tables, which pages call cells
 	cases document.Document // samples and settings of each case, for the end of the page

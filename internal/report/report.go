@@ -27,7 +27,8 @@ type Options struct {
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
-	// Brief makes a page small: it has no samples, and no pictures of latencies and memory.
+	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If it has
+	// many cells, these are only in tables.
 	Brief bool
 
 	listed string // where imprecise figures are listed, for example in a part of the report; if "", the command Hints.Full lists them

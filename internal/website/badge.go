@@ -22,7 +22,7 @@ func (h *history) badgeWords() []string {
 // badgeText is the time relative to plain C or, if it was not measured, how the newest release
 // compares with the release before.
 func (h *history) badgeText() string {
-	if h.floor != nil {
+	if h.floor != nil && len(h.releases) > 0 && h.floorOf == h.releases[0].library {
 		return document.Times(h.floor.Ratio.Median) + " plain C"
 	}
 	if len(h.releases) == 0 {

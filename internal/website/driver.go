@@ -27,6 +27,7 @@ type history struct {
 	older    map[olderKey][]older
 	floor    *floorRatio // of the newest run that measured it
 	floorIn  *facts
+	floorOf  string // the release that floor is of
 }
 
 // release is a version of a driver's library.
@@ -44,14 +45,18 @@ type olderKey struct {
 	phase string
 }
 
-// mostSeries limits the cells of a driver's page.
-const mostSeries = 60
+// Limits of a driver's page, so that it stays small however many runs there are.
+const (
+	mostSeries = 60  // cells
+	mostRuns   = 200 // newest runs of which times are followed
+	mostPoints = 60  // newest points in a picture
+)
 
 // drivers returns the history of each driver, by name.
 func (b *builder) drivers() []*history {
 	byName := map[string]*history{}
 	figures := map[string][]trends.Trend{}
-	for _, f := range slices.Backward(newestFirst(b.facts)) {
+	for i, f := range slices.Backward(newestFirst(b.facts)) {
 		for _, x := range f.Figures {
 			name := result.BaseDriver(x.Driver)
 			h := byName[name]
@@ -65,11 +70,14 @@ func (b *builder) drivers() []*history {
 				h.add(f, &t.Points[0])
 			}
 			h.older[olderKey{f.Run, t.Points[0].Case, t.Phase}] = x.Older
-			figures[name] = append(figures[name], t)
+			if i < mostRuns {
+				figures[name] = append(figures[name], t)
+			}
 		}
 		for i, r := range f.Floor {
 			if h := byName[result.BaseDriver(r.Driver)]; h != nil && released(r.Driver) && r.Driver != b.Floor {
-				h.floor, h.floorIn = &f.Floor[i], f
+				at := slices.IndexFunc(f.Figures, func(x figure) bool { return x.Driver == r.Driver })
+				h.floor, h.floorIn, h.floorOf = &f.Floor[i], f, f.Figures[max(at, 0)].Points[0].Library
 			}
 		}
 	}
@@ -214,14 +222,15 @@ func changed(t *trends.Trend, c trends.Shift) string {
 func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
 	format := document.SecondsOf(strings.TrimPrefix(t.Unit, "s"))
 	s := chart.Series{Name: t.Driver}
-	for k, p := range t.Points {
+	points := t.Points[max(0, len(t.Points)-mostPoints):]
+	for k, p := range points {
 		x := chart.Point{X: float64(k + 1), Y: p.Median, Link: "../" + pageOf(p.Run), Tip: fmt.Sprintf("run %d of %s", p.Run, date(p.Started))}
 		if p.Low != nil && p.High != nil {
 			x.Low, x.High = *p.Low, *p.High
 		}
 		s.Points = append(s.Points, x)
 	}
-	name := pointNames(t.Points)
+	name := pointNames(points)
 	return document.PictureBlock{Headed: true, Fold: "Releases", Behind: h.behind(t, format), Picture: document.Picture{
 		Name: fmt.Sprintf("cell-%d", i+1), Title: t.Workload + " " + h.cellName(t), Kind: document.KindSamples, Confidence: stats.Confidence,
 		Source: "sqlite3perf · " + conditions.Machine(t.Machine),

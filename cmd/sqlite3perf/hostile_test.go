@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/csv"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -181,6 +182,42 @@ func TestHostileRun(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestHostileSite checks that the texts of a store become neither markup nor names of files in a site.
+func TestHostileSite(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	r := hostileRun()
+	spoil(reflect.ValueOf(r).Elem(), hostile+`../../<svg onload=alert(1)>"'&`)
+	path, dir := storedAs(t, r), filepath.Join(t.TempDir(), "site")
+	if _, code := run1(t, 0, "site", dir, "--store", path); code != cli.ExitOK {
+		t.Fatalf("exit status %d", code)
+	}
+	name := regexp.MustCompile(`^(assets|badges|drivers|runs|[a-z0-9-]+\.(html|json|svg|css|js))$`)
+	files := 0
+	err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err != nil || file == dir {
+			return err
+		}
+		if !name.MatchString(d.Name()) {
+			t.Errorf("file %q", d.Name())
+		}
+		if d.IsDir() {
+			return nil
+		}
+		files++
+		data, err := os.ReadFile(file)
+		if filepath.Ext(file) != ".json" { // JSON escapes what is not printable
+			mustBePrintable(t, file, string(data))
+		}
+		if strings.Contains(string(data), "<svg onload") {
+			t.Errorf("%s has markup of the store", file)
+		}
+		return err
+	})
+	if err != nil || files < 8 {
+		t.Errorf("%d files, %v", files, err)
 	}
 }
 

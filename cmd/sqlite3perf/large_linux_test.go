@@ -77,6 +77,26 @@ func BenchmarkLargeStore(b *testing.B) {
 	}
 }
 
+// BenchmarkLargeStoreSite writes the site of the same store: completely, then again without a change.
+// It reports the time of each call, and the size of the site.
+func BenchmarkLargeStoreSite(b *testing.B) {
+	p := largeStore(b)
+	for b.Loop() {
+		if err := os.RemoveAll(filepath.Join(p.dir, "site")); err != nil {
+			b.Fatal(err)
+		}
+		for _, call := range []string{"first-ms", "again-ms"} {
+			began := time.Now()
+			out, err := p.command("site", "site", "--store", "large.db").CombinedOutput()
+			if err != nil {
+				b.Fatalf("%v\n%s", err, out)
+			}
+			b.ReportMetric(float64(time.Since(began).Milliseconds()), call)
+			b.Logf("%s: %s", call, out)
+		}
+	}
+}
+
 // BenchmarkLargeStorePages opens each view of the explorer in a browser, on a server that was
 // just started on the same store. It reports the means of four figures: the time until the
 // server has started, the time until the view and its pictures are shown, the time until nothing

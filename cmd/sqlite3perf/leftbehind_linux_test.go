@@ -298,7 +298,7 @@ func everyCommand(measured []string) (commands, builds [][]string) {
 		{"paginate", "--driver", "./good", "--db", "kept.db"},
 		{"concurrent", "--driver", "./good", "--db", "kept.db", "-d", "1s"},
 		{"serve", "--port", "0"},
-		{"report", "1", "-o", "out/run.html"},
+		{"report", "1", "-o", "out/run.html"}, {"site", "out/site"},
 		{"show", "1"}, {"runs"}, {"workloads", "./db.yaml"}, {"drivers", "--defects"},
 	}
 	builds = [][]string{

@@ -31,7 +31,7 @@ func TestSoakLongTexts(t *testing.T) {
 				t.Errorf("%s: exit status %d, %d bytes", format, code, len(out))
 			}
 		}
-		for _, args := range [][]string{{"runs"}, {"show", "1", "--full"}, {"report", "1", "-o", filepath.Join(t.TempDir(), "page.html")}, {"compare", "1", "mattn" + long, "x"}, {"locks", "1"}} {
+		for _, args := range [][]string{{"runs"}, {"show", "1", "--full"}, {"report", "1", "-o", filepath.Join(t.TempDir(), "page.html")}, {"site", filepath.Join(t.TempDir(), "site")}, {"compare", "1", "mattn" + long, "x"}, {"locks", "1"}} {
 			run1(t, width, append(args, "--store", path)...)
 		}
 	}

@@ -94,7 +94,7 @@ var groups = []struct {
 	{"Measure", []func(*cli.Environment) *cobra.Command{runCommand, reproduceCommand, profileCommand}},
 	{"Judge", []func(*cli.Environment) *cobra.Command{compareCommand, gateCommand, bisectCommand, diffCommand}},
 	{"Decide", []func(*cli.Environment) *cobra.Command{adviseCommand, tuneCommand, locksCommand, dsnCommand, crashCommand, clusterCommand}},
-	{"Look", []func(*cli.Environment) *cobra.Command{showCommand, reportCommand, serveCommand, runsCommand, mergeCommand}},
+	{"Look", []func(*cli.Environment) *cobra.Command{showCommand, reportCommand, serveCommand, siteCommand, runsCommand, mergeCommand}},
 	{learn, []func(*cli.Environment) *cobra.Command{driversCommand, workloadsCommand, doctorCommand, workloadCommand, checkCommand}},
 	{"One database of yours", []func(*cli.Environment) *cobra.Command{database.GenerateCommand, database.BenchCommand, database.PragmaCommand, database.ConcurrentCommand, database.PaginateCommand}},
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"image/png"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,6 +48,33 @@ func TestReportPage(t *testing.T) {
 	prints(t, p)
 	p.Until(p.Click("figure svg a[href]"), `location.hash && document.querySelector(":target").getClientRects().length`)
 	p.Want(`document.querySelector(":target").innerText`, "synchronous")
+}
+
+// TestSitePages writes a site and reads it as its readers do: from page to page.
+func TestSitePages(t *testing.T) {
+	t.Parallel()
+	place := newPlace(t)
+	for _, args := range [][]string{
+		{"run", "--workloads", "./tiny.yaml", "--drivers", "./good,./better", "--rounds", "6"},
+		{"compare", "./good", "./better", "--workloads", "./tiny.yaml", "--rounds", "6"},
+		{"site", "public"},
+	} {
+		if out, err := place.command(args...).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+	served := httptest.NewServer(http.FileServer(http.Dir(place.dir)))
+	t.Cleanup(served.Close)
+	p := browsertest.Open(t, served.URL+"/public/", "true")
+	p.Check()
+	for _, step := range []struct{ link, to string }{
+		{`a[href="runs/1.html"]`, "public/runs/1.html"}, {`a[href="../index.html"]`, "public/"},
+		{`a[href^="drivers/good-"]`, "public/drivers/good-"}, {`a[href="../runs/2.html"]`, "public/runs/2.html"},
+		{`a[href="../index.html"]`, "public/"}, {`a[href="trends.html"]`, "public/trends.html"},
+	} {
+		p.Until(p.Click(step.link), fmt.Sprintf(`location.pathname.includes(%q) && document.readyState == "complete"`, step.to))
+		p.Check()
+	}
 }
 
 // TestSoakComparisonPage compares two drivers, and reads the page like somebody who wants to

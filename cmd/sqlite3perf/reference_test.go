@@ -151,7 +151,7 @@ var documents = map[string]string{
 	"reproduce": "studies.md", "profile": "profiling.md",
 	"compare": "verdicts.md", "gate": "ci.md", "bisect": "verdicts.md", "diff": "answers.md",
 	"advise": "advice.md", "tune": "tuning.md", "locks": "locks.md", "dsn": "dsn.md", "crash": "durability.md", "cluster": "cluster.md",
-	"serve": "explorer.md", "merge": "store.md", "drivers": "drivers.md", "doctor": "doctor.md",
+	"serve": "explorer.md", "site": "site.md", "merge": "store.md", "drivers": "drivers.md", "doctor": "doctor.md",
 	"workload from": "workload-from.md", "check": "adding-a-driver.md",
 	"generate": "one-database.md", "bench": "one-database.md", "pragma": "one-database.md", "concurrent": "one-database.md", "paginate": "one-database.md",
 }

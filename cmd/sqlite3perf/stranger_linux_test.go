@@ -146,6 +146,9 @@ func TestStrangersStore(t *testing.T) {
 	}
 	before := namesIn(t, here)
 	for _, run := range [][]string{{"1", "--store", "theirs.db"}, {"1", "--store", "merged.db"}, {"theirs.json"}} {
+		if len(run) > 1 {
+			stderrOf(t, append([]string{"site", filepath.Join(here, ".home", run[2])}, run[1:]...)...)
+		}
 		for _, command := range [][]string{
 			{"show"}, {"report", "-o", "page.html"}, {"compare"}, {"locks"}, {"advise"},
 			{"gate", "--rounds", "8", "--max-regression", "99%", "--baseline"}, {"run", "--resume"},
@@ -308,7 +311,7 @@ func TestSoakStoresMutated(t *testing.T) {
 		data := mutateRow(t, random, "theirs.db", []string{"runs", "cases", "trials", "samples"}[random.IntN(4)])
 		format := report.Formats()[random.IntN(len(report.Formats()))]
 		for _, args := range [][]string{
-			{"runs"}, {"show", "1", "--full"}, {"show", "1", "--format", format}, {"report", "1", "-o", "page.html"}, {"compare", "1", "mattn", "modernc"},
+			{"runs"}, {"show", "1", "--full"}, {"show", "1", "--format", format}, {"report", "1", "-o", "page.html"}, {"site", "public"}, {"compare", "1", "mattn", "modernc"},
 			{"locks", "1"}, {"advise", "1", "--diff=false"}, {"gate", "--baseline", "1", "--drivers", "./none", "--max-regression", "9%"}, {"run", "--resume", "1"},
 		} {
 			if readOrRefused(t, data, append(args, "--store", "theirs.db")...) {

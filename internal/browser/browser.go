@@ -326,6 +326,7 @@ func (p *Page) Violations() ([]Violation, error) {
 	if _, err := Eval[bool](p, axe+"\ntrue"); err != nil {
 		return nil, fmt.Errorf("loading axe-core: %w", err)
 	}
-	return Eval[[]Violation](p, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v =>
+	// Without preload, axe-core doesn't request style sheets, which the page's policy may forbid.
+	return Eval[[]Violation](p, `axe.run(document, {preload: false, resultTypes: ["violations"]}).then(r => r.violations.map(v =>
 		({id: v.id, help: v.help, nodes: v.nodes.map(n => n.html.slice(0, 200) + " " + (n.failureSummary || ""))})))`)
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // CasesOf lists each case's samples in the given tables, and the settings that the case's worker
-// read back from its connections. If intervals is true, it also lists the intervals of the medians.
+// read back from its connections. Without tables, it lists only the settings. If intervals is true, it also lists the intervals of the medians.
 func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
 	var body document.Document
 	for _, o := range outcomes {
@@ -42,7 +42,7 @@ func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.De
 		d.Body = append(d.Body, connections(p, o.Case)...)
 		d.Body = append(d.Body, ReadLater([]*stats.Outcome{o})...)
 	}
-	if s := samplesOf(o, tables, intervals); len(s.Rows) > 0 {
+	if s := samplesOf(o, tables, intervals); len(s.Rows) > 0 && len(s.Columns) > 1 {
 		d.Body = append(d.Body, s)
 		if more := len(o.Trials) - maxSampleRows; more > 0 {
 			d.Body = append(d.Body, document.Paragraph{Text: fmt.Sprintf("%s more: the formats csv and json have all.", document.Counted(int64(more), "trial")), Quiet: true})

@@ -417,6 +417,9 @@ type Options struct {
 	// Assets, for the format "html", is the URL of the directory with the files of the variable
 	// Assets. It ends with a slash. If it is "", each page contains the files.
 	Assets string
+
+	// Links, for the format "html", are at the top of the page. They lead to other pages of a site.
+	Links []Reference
 }
 
 // Hints are flags and commands that a reader can type. A hint is "" if the program has no such flag

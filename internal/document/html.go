@@ -43,6 +43,7 @@ type page struct {
 	Title, Kind, Policy string
 
 	Assets string // URL of the directory with style and script; "" if the page contains them
+	Links  []Reference
 	Style  template.CSS
 	Script template.JS
 
@@ -144,7 +145,7 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 // RenderHTML writes a document as a page. Without [Options.Assets], the page loads nothing from the
 // network. kind names the kind of document, such as "Comparison".
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
-	p := page{Kind: kind, Title: kind, Assets: o.Assets}
+	p := page{Kind: kind, Title: kind, Assets: o.Assets, Links: o.Links}
 	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}
 	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)

@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/trends"
 )
 
 // shelf reads a store, and keeps the analyses of runs until the store changes.
@@ -23,10 +24,10 @@ type shelf struct {
 	file    os.FileInfo  // file of st
 	changes int64        // result of [store.Store.Changes] when entries was read
 	entries []store.Entry
-	judged  []judged              // analyses with comparisons, the last used first
-	live    map[int64]judged      // analyses of runs that have not ended, without comparisons
-	points  map[figureKey][]Trend // points of runs that have ended, because they no longer change
-	kept    int                   // total number of trends in points
+	judged  []judged                     // analyses with comparisons, the last used first
+	live    map[int64]judged             // analyses of runs that have not ended, without comparisons
+	points  map[figureKey][]trends.Trend // points of runs that have ended, because they no longer change
+	kept    int                          // total number of trends in points
 }
 
 // maxKept limits the samples of all kept analyses together. A sample takes about a kilobyte. The
@@ -40,7 +41,7 @@ type judged struct {
 }
 
 func newShelf(path, floor string) *shelf {
-	return &shelf{path: path, floor: floor, live: map[int64]judged{}, points: map[figureKey][]Trend{}}
+	return &shelf{path: path, floor: floor, live: map[int64]judged{}, points: map[figureKey][]trends.Trend{}}
 }
 
 func (s *shelf) close() error {

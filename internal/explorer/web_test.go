@@ -21,6 +21,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/trends"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/estimate"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
@@ -913,7 +914,7 @@ func TestTrends(t *testing.T) {
 	if len(s.Changes) != 1 || s.Changes[0].Run != 17 || s.Changes[0].At != 16 || s.Changes[0].Ratio < 1.19 || s.Changes[0].Ratio > 1.21 || s.Changes[0].P > 0.05 {
 		t.Errorf("%+v", s.Changes)
 	}
-	if len(s.Marks) != 7 || s.Marks[3] != (Mark{16, 17, "modernc v1.4.0, before v1.3.0"}) {
+	if len(s.Marks) != 7 || s.Marks[3] != (trends.Mark{At: 16, Run: 17, Words: "modernc v1.4.0, before v1.3.0"}) {
 		t.Errorf("%+v", s.Marks)
 	}
 	if p := s.Points[31]; p.Run != 32 || p.Library != "v1.7.0" || p.N != 10 || p.Median < 0.0024 || p.Low == nil || s.Unit != "s" || s.Host != "lab" {

@@ -529,3 +529,26 @@ func TestStudyPage(t *testing.T) {
 		t.Errorf("pictures %q, want %q", titles, want)
 	}
 }
+
+// TestBriefPage checks that a brief page has no samples, and that its links lead to something.
+func TestBriefPage(t *testing.T) {
+	link := regexp.MustCompile(`href="#([^"]*)"`)
+	for name, run := range map[string]*result.Run{"full": fullRun(), "matrix": matrixRun(), "settings": settingsRun(), "single": singleRun()} {
+		pages := map[bool]string{}
+		for _, brief := range []bool{false, true} {
+			var b bytes.Buffer
+			if err := report.Write(&b, "html", stats.Analyze(run, "native"), report.Options{Brief: brief}); err != nil {
+				t.Fatal(err)
+			}
+			pages[brief] = b.String()
+		}
+		if len(pages[true]) >= len(pages[false]) || strings.Contains(pages[true], `id="samples-and-proven-settings"`) {
+			t.Errorf("%s: %d bytes, %d in full", name, len(pages[true]), len(pages[false]))
+		}
+		for _, m := range link.FindAllStringSubmatch(pages[true], -1) {
+			if !strings.Contains(pages[true], `id="`+m[1]+`"`) {
+				t.Errorf("%s: a link to #%s leads nowhere", name, m[1])
+			}
+		}
+	}
+}

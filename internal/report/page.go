@@ -71,6 +71,8 @@ func below(d document.Document) document.Document {
 // pageFigures returns the pictures and figures of a run, with the warnings after the first picture.
 func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d document.Document) {
 	looks := LooksOf(a)
+	p := newRunPage(s, a, o, looks)
+	s = p.scope
 	first := s.pageSummary(a, looks)
 	d = append(append(d, first...), worstWarnings(said, o))
 	if p, ok := s.tradeoffPicture(a); ok {
@@ -81,14 +83,13 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	}
 	cells := firsts(*said)
 	heat, ok := s.HeatMap(a)
+	if p.onlyTables() { // who comes first has links to the pictures of tables
+		cells, ok = nil, false
+	}
 	if ok {
 		heat.Fold, heat.Headed = "Figures, and who comes first", true
 		heat.Behind = append(document.Document{document.ChartGrid(heat.Chart(0))}, below(cells)...)
 		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: heat.Title + "."}, heat)
-	}
-	p := runPage{scope: s, a: a, hints: o.Hints, looks: looks, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
-	for range a.Tables() {
-		p.cells++
 	}
 	d = append(d, expectations(a)...)
 	d = append(d, p.tables()...)
@@ -98,9 +99,11 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 	if len(first) == 0 {
 		d = append(d, pageWarnings(said, o)...)
 	}
-	d = append(d, impreciseOnPage(a, o.Hints)...)
+	if !p.onlyTables() {
+		d = append(d, impreciseOnPage(a, o.Hints)...)
+	}
 	if p.cases != nil {
-		d = append(d, document.Heading{Level: 2, Text: samplesHeading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
+		d = append(d, document.Heading{Level: 2, Text: casesHeading(o)}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
 	}
 	return d
 }
@@ -124,6 +127,13 @@ func impreciseOnPage(a *stats.Analysis, h document.Hints) document.Document {
 const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
+
+func casesHeading(o Options) string {
+	if o.Brief {
+		return "Proven settings"
+	}
+	return samplesHeading
+}
 
 // SamplesOf counts the samples of a run.
 func SamplesOf(run *result.Run) (n int) {
@@ -244,6 +254,12 @@ func (p *runPage) group(g *stats.Group, level int) document.Document {
 
 // addCases adds the samples and settings of a group to the end of the page.
 func (p *runPage) addCases(g *stats.Group, tables []*stats.Table, title string) {
+	if p.onlyTables() {
+		return
+	}
+	if p.brief {
+		tables = nil
+	}
 	for _, b := range conditions.CasesOf(g.Outcomes, tables, true) {
 		cases := b.(document.Details)
 		cases.Title = title
@@ -257,15 +273,21 @@ func (p *runPage) factorial(f *stats.Factorial) document.Document {
 	d := factorialHead(f)
 	for _, t := range f.Tables {
 		d = append(d, p.phase(stats.TableName{Workload: f.Workload, Phase: t.Phase}, t, 3)...)
-		if m, ok := p.settingsMap(p.a, f, t); ok {
+		if m, ok := p.settingsMap(p.a, f, t); ok && !p.onlyTables() {
 			d = append(d, m)
 		}
 		d = append(d, effects(f, t)...)
 	}
 	for _, phase := range phasesOf(p.a, f.Workload) {
-		d = append(d, document.Blocks(p.scalingPictures(p.a, f, phase, p.looks))...)
+		scaling := p.scalingPictures(p.a, f, phase, p.looks)
+		for i := range scaling {
+			if p.onlyTables() {
+				scaling[i].Aside, scaling[i].Behind = true, document.Document{document.Paragraph{Text: "The figures are in the table above."}}
+			}
+		}
+		d = append(d, document.Blocks(scaling)...)
 	}
-	if len(f.Drivers) == 1 {
+	if len(f.Drivers) == 1 || p.onlyTables() && len(f.Tables) > 0 {
 		p.addCases(f.Group, f.Tables, f.Workload)
 		return append(d, conditions.Troubles(f.Group, result.WarningUnverified)...)
 	}
@@ -295,11 +317,14 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if len(shown) == 0 {
 		return nil
 	}
-	bars := p.TableBars(n, t, p.looks)
 	table := figures(p.a, t, measured)
+	if p.onlyTables() {
+		return document.Document{document.Heading{Level: level, Text: t.Phase + ": " + subject(measured)}, document.Paragraph{Text: tableAnswer(p.a, t)}, table, phaseNotes(t, measured, p.hints)}
+	}
 	for _, c := range measured {
 		table.Links = append(table.Links, conditions.CaseLink(c.Case))
 	}
+	bars := p.TableBars(n, t, p.looks)
 	bars.Behind = document.Document{table}
 	words := []string{"Figures"}
 	add := func(word string, more document.Document) {
@@ -310,7 +335,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	}
 	if latency := latencies(measured); len(latency.Rows) > 0 {
 		add("latency", document.Document{document.Paragraph{Text: document.Upper(latencyTitle(measured)) + "."}, latency})
-		if level <= 3 {
+		if level <= 3 && !p.brief {
 			bars.Behind = append(bars.Behind, document.Blocks(p.latencyPictures(n, shown, p.looks))...)
 		}
 	}
@@ -318,7 +343,7 @@ func (p *runPage) phase(n stats.TableName, t *stats.Table, level int) document.D
 	if p.cells > mostOpen && level <= 3 {
 		add("errors", errors)
 	}
-	if level <= 3 {
+	if level <= 3 && !p.brief {
 		add("samples", document.Document{p.orderPicture(n, t, p.looks, p.plain)})
 		add("memory", document.Blocks(p.memoryPictures(n, t, p.looks)))
 	}
@@ -343,11 +368,26 @@ func phasesOf(a *stats.Analysis, workload string) (list []string) {
 	return list
 }
 
+func newRunPage(s scope, a *stats.Analysis, o Options, l looks) *runPage {
+	p := &runPage{scope: s, a: a, hints: o.Hints, looks: l, brief: o.Brief, plain: SamplesOf(a.Run) > compare.MostTips && !o.alone}
+	for range a.Tables() {
+		p.cells++
+	}
+	if p.onlyTables() { // the page does not have the cases
+		p.link = func(int, string) string { return "" }
+	}
+	return p
+}
+
+// onlyTables reports whether the page has no picture of each table, because it would not be small.
+func (p *runPage) onlyTables() bool { return p.brief && p.cells > mostOpen }
+
 type runPage struct {
 	scope
 	a     *stats.Analysis
 	hints document.Hints
 	looks looks
+	brief bool              // the page has no samples, as [Options.Brief] says
 	plain bool              // pictures show samples without tips, because there are too many
 	cells int               // number of the run's tables, which pages call cells
 	cases document.Document // samples and settings of each case, for the end of the page

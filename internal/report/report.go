@@ -27,6 +27,10 @@ type Options struct {
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
+	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If it has
+	// many cells, these are only in tables.
+	Brief bool
+
 	listed string // where imprecise figures are listed, for example in a part of the report; if "", the command Hints.Full lists them
 	alone  bool   // each picture is written by itself, so pictures need not be simplified to keep a page small
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/study"
+	"github.com/sqlite3perf/sqlite3perf/internal/website"
+)
+
+func siteCommand(env *cli.Environment) *cobra.Command {
+	var storeFile string
+	cmd := &cobra.Command{
+		Use:   "site DIR",
+		Short: "Write the stored runs as static pages, for example for GitHub Pages",
+		Long: `Site writes the store to a directory, as pages that need neither a server nor scripts:
+the list of the runs, a page and the figures of each run, for each driver a page with
+its releases, the changes over time, and a badge for each driver (badges/mattn.svg).
+Links are relative, so the directory can be served from anywhere.
+
+Another call writes only what has changed, and removes the pages of runs that are no
+longer in the store. The directory must be new or empty, or have a site. Files that
+site did not write are kept. The pages have host names, commands and settings of the
+runs, but no samples.`,
+		Example: "  sqlite3perf site ./public\n  sqlite3perf site ./public --store ./results.db",
+		Args:    cli.Arguments(1, 1, "the directory for the pages"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return writeSite(cmd.Context(), env, storeFile, args[0])
+		},
+	}
+	cli.AddStoreFlag(cmd.Flags(), &storeFile)
+	return cmd
+}
+
+func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string) error {
+	path, err := cli.StorePath(storeFile)
+	if err != nil {
+		return err
+	}
+	st, err := store.OpenReadOnly(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer st.Close()
+	builder, err := executableSum()
+	if err != nil {
+		return err
+	}
+	written, err := website.Write(ctx, st, dir, website.Options{Floor: lab.Floor, Builder: builder,
+		Describe: func(a *stats.Analysis) report.Options {
+			return report.Options{Study: study.Evaluate(a, "--scale full")}
+		},
+		Answer: func(ctx context.Context, w io.Writer, a *stats.Analysis, opts document.Options) (bool, error) {
+			o := &cli.OutputOptions{Store: storeFile, Format: pageFormat}
+			q, err := asksFor(o, a.Run, false)
+			if q == nil || err != nil {
+				return false, err
+			}
+			write, err := q.read(o, a, cli.Analyzed(ctx, storeFile))
+			if err != nil {
+				return false, err
+			}
+			return true, write(w, pageFormat, opts)
+		}})
+	if _, wrong := errors.AsType[*website.DirectoryError](err); wrong {
+		return cli.WrongUsage(err)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(env.Stdout, filepath.Join(dir, "index.html"))
+	env.Say("%s, %s in %s; %d written, %d removed", document.Counted(written.Runs, "run"), document.Megabytes(written.Bytes),
+		document.Counted(written.Files, "file"), written.Changed, written.Removed)
+	return damagedRuns(path, written.Entries)
+}
+
+// executableSum returns the hash of this executable, which decides how pages look.
+func executableSum() (string, error) {
+	name, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)), nil
+}

@@ -1,0 +1,297 @@
+package website
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/chart"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/trends"
+)
+
+// history is what the runs of a store say about a driver.
+type history struct {
+	name     string
+	releases []release      // the newest first
+	series   []trends.Trend // in the order of the page
+	more     int            // number of series that the page leaves out
+	older    map[olderKey][]older
+	floor    *floorRatio // of the newest run that measured it
+	floorIn  *facts
+	floorOf  string // the release that floor is of
+}
+
+// release is a version of a driver's library.
+type release struct {
+	library, sqlite string
+	first, newest   *facts
+	runs            int
+	harmful         []string // ids of known defects
+}
+
+// olderKey is a run's figure of a release in a case.
+type olderKey struct {
+	run   int64
+	id    int
+	phase string
+}
+
+// Limits of a driver's page, so that it stays small however many runs there are.
+const (
+	mostSeries = 60  // cells
+	mostRuns   = 200 // newest runs of which times are followed
+	mostPoints = 60  // newest points in a picture
+)
+
+// drivers returns the history of each driver, by name.
+func (b *builder) drivers() []*history {
+	byName := map[string]*history{}
+	figures := map[string][]trends.Trend{}
+	for i, f := range slices.Backward(newestFirst(b.facts)) {
+		for _, x := range f.Figures {
+			name := result.BaseDriver(x.Driver)
+			h := byName[name]
+			if h == nil {
+				h = &history{name: name, older: map[olderKey][]older{}}
+				byName[name] = h
+			}
+			t := x.Trend
+			if released(t.Driver) {
+				t.Driver = name // so that all releases are in the same series
+				h.add(f, &t.Points[0])
+			}
+			h.older[olderKey{f.Run, t.Points[0].Case, t.Phase}] = x.Older
+			if i < mostRuns {
+				figures[name] = append(figures[name], t)
+			}
+		}
+		for i, r := range f.Floor {
+			if h := byName[result.BaseDriver(r.Driver)]; h != nil && released(r.Driver) && r.Driver != b.Floor {
+				at := slices.IndexFunc(f.Figures, func(x figure) bool { return x.Driver == r.Driver })
+				h.floor, h.floorIn, h.floorOf = &f.Floor[i], f, f.Figures[max(at, 0)].Points[0].Library
+			}
+		}
+	}
+	var list []*history
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		h := byName[name]
+		slices.SortStableFunc(h.releases, func(a, b release) int { return compareReleases(b.library, a.library) })
+		h.series, h.more = trends.Series(figures[name], mostSeries)
+		slices.SortStableFunc(h.series, func(a, b trends.Trend) int {
+			return cmp.Or(cmp.Compare(a.Workload, b.Workload), cmp.Compare(a.Host, b.Host))
+		})
+		list = append(list, h)
+	}
+	return list
+}
+
+// add notes that a run measured a release.
+func (h *history) add(f *facts, p *trends.Point) {
+	i := slices.IndexFunc(h.releases, func(r release) bool { return r.library == p.Library && r.sqlite == p.SQLite })
+	if i < 0 {
+		i = len(h.releases)
+		h.releases = append(h.releases, release{library: p.Library, sqlite: p.SQLite, first: f})
+	}
+	r := &h.releases[i]
+	if r.newest != f {
+		r.newest = f
+		r.runs++
+	}
+	for _, id := range p.Harmful {
+		r.harmful = distinct.Append(r.harmful, id)
+	}
+}
+
+// page returns the name of the driver's page.
+func (h *history) page() string { return "drivers/" + fileName(h.name) + ".html" }
+
+func (h *history) badge() string { return "badges/" + fileName(h.name) + ".svg" }
+
+// fileName makes the name of a file from a driver's name. Different drivers have different names.
+func fileName(driver string) string {
+	name := document.Slug(driver)
+	if name != driver {
+		name += "-" + directory.Sum([]byte(driver))[:8]
+	}
+	return name
+}
+
+func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
+
+func version(library string) string { return cmp.Or(library, "unknown") }
+
+func (h *history) document() document.Document {
+	head := h.name
+	if n := len(h.releases); n > 0 {
+		head += ": " + document.Counted(n, "release")
+	}
+	d := document.Document{document.Heading{Level: 1, Text: head}}
+	if h.floor != nil {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("In run %d, %s took %s the time of plain C %s, over %s.",
+			h.floorIn.Run, h.floor.Driver, document.Times(h.floor.Ratio.Median), document.Interval(h.floor.Ratio.Interval), document.Counted(h.floor.Cells, "cell"))})
+	}
+	if len(h.releases) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Releases"}, h.releaseGrid())
+	}
+	d = append(d, h.cells()...)
+	if h.more > 0 {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("%s more: sqlite3perf serve shows them.", document.Counted(h.more, "cell")), Quiet: true})
+	}
+	return append(d, document.Heading{Level: 2, Text: "Badge"}, document.Paragraph{Text: fmt.Sprintf("The badge %s says: %s.", h.badge(), strings.Join(h.badgeWords(), " ")), Quiet: true})
+}
+
+func (h *history) releaseGrid() document.Grid {
+	g := document.Grid{Stacks: true}
+	g.Add(document.Column{Title: "release"}, document.Map(h.releases, func(r release) string { return version(r.library) }))
+	g.Add(document.Column{Title: "SQLite"}, document.Map(h.releases, func(r release) string { return version(r.sqlite) }))
+	g.Add(document.Column{Title: "first measured"}, document.Map(h.releases, func(r release) string { return date(r.first.Started) }))
+	g.Add(document.Column{Title: "newest run"}, document.Map(h.releases, func(r release) string { return fmt.Sprintf("%d, %s", r.newest.Run, date(r.newest.Started)) }))
+	g.Add(document.Column{Title: "runs", Right: true}, document.Map(h.releases, func(r release) string { return fmt.Sprint(r.runs) }))
+	g.Links = document.Map(h.releases, func(r release) string { return "../" + pageOf(r.newest.Run) })
+	if slices.ContainsFunc(h.releases, func(r release) bool { return r.harmful != nil }) {
+		g.Add(document.Column{Title: "harmful defects"}, document.Map(h.releases, func(r release) string { return cmp.Or(strings.Join(r.harmful, ", "), "–") }))
+	}
+	return g
+}
+
+// cells returns a section for each workload and machine, with a picture of each cell.
+func (h *history) cells() (d document.Document) {
+	title := ""
+	machines := document.Map(h.series, func(t trends.Trend) string { return conditions.Machine(t.Machine) })
+	several := len(slices.Compact(slices.Sorted(slices.Values(machines)))) > 1
+	for i := range h.series {
+		t := &h.series[i]
+		now := t.Workload
+		if several {
+			now += " on " + cmp.Or(t.Host, "an unknown machine")
+		}
+		if now != title {
+			title = now
+			d = append(d, document.Heading{Level: 2, Text: title}, document.Paragraph{Text: conditions.Machine(t.Machine), Quiet: true})
+		}
+		d = append(d, document.Heading{Level: 3, Text: h.cellName(t)})
+		if text := changes(t); text != "" {
+			d = append(d, document.Paragraph{Text: text})
+		}
+		d = append(d, h.picture(i, t))
+	}
+	return d
+}
+
+// cellName names a series within its workload.
+func (h *history) cellName(t *trends.Trend) string {
+	words := []string{t.Phase}
+	if t.Driver != h.name {
+		words = append(words, t.Driver)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
+		words = append(words, fmt.Sprintf("%s=%d", name, t.Parameters[name]))
+	}
+	return strings.Join(append(words, strings.TrimSpace("scale "+t.Scale+" "+stats.SettingWords(t.Settings))), " · ")
+}
+
+// changes says where the level of a series changed.
+func changes(t *trends.Trend) string {
+	var words []string
+	for _, c := range t.Changes {
+		words = append(words, changed(t, c))
+	}
+	return strings.Join(words, " ")
+}
+
+func changed(t *trends.Trend, c trends.Shift) string {
+	text := fmt.Sprintf("From run %d on, the time is %s what it was before (p %s).", c.Run, document.Times(c.Ratio), document.Probability(c.P))
+	for _, m := range t.Marks {
+		if m.At == c.At {
+			text += " New there: " + m.Words + "."
+		}
+	}
+	return text
+}
+
+// picture draws a series. Behind it is a table of its releases.
+func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
+	format := document.SecondsOf(strings.TrimPrefix(t.Unit, "s"))
+	s := chart.Series{Name: t.Driver}
+	points := t.Points[max(0, len(t.Points)-mostPoints):]
+	for k, p := range points {
+		x := chart.Point{X: float64(k + 1), Y: p.Median, Link: "../" + pageOf(p.Run), Tip: fmt.Sprintf("run %d of %s", p.Run, date(p.Started))}
+		if p.Low != nil && p.High != nil {
+			x.Low, x.High = *p.Low, *p.High
+		}
+		s.Points = append(s.Points, x)
+	}
+	name := pointNames(points)
+	return document.PictureBlock{Headed: true, Fold: "Releases", Behind: h.behind(t, format), Picture: document.Picture{
+		Name: fmt.Sprintf("cell-%d", i+1), Title: t.Workload + " " + h.cellName(t), Kind: document.KindSamples, Confidence: stats.Confidence,
+		Source: "sqlite3perf · " + conditions.Machine(t.Machine),
+		Plot: &chart.Lines{X: chart.Axis{Label: "the oldest run first", Format: name, Tick: name},
+			Y:      chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)},
+			Series: []chart.Series{s}},
+	}}
+}
+
+// pointNames returns a function that names the points of a picture, from 1: by their releases if these
+// are all different, otherwise by their runs.
+func pointNames(points []trends.Point) func(float64) string {
+	names := document.Map(points, func(p trends.Point) string { return version(p.Library) })
+	if len(slices.Compact(slices.Sorted(slices.Values(names)))) < len(names) {
+		names = document.Map(points, func(p trends.Point) string { return fmt.Sprintf("run %d", p.Run) })
+	}
+	return func(v float64) string {
+		if i := int(v); float64(i) == v && 1 <= i && i <= len(names) {
+			return names[i-1]
+		}
+		return ""
+	}
+}
+
+// behind returns a table with the newest figure of each release in a series, the newest release
+// first.
+func (h *history) behind(t *trends.Trend, format func(float64) string) document.Document {
+	newest, runs := map[string]trends.Point{}, map[string]int{}
+	for _, p := range t.Points {
+		newest[p.Library] = p
+		runs[p.Library]++
+	}
+	libraries := slices.SortedFunc(maps.Keys(newest), func(a, b string) int { return compareReleases(b, a) })
+	g := document.Grid{Stacks: true}
+	each := func(title string, right bool, f func(library string, p trends.Point) string) {
+		g.Add(document.Column{Title: title, Right: right}, document.Map(libraries, func(l string) string { return f(l, newest[l]) }))
+	}
+	each("release", false, func(l string, _ trends.Point) string { return version(l) })
+	each("time", true, func(_ string, p trends.Point) string { return format(p.Median) })
+	each("interval", false, func(_ string, p trends.Point) string {
+		if p.Low == nil || p.High == nil {
+			return document.Absent
+		}
+		return format(*p.Low) + " to " + format(*p.High)
+	})
+	each("rounds", true, func(_ string, p trends.Point) string { return fmt.Sprint(p.N) })
+	each("run", true, func(_ string, p trends.Point) string { return fmt.Sprint(p.Run) })
+	each("runs", true, func(l string, _ trends.Point) string { return fmt.Sprint(runs[l]) })
+	each("in the same run", false, func(_ string, p trends.Point) string {
+		return cmp.Or(strings.Join(document.Map(h.older[olderKey{p.Run, p.Case, t.Phase}], told), "; "), document.Absent)
+	})
+	for _, l := range libraries {
+		g.Links = append(g.Links, "../"+pageOf(newest[l].Run))
+	}
+	return document.Document{g, document.Paragraph{Quiet: true, Text: "Each row has the newest run of a release on this machine. " +
+		"Figures of different runs also differ because the machine changes; only releases in the same run are compared."}}
+}
+
+func told(o older) string {
+	if !o.Significant {
+		return fmt.Sprintf("no clear difference from %s: %s %s", version(o.Library), document.Times(o.Ratio.Median), document.Interval(o.Ratio.Interval))
+	}
+	return fmt.Sprintf("%s %s", document.Than(document.SlowerBy(o.Ratio), version(o.Library)), document.Interval(o.Ratio.Interval))
+}

@@ -1,0 +1,129 @@
+package website
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/internal/trends"
+)
+
+// mostNamed is the greatest number of drivers, and of workloads, that the index names for a run.
+const mostNamed = 6
+
+func indexDocument(entries []store.Entry, list []*facts, drivers []*history) document.Document {
+	list = newestFirst(list)
+	d := document.Document{document.Heading{Level: 1, Text: fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver"))}}
+	if len(list) > 0 {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("The newest is run %d of %s: %s", list[0].Run, date(list[0].Started), list[0].Answer)})
+	}
+	if len(drivers) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
+	}
+	if compared := slices.DeleteFunc(slices.Clone(list), func(f *facts) bool { return !f.Compares }); len(compared) > 0 {
+		g := document.Grid{Stacks: true}
+		g.Add(document.Column{Title: "run"}, document.Map(compared, func(f *facts) string { return fmt.Sprint(f.Run) }))
+		g.Add(document.Column{Title: "date"}, document.Map(compared, func(f *facts) string { return date(f.Started) }))
+		g.Add(document.Column{Title: "answer"}, document.Map(compared, func(f *facts) string { return document.Line(f.Answer) }))
+		g.Links = document.Map(compared, func(f *facts) string { return pageOf(f.Run) })
+		d = append(d, document.Heading{Level: 2, Text: "Comparisons"}, g)
+	}
+	if len(entries) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Runs"}, runGrid(entries, list))
+	}
+	return d
+}
+
+func driverGrid(drivers []*history) document.Grid {
+	g := document.Grid{Stacks: true}
+	g.Add(document.Column{Title: "driver"}, document.Map(drivers, func(h *history) string { return document.Line(h.name) }))
+	g.Add(document.Column{Title: "newest release"}, document.Map(drivers, func(h *history) string {
+		if len(h.releases) == 0 {
+			return document.Absent
+		}
+		return version(h.releases[0].library)
+	}))
+	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
+	if slices.ContainsFunc(drivers, func(h *history) bool { return h.floor != nil }) {
+		g.Add(document.Column{Title: "× plain C"}, document.Map(drivers, func(h *history) string {
+			if h.floor == nil {
+				return document.Absent
+			}
+			return fmt.Sprintf("%s %s (run %d)", document.Times(h.floor.Ratio.Median), document.Interval(h.floor.Ratio.Interval), h.floorIn.Run)
+		}))
+	}
+	g.Links = document.Map(drivers, (*history).page)
+	return g
+}
+
+// runGrid lists all runs of the store, the newest first. A run that could not be read has no page.
+func runGrid(entries []store.Entry, list []*facts) document.Grid {
+	entries = slices.Clone(entries)
+	slices.SortStableFunc(entries, func(a, b store.Entry) int {
+		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID))
+	})
+	pages := map[int64]bool{}
+	for _, f := range list {
+		pages[f.Run] = true
+	}
+	g := document.Grid{Stacks: true}
+	g.Add(document.Column{Title: "run"}, document.Map(entries, func(e store.Entry) string { return fmt.Sprint(e.ID) }))
+	g.Add(document.Column{Title: "started (UTC)"}, document.Map(entries, func(e store.Entry) string { return e.Started.UTC().Format("2006-01-02 15:04") }))
+	g.Add(document.Column{Title: "ended"}, document.Map(entries, func(e store.Entry) string {
+		if e.Damaged != "" {
+			return "damaged"
+		}
+		return document.Line(result.Ending(e.Stopped))
+	}))
+	g.Add(document.Column{Title: "trials", Right: true}, document.Map(entries, func(e store.Entry) string { return fmt.Sprint(e.Trials) }))
+	g.Add(document.Column{Title: "drivers"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Drivers, mostNamed, ", ") }))
+	g.Add(document.Column{Title: "workloads"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Workloads, mostNamed, ", ") }))
+	if slices.ContainsFunc(entries, func(e store.Entry) bool { return e.Host != entries[0].Host }) {
+		g.Add(document.Column{Title: "machine"}, document.Map(entries, func(e store.Entry) string { return e.Host }))
+	}
+	g.Links = document.Map(entries, func(e store.Entry) string {
+		if !pages[e.ID] {
+			return ""
+		}
+		return pageOf(e.ID)
+	})
+	return g
+}
+
+// trendsDocument lists where the times of drivers changed, the newest change first.
+func trendsDocument(drivers []*history) document.Document {
+	type change struct {
+		h *history
+		t *trends.Trend
+		c trends.Shift
+	}
+	var list []change
+	series := 0
+	for _, h := range drivers {
+		for i := range h.series {
+			series++
+			for _, c := range h.series[i].Changes {
+				list = append(list, change{h, &h.series[i], c})
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b change) int { return cmp.Compare(b.c.Run, a.c.Run) })
+	head := fmt.Sprintf("%s in %d series of times", document.Counted(len(list), "change"), series)
+	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: "A series has the times of a driver in a cell, measured in the same way on the same machine. " +
+		"A change may come from a release or from the machine: to find out, measure both releases in one run. About two dozen runs are needed to find a change."}}
+	if len(list) == 0 {
+		return d
+	}
+	g := document.Grid{Stacks: true}
+	g.Add(document.Column{Title: "driver"}, document.Map(list, func(c change) string { return document.Line(c.h.name) }))
+	g.Add(document.Column{Title: "cell"}, document.Map(list, func(c change) string { return document.Line(c.t.Workload + " " + c.h.cellName(c.t)) }))
+	g.Add(document.Column{Title: "machine"}, document.Map(list, func(c change) string { return document.Line(strings.TrimSpace(conditions.Machine(c.t.Machine))) }))
+	g.Add(document.Column{Title: "change"}, document.Map(list, func(c change) string { return document.Line(changed(c.t, c.c)) }))
+	g.Links = document.Map(list, func(c change) string { return c.h.page() })
+	return append(d, document.Heading{Level: 2, Text: "Changes"}, g)
+}

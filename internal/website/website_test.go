@@ -1,0 +1,179 @@
+package website
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
+
+// measured returns a run of drivers with the given versions of their libraries. The i-th driver takes
+// i + 1 milliseconds.
+func measured(day int, drivers ...[2]string) *result.Run {
+	r := &result.Run{Version: "test", Command: []string{"run"}, Scale: "quick", Started: time.Date(2026, 11, day, 3, 0, 0, 0, time.UTC), Stopped: result.StoppedRounds,
+		Machine: result.Machine{Hostname: "m"}}
+	for i, d := range drivers {
+		r.Cases = append(r.Cases, result.Case{ID: i + 1, Workload: "w", Driver: d[0], Scale: "quick", Phases: []string{"p"}})
+		for round := 1; round <= 12; round++ {
+			r.Trials = append(r.Trials, result.Trial{Case: i + 1, Round: round, Order: len(r.Trials) + 1, Status: result.OK,
+				Proof:   &protocol.Proof{SQLiteVersion: "3.50.0", Module: "m", ModuleVersion: d[1]},
+				Samples: []result.Sample{{Phase: "p", Metric: result.MetricTime, WallNS: int64(i+1)*20_000_000 + int64(round), Operations: 10}}})
+		}
+	}
+	return r
+}
+
+// stored returns a store with the given runs.
+func stored(t *testing.T, runs ...*result.Run) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), filepath.Join(t.TempDir(), "results.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	for _, r := range runs {
+		if err := s.Begin(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+func write(t *testing.T, s *store.Store, dir string) Written {
+	t.Helper()
+	w, err := Write(t.Context(), s, dir, Options{Floor: "native", Builder: "test",
+		Describe: func(*stats.Analysis) report.Options { return report.Options{} },
+		Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) {
+			return false, nil
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func text(t *testing.T, parts ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestReleases(t *testing.T) {
+	dir := t.TempDir()
+	s := stored(t,
+		measured(1, [2]string{"mattn", "v1.9.0"}, [2]string{"native", ""}),
+		measured(2, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}))
+	write(t, s, dir)
+	page := text(t, dir, "drivers", "mattn.html")
+	newer, older := strings.Index(page, ">v1.10.0<"), strings.Index(page, ">v1.9.0<")
+	if newer < 0 || older < newer {
+		t.Errorf("v1.10.0 at %d, v1.9.0 at %d", newer, older)
+	}
+	for _, want := range []string{"mattn: 2 releases", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0", "In run 1, mattn took "} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in %s", want, page)
+		}
+	}
+	if badge := text(t, dir, "badges", "mattn.svg"); !strings.Contains(badge, "mattn v1.10.0: slower in 1, faster in 0 of 1 than v1.9.0") {
+		t.Error(badge)
+	}
+}
+
+// TestOneRunMore checks that a new run changes only the files that say something about it.
+func TestOneRunMore(t *testing.T) {
+	dir := t.TempDir()
+	s := stored(t, measured(1, [2]string{"mattn", "v1.9.0"}), measured(2, [2]string{"modernc", "v1.0.0"}))
+	first := write(t, s, dir)
+	if again := write(t, s, dir); again.Changed != 0 || again.Files != first.Files || again.Bytes != first.Bytes {
+		t.Errorf("first %+v, then %+v", first, again)
+	}
+	if err := s.Begin(t.Context(), measured(3, [2]string{"mattn", "v1.10.0"})); err != nil {
+		t.Fatal(err)
+	}
+	// The run's page and figures, the index, and the driver's page and badge.
+	if w := write(t, s, dir); w.Changed != 5 || w.Removed != 0 {
+		t.Errorf("%+v", w)
+	}
+}
+
+// TestKilled checks that a directory whose site was not completed can be completed.
+func TestKilled(t *testing.T) {
+	dir := t.TempDir()
+	f, err := openFiles(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.close()
+	if err := os.WriteFile(filepath.Join(dir, temporary), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write(t, stored(t, measured(1, [2]string{"mattn", "v1.9.0"})), dir)
+	if _, err := os.Stat(filepath.Join(dir, temporary)); err == nil {
+		t.Errorf("%s is left", temporary)
+	}
+}
+
+// TestLinksInDirectory checks that nothing is written through a link that leads out of the directory.
+func TestLinksInDirectory(t *testing.T) {
+	dir, outside := t.TempDir(), t.TempDir()
+	s := stored(t, measured(1, [2]string{"mattn", "v1.9.0"}))
+	write(t, s, dir)
+	if err := os.RemoveAll(filepath.Join(dir, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(dir, "runs")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Write(t.Context(), s, dir, Options{Describe: func(*stats.Analysis) report.Options { return report.Options{} },
+		Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) { return false, nil }}); err == nil {
+		t.Error("no error")
+	}
+	if list, err := os.ReadDir(outside); err != nil || len(list) > 0 {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
+// TestFacts checks that figures are read as they were written.
+func TestFacts(t *testing.T) {
+	dir := t.TempDir()
+	s := stored(t, measured(1, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}))
+	write(t, s, dir)
+	run, err := s.Load(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := factsOf(stats.Analyze(run, "native"), report.Options{})
+	if got := readFacts([]byte(text(t, dir, "runs", "1.json"))); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v\nwant %+v", got, want)
+	}
+	for _, bad := range []string{"", "{}", `{"version": 1, "figures": [{}]}`} {
+		if readFacts([]byte(bad)) != nil {
+			t.Errorf("%q was read", bad)
+		}
+	}
+}
+
+func TestFileName(t *testing.T) {
+	for driver, want := range map[string]string{"mattn": "mattn", "./good": "good-", "../good": "good-", "<svg>": "svg-", "..": "part-", "Mattn": "mattn-"} {
+		if got := fileName(driver); !strings.HasPrefix(got, want) || strings.HasSuffix(want, "-") != (got != driver) || !ours.MatchString("drivers/"+got+".html") {
+			t.Errorf("%s: %s", driver, got)
+		}
+	}
+	if fileName("./good") == fileName("../good") {
+		t.Error("two drivers have the same file")
+	}
+}

@@ -177,3 +177,33 @@ func TestFileName(t *testing.T) {
 		t.Error("two drivers have the same file")
 	}
 }
+
+// TestInterruptedSite checks that a call continues what a call before has not completed.
+func TestInterruptedSite(t *testing.T) {
+	var runs []*result.Run
+	for range 104 {
+		runs = append(runs, measured(1, [2]string{"mattn", "v1.9.0"}))
+	}
+	s, dir := stored(t, runs...), t.TempDir()
+	rendered := 0
+	call := func(most int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		rendered = 0
+		_, err := Write(ctx, s, dir, Options{
+			Describe: func(*stats.Analysis) report.Options {
+				if rendered++; rendered == most {
+					cancel()
+				}
+				return report.Options{}
+			},
+			Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) { return false, nil }})
+		return err
+	}
+	if err := call(102); err == nil {
+		t.Error("no error")
+	}
+	if err := call(0); err != nil || rendered != 4 {
+		t.Errorf("%d runs were rendered, %v", rendered, err)
+	}
+}

@@ -29,8 +29,11 @@ func (h *history) badgeText() string {
 		return "measured"
 	}
 	r := h.releases[0]
+	if r.compared == nil {
+		return "measured " + date(r.newest.Started)
+	}
 	before, slower, faster, cells := "", 0, 0, 0
-	for _, f := range r.newest.Figures {
+	for _, f := range r.compared.Figures {
 		if len(f.Older) == 0 || !released(f.Driver) || f.Points[0].Library != r.library || h.name != baseOf(f) {
 			continue
 		}
@@ -44,11 +47,8 @@ func (h *history) badgeText() string {
 			faster++
 		}
 	}
-	switch {
-	case cells == 0:
-		return "measured " + date(r.newest.Started)
-	case slower+faster == 0:
-		return "as fast as " + short(before)
+	if slower+faster == 0 {
+		return "no clear difference from " + short(before)
 	}
 	return fmt.Sprintf("slower in %d, faster in %d of %d than %s", slower, faster, cells, short(before))
 }

@@ -34,6 +34,7 @@ type history struct {
 type release struct {
 	library, sqlite string
 	first, newest   *facts
+	compared        *facts // the newest run that compares it with an older release; nil: none
 	runs            int
 	harmful         []string // ids of known defects
 }
@@ -67,7 +68,7 @@ func (b *builder) drivers() []*history {
 			t := x.Trend
 			if released(t.Driver) {
 				t.Driver = name // so that all releases are in the same series
-				h.add(f, &t.Points[0])
+				h.add(f, &t.Points[0], x.Older)
 			}
 			h.older[olderKey{f.Run, t.Points[0].Case, t.Phase}] = x.Older
 			if i < mostRuns {
@@ -95,7 +96,7 @@ func (b *builder) drivers() []*history {
 }
 
 // add notes that a run measured a release.
-func (h *history) add(f *facts, p *trends.Point) {
+func (h *history) add(f *facts, p *trends.Point, compared []older) {
 	i := slices.IndexFunc(h.releases, func(r release) bool { return r.library == p.Library && r.sqlite == p.SQLite })
 	if i < 0 {
 		i = len(h.releases)
@@ -105,6 +106,9 @@ func (h *history) add(f *facts, p *trends.Point) {
 	if r.newest != f {
 		r.newest = f
 		r.runs++
+	}
+	if len(compared) > 0 {
+		r.compared = f
 	}
 	for _, id := range p.Harmful {
 		r.harmful = distinct.Append(r.harmful, id)
@@ -258,10 +262,13 @@ func pointNames(points []trends.Point) func(float64) string {
 // behind returns a table with the newest figure of each release in a series, the newest release
 // first.
 func (h *history) behind(t *trends.Trend, format func(float64) string) document.Document {
-	newest, runs := map[string]trends.Point{}, map[string]int{}
+	newest, runs, compared := map[string]trends.Point{}, map[string]int{}, map[string]string{}
 	for _, p := range t.Points {
 		newest[p.Library] = p
 		runs[p.Library]++
+		if list := h.older[olderKey{p.Run, p.Case, t.Phase}]; len(list) > 0 {
+			compared[p.Library] = fmt.Sprintf("%s; run %d", strings.Join(document.Map(list, told), "; "), p.Run)
+		}
 	}
 	libraries := slices.SortedFunc(maps.Keys(newest), func(a, b string) int { return compareReleases(b, a) })
 	g := document.Grid{Stacks: true}
@@ -279,9 +286,7 @@ func (h *history) behind(t *trends.Trend, format func(float64) string) document.
 	each("rounds", true, func(_ string, p trends.Point) string { return fmt.Sprint(p.N) })
 	each("run", true, func(_ string, p trends.Point) string { return fmt.Sprint(p.Run) })
 	each("runs", true, func(l string, _ trends.Point) string { return fmt.Sprint(runs[l]) })
-	each("in the same run", false, func(_ string, p trends.Point) string {
-		return cmp.Or(strings.Join(document.Map(h.older[olderKey{p.Run, p.Case, t.Phase}], told), "; "), document.Absent)
-	})
+	each("in the same run", false, func(l string, _ trends.Point) string { return cmp.Or(compared[l], document.Absent) })
 	for _, l := range libraries {
 		g.Links = append(g.Links, "../"+pageOf(newest[l].Run))
 	}

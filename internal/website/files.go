@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 
@@ -86,7 +87,7 @@ func (f *files) begin() error {
 		}) {
 			return errForeign
 		}
-		return f.write(manifestName, f.manifest())
+		return f.replace(manifestName, f.manifest())
 	}
 	if err != nil {
 		return err
@@ -157,6 +158,13 @@ func (f *files) put(name string, data []byte) error {
 
 // write replaces a file as a whole.
 func (f *files) write(name string, data []byte) error {
+	if err := f.replace(name, data); err != nil {
+		return fmt.Errorf("%s: %w", filepath.Join(f.root.Name(), name), directory.Reason(err))
+	}
+	return nil
+}
+
+func (f *files) replace(name string, data []byte) error {
 	if dir := path.Dir(name); dir != "." {
 		if err := f.root.MkdirAll(dir, 0o777); err != nil {
 			return err

@@ -79,7 +79,9 @@ type builder struct {
 	Options
 	st    *store.Store
 	files *files
-	facts []*facts // of the runs that are not damaged, in the order of their numbers
+
+	rendered int      // number of runs rendered in this call
+	facts    []*facts // of the runs that are not damaged, in the order of their numbers
 }
 
 // run writes the page and the figures of a run, unless they are there.
@@ -129,6 +131,9 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 		return err
 	}
 	b.files.remember(key, page, figures)
+	if b.rendered++; b.rendered%100 == 0 { // so that a call after a kill does not begin again
+		return b.files.write(manifestName, b.files.manifest())
+	}
 	return nil
 }
 

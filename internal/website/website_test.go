@@ -76,14 +76,15 @@ func TestReleases(t *testing.T) {
 	dir := t.TempDir()
 	s := stored(t,
 		measured(1, [2]string{"mattn", "v1.9.0"}, [2]string{"native", ""}),
-		measured(2, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}))
+		measured(2, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}),
+		measured(3, [2]string{"mattn", "v1.10.0"})) // does not compare anything
 	write(t, s, dir)
 	page := text(t, dir, "drivers", "mattn.html")
 	newer, older := strings.Index(page, ">v1.10.0<"), strings.Index(page, ">v1.9.0<")
 	if newer < 0 || older < newer {
 		t.Errorf("v1.10.0 at %d, v1.9.0 at %d", newer, older)
 	}
-	for _, want := range []string{"mattn: 2 releases", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0", "In run 1, mattn took "} {
+	for _, want := range []string{"mattn: 2 releases", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0 (2 to 2); run 2", "In run 1, mattn took "} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}
@@ -175,5 +176,35 @@ func TestFileName(t *testing.T) {
 	}
 	if fileName("./good") == fileName("../good") {
 		t.Error("two drivers have the same file")
+	}
+}
+
+// TestInterruptedSite checks that a call continues what a call before has not completed.
+func TestInterruptedSite(t *testing.T) {
+	var runs []*result.Run
+	for range 104 {
+		runs = append(runs, measured(1, [2]string{"mattn", "v1.9.0"}))
+	}
+	s, dir := stored(t, runs...), t.TempDir()
+	rendered := 0
+	call := func(most int) error {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		rendered = 0
+		_, err := Write(ctx, s, dir, Options{
+			Describe: func(*stats.Analysis) report.Options {
+				if rendered++; rendered == most {
+					cancel()
+				}
+				return report.Options{}
+			},
+			Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) { return false, nil }})
+		return err
+	}
+	if err := call(102); err == nil {
+		t.Error("no error")
+	}
+	if err := call(0); err != nil || rendered != 4 {
+		t.Errorf("%d runs were rendered, %v", rendered, err)
 	}
 }

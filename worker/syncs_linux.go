@@ -113,7 +113,7 @@ func installFilter() (int, error) {
 	fd, _, errno := syscall.RawSyscall(uintptr(abi.seccomp), setModeFilter, flags, uintptr(unsafe.Pointer(&program)))
 	runtime.KeepAlive(filter)
 	if errno != 0 {
-		return 0, fmt.Errorf("seccomp: %w (it needs Linux 5.19, and containers may forbid it)", errno)
+		return 0, fmt.Errorf("seccomp: %w (old kernels lack it, and containers may forbid it)", errno)
 	}
 	return int(fd), nil
 }

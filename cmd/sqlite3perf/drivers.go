@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"io"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -22,10 +21,9 @@ func driversCommand(env *cli.Environment) *cobra.Command {
 		Short: "List the drivers, whether they can be built here, and their limits",
 		Long: `Drivers lists the drivers with their default versions and when these were released, whether
 their workers are built or can be built here, whether each library is maintained, as its
-repository says, and its limits and peculiarities. It also lists
-variants and paths of workers that you name. If you name a driver of the list, or with
---features, --defects or --added-cost, only named ones are listed. A terminal gets the table; drivers NAME prints all about one
-driver, and --full about all.
+repository says, and its limits and peculiarities. If you name drivers, variants or
+paths of workers, only these are listed. A terminal gets the table; drivers NAME prints
+all about one driver, and --full about all.
 
 A variant of a driver is another version (mattn@v1.14.22, mattn@latest), a checkout of
 its library (mattn=../go-sqlite3), or has options (mattn:tags=sqlite_fts5,GOGC=400):
@@ -89,7 +87,7 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err != nil {
 		return err
 	}
-	refs, err := listed(cmd.Context(), shop, args, len(asked) > 0)
+	refs, err := listed(cmd.Context(), shop, args)
 	if err != nil {
 		return err
 	}
@@ -104,7 +102,7 @@ func listDrivers(cmd *cobra.Command, env *cli.Environment, o *driversOptions, ar
 	if err != nil {
 		return err
 	}
-	return printDrivers(env, &o.output, d, len(refs) > len(args) && !o.features && !o.defects)
+	return printDrivers(env, &o.output, d, len(args) == 0 && !o.features && !o.defects)
 }
 
 // list returns the table that the flags ask for: the drivers, their features or their defects.
@@ -138,19 +136,16 @@ func ofTheList(refs []build.Ref) (known []build.Known, err error) {
 	return known, nil
 }
 
-// listed returns all drivers of the source tree, followed by the named variants and workers. If a
-// driver of the source tree is named, or if only is true and anything is named, it returns only the named
-// ones.
-func listed(ctx context.Context, s cli.Workshop, named []string, only bool) ([]build.Ref, error) {
-	own, err := s.Refs(ctx, named...)
-	if err != nil || only && len(named) > 0 || slices.ContainsFunc(s.Known, func(k build.Known) bool { return slices.Contains(named, k.Name) }) {
-		return own, err
+// listed returns the named drivers or, if none is named, all drivers of the source tree.
+func listed(ctx context.Context, s cli.Workshop, named []string) ([]build.Ref, error) {
+	if len(named) > 0 {
+		return s.Refs(ctx, named...)
 	}
 	var refs []build.Ref
 	for i := range s.Known {
 		refs = append(refs, build.Ref{Name: s.Known[i].Name, Known: &s.Known[i]})
 	}
-	return append(refs, own...), nil
+	return refs, nil
 }
 
 var driversFormats = document.Question[catalog.List]{Name: "list of drivers", Fits: true,

@@ -46,7 +46,7 @@ the run after the current trials and reports what was measured; a second Ctrl-C 
 at once.
 
 If something that a workload file expects, such as expect: {p99: < 5ms}, is not met, the
-exit status is 3.
+exit status is 3; if it is not decided, because intervals are too wide, it is 4.
 
 With --resume RUN, a run that was interrupted or lost cells continues on its machine,
 with its plan, seed and workloads. Nothing is measured twice.`,
@@ -248,8 +248,8 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 }
 
 // outcome returns the exit status of a run as an error: that of an interruption, that of a regression if
-// something that a workload expects is not met, or that of an incomplete run if a phase of a driver has no
-// figures. It returns nil for a complete run.
+// something that a workload expects is not met, or that of an incomplete run if that is not decided or a phase of a
+// driver has no figures. It returns nil for a complete run.
 func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)
@@ -257,7 +257,8 @@ func outcome(a *stats.Analysis) error {
 	if a.ExpectationsFailed() {
 		return cli.StatusError(cli.ExitRegression)
 	}
-	if !a.Complete() {
+	undecided := func(x stats.Expected) bool { return x.Met == stats.Undecided }
+	if !a.Complete() || slices.ContainsFunc(a.Expectations(), undecided) {
 		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil

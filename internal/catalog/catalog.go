@@ -25,14 +25,13 @@ func indented(text string) document.Paragraph {
 	return document.Paragraph{Label: text[:len(text)-len(rest)], Text: rest}
 }
 
-// Drivers returns the table of drivers, followed by notes about each driver. The shorter forms of the
-// document leave out the notes about the drivers of the source tree.
+// Drivers returns the table of drivers, followed by notes about each driver. The shorter form of the
+// document leaves out the notes.
 func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
 	const titles = "DRIVER|VERSION|RELEASED|KIND|INTERFACE|WORKER"
 	list := List{Drivers: []JSONDriver{}}
-	var rows, short, ofNamed [][]string
+	var rows, short [][]string
 	var about document.Document // notes about all drivers
-	var named document.Document // notes about variants of drivers, and about workers that are given as executables
 	for _, ref := range refs {
 		d, notes, err := p.about(ctx, ref)
 		if err != nil {
@@ -44,9 +43,6 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
 		row = slices.Clone(row)
 		row[1] = shortVersion(row[1])
 		short = append(short, row)
-		if ref.Known == nil || ref.Name != ref.Known.Name {
-			named, ofNamed = append(named, notes...), append(ofNamed, row)
-		}
 	}
 	table := func(rows [][]string, notes document.Document) document.Document {
 		grid := document.TableOf(titles, rows)
@@ -57,10 +53,7 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
 		return append(document.Document{grid, document.Space{}}, notes...)
 	}
 	const missing = "what each cannot do or does differently, its known defects, whether it is maintained, and what sqlite3perf adds to its time"
-	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, named), Missing: missing}}
-	if named != nil {
-		forms = append(forms, document.Form{Body: table(ofNamed, named), Missing: "the other drivers"})
-	}
+	forms := []document.Form{{Body: table(rows, about)}, {Body: table(short, nil), Missing: missing}}
 	list.Document = document.Document{document.Section{Forms: forms}}
 	return list, nil
 }

@@ -222,7 +222,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	}
 	if p.Hooks != nil {
 		if err := p.Hooks.run(ctx, p.Hooks.Prepare, c, path, p.Limit); err != nil {
-			s.fail(result.Failed, result.CodePrepare, "the prepare command failed: %v", err)
+			s.fail(result.Failed, protocol.CodePrepare, "the prepare command failed: %v", err)
 			return e, ctx.Err()
 		}
 	}
@@ -253,7 +253,7 @@ func (p *Processes) once(ctx context.Context, c *Case, from *loaded, seed uint64
 	if p.Hooks != nil {
 		if err := p.Hooks.run(ctx, p.Hooks.Cleanup, c, path, p.Limit); err != nil {
 			s.phase = ""
-			s.fail(result.Failed, result.CodeCleanup, "the cleanup command failed: %v", err)
+			s.fail(result.Failed, protocol.CodeCleanup, "the cleanup command failed: %v", err)
 		}
 	}
 	t.TookNS, e.stopped = int64(time.Since(begin)-s.idle), s.stopped

@@ -104,6 +104,6 @@ func expectations(a *stats.Analysis) document.Document {
 			document.Words("expected", func(x stats.Expected) string { return x.String() }),
 			document.Words("measured", measured),
 			document.Words("verdict", func(x stats.Expected) string { return string(x.Met) })),
-		document.Paragraph{Text: fmt.Sprintf("Met: the whole %s interval is within the bound. Not met: the whole interval is beyond it.", document.Percent(stats.Confidence)), Quiet: true},
+		document.Paragraph{Text: fmt.Sprintf("Met: the whole %s interval is within the bound. Not met: the whole interval is beyond it; for errors 0, an operation failed.", document.Percent(stats.Confidence)), Quiet: true},
 	}
 }

@@ -66,12 +66,6 @@ const (
 // to the run's [Host] was lost.
 const CodeHost = "host"
 
-// The codes of [Trial].Reason if one of the [Hooks] failed.
-const (
-	CodePrepare = "prepare" // the command before the trial failed, so there was no trial
-	CodeCleanup = "cleanup" // the command after the trial failed
-)
-
 // Ending describes in a few words why a run ended. The parameter stopped is the run's reason, such
 // as [StoppedTime].
 func Ending(stopped string) string {

@@ -51,4 +51,8 @@ const (
 
 	// The run ended before the first trial.
 	CodeNoTrial = "no-trial"
+
+	// A command of the user failed.
+	CodePrepare = "prepare" // the command before the trial, so there was no trial
+	CodeCleanup = "cleanup" // the command after the trial
 )

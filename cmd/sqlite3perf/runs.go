@@ -114,7 +114,7 @@ func runRows(list []store.Entry, most int) [][]string {
 			trials = "–"
 		}
 		row := []string{fmt.Sprint(e.ID), e.Started.UTC().Format("2006-01-02 15:04:05"), trials,
-			ending(e), document.FirstOf(e.Drivers, most, ","), document.FirstOf(hashed(e), most, ","), asked(e.Asked)}
+			e.Ending(), document.FirstOf(e.Drivers, most, ","), document.FirstOf(hashed(e), most, ","), asked(e.Asked)}
 		if several {
 			row = append(row, machineOf(e))
 		}
@@ -134,36 +134,6 @@ func damagedRuns(path string, list []store.Entry) error {
 		}
 	}
 	return nil
-}
-
-// ending describes in a few words how a run ended, which answer or profile it has, and how many of its
-// trials have no correct result.
-func ending(e store.Entry) string {
-	if e.Damaged != "" {
-		return "damaged"
-	}
-	word := result.Ending(e.Stopped)
-	switch {
-	case e.Question != "" && e.Sampled():
-		word += ", answer of " + e.Question
-	case e.Question != "":
-		word = "answer of " + e.Question
-	}
-	if e.Baseline != "" {
-		word += ", baseline " + e.Baseline
-	}
-	if e.Profiled != "" {
-		word = "profile of " + e.Profiled
-		if e.Stopped == result.StoppedInterrupted {
-			word += ", interrupted"
-		}
-	}
-	for _, s := range []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable} {
-		if n := e.Statuses[s]; n > 0 {
-			word += fmt.Sprintf(", %d %s", n, s)
-		}
-	}
-	return word
 }
 
 // hashed returns the workloads of a run, each followed by the first digits of the hash of its text.

@@ -40,7 +40,7 @@ func beware(c *stats.Comparison) (l document.List) {
 			l = append(l, r.Item())
 		}
 	}
-	return append(l, doubtful(c)...)
+	return append(l, Doubtful(c.Cells)...)
 }
 
 // headline returns the answer as a heading. If the machine changed, the heading begins with that,
@@ -200,12 +200,12 @@ func More(h document.Hints) document.Item {
 	return document.Item{Label: "more", Text: strings.Join(h.More, "; ")}
 }
 
-// doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
+// Doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
 // that have no effect, and settings that nobody set although they differ between the sides.
-func doubtful(c *stats.Comparison) (l document.List) {
+func Doubtful(cells []*stats.Compared) (l document.List) {
 	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
-	for _, x := range c.Cells {
+	for _, x := range cells {
 		for _, it := range conditions.Deciding([]*stats.Outcome{x.First.Outcome, x.Second.Outcome}) {
 			conditions.AddOnce(&unset, it, x.Workload)
 		}

@@ -52,8 +52,8 @@ func (c *Crashes) sentences() (list document.List) {
 		grade Grade
 		text  string
 	}{
-		{Kept, "No acknowledged transaction of " + of + " was lost, and no database damaged, with %s."},
-		{Lost, "The last transactions were lost, but no database was damaged, with %s."},
+		{Kept, "No acknowledged transaction of " + of + " was lost" + c.after() + ", and no database damaged, with %s."},
+		{Lost, "The last transactions were lost" + c.after() + ", but no database was damaged, with %s."},
 		{Broken, "Databases were damaged with %s."},
 	} {
 		if of := names[sentence.grade]; of != nil {
@@ -78,24 +78,38 @@ func (c *Crashes) sentences() (list document.List) {
 }
 
 // promised reports whether SQLite's documentation promises that a cell keeps everything after all faults,
-// except that of a disk that reports errors.
+// except that of a disk that reports errors, whichever faults were explored.
 func (c *Crashes) promised(cell *Cell) bool {
-	return !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f != Errors && cell.documented(f) != Kept })
+	return !slices.ContainsFunc(Faults, func(f Fault) bool { return f != Errors && cell.documented(f) != Kept })
+}
+
+// after names the explored faults if not all crashes are among them.
+func (c *Crashes) after() string {
+	if !slices.ContainsFunc([]Fault{Kill, Ordered, Posix}, func(f Fault) bool { return !slices.Contains(c.Faults, f) }) {
+		return ""
+	}
+	return " after " + document.Or(document.Map(c.Faults, Fault.title))
 }
 
 // checkpoints says on what the number of lost transactions depends in WAL mode.
 func (c *Crashes) checkpoints() string {
-	var values []string
+	var values, names []string
 	for i := range c.Cells {
 		k := &c.Cells[i]
 		if !k.Own && k.Reason == "" && k.InForce["journal_mode"] == "wal" && documented(k.InForce, Ordered) != Kept {
 			values = distinct.Append(values, document.Line(k.InForce["wal_autocheckpoint"]))
+			names = distinct.Append(names, "wal "+document.Line(k.InForce["synchronous"]))
 		}
 	}
 	if len(values) != 1 || values[0] == "" {
 		return ""
 	}
-	return fmt.Sprintf("With wal normal and wal off, everything since the last checkpoint can be lost: here after %s pages, by SQLite's default after 1,000.", values[0])
+	here := "here after " + values[0] + " pages, by SQLite's default after 1,000"
+	if values[0] == "1000" {
+		here = "after 1,000 pages, as is SQLite's default"
+	}
+	slices.Sort(names)
+	return fmt.Sprintf("With %s, everything since the last checkpoint can be lost: %s.", document.And(names), here)
 }
 
 // failedCalls names the settings with which more is lost if the disk reports errors.

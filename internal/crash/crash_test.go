@@ -256,6 +256,25 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestAnswerAfterKill checks that settings are not called safe if only faults were explored that cannot harm
+// them, and that the answer names the faults.
+func TestAnswerAfterKill(t *testing.T) {
+	c := some()
+	c.Faults = []Fault{Kill}
+	for i := range c.Cells {
+		c.Cells[i].Results = map[Fault]*Outcome{Kill: {States: 100}}
+	}
+	got := c.Answer()
+	for _, want := range []string{
+		"was lost after kill, and no database damaged, with wal full. Nothing was lost with wal normal or delete off in these states, but SQLite's documentation says that it can be.",
+		"by mattn and wal full",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+}
+
 // TestFormats compares the answer with the recorded ones, in all formats but HTML.
 func TestFormats(t *testing.T) {
 	for _, format := range []string{"table", "json"} {

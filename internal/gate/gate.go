@@ -210,6 +210,7 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 			l = append(l, document.Item{Label: stateWords(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}
+	l = append(l, compare.Doubtful(comparedCells(g.Gate))...)
 	if g.Decision() == stats.NotExcluded {
 		l.Note(document.Item{Label: "to pass", Text: h.Pass})
 	}

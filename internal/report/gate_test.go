@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // gatedRun returns a gate with cells in most states. The second measurement confirms all
@@ -235,6 +236,29 @@ func TestGateThatExcludesNothing(t *testing.T) {
 	for _, want := range []string{"5% slower, 28% faster to 34% slower; ", " more rounds)"} {
 		if got := g.Answer(); !strings.Contains(got, want) {
 			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+}
+
+// TestGateNamesDefaults checks that a gate names a setting that nobody set and whose defaults differ, because
+// that may be all that it found.
+func TestGateNamesDefaults(t *testing.T) {
+	for _, unset := range []bool{true, false} {
+		run := newRun(16)
+		run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+		settings := driver.Settings{"journal_mode": "delete", "synchronous": "full", "cache_size": "-2000", "busy_timeout": "5000", "foreign_keys": "on"}
+		if unset {
+			delete(settings, "synchronous")
+		}
+		add(run, "simple", nil, settings, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+		if unset {
+			for name, value := range map[string]string{"mattn": "normal", "modernc": "full"} {
+				spoil(run, "simple", name, func(t *result.Trial) { t.Proof.Connections[0]["synchronous"] = value })
+			}
+		}
+		text := writeGated(t, "table", gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))})
+		if got := strings.Contains(text, "synchronous") && strings.Contains(text, "may explain the whole difference"); got != unset {
+			t.Errorf("unset: %v:\n%s", unset, text)
 		}
 	}
 }

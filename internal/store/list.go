@@ -37,6 +37,36 @@ type Entry struct {
 	Damaged   string                `json:"damaged,omitempty"`
 }
 
+// Ending describes in a few words how a run ended, which answer or profile it has, and how many of its
+// trials have no correct result.
+func (e Entry) Ending() string {
+	if e.Damaged != "" {
+		return "damaged"
+	}
+	word := result.Ending(e.Stopped)
+	switch {
+	case e.Question != "" && e.Sampled():
+		word += ", answer of " + e.Question
+	case e.Question != "":
+		word = "answer of " + e.Question
+	}
+	if e.Baseline != "" {
+		word += ", baseline " + e.Baseline
+	}
+	if e.Profiled != "" {
+		word = "profile of " + e.Profiled
+		if e.Stopped == result.StoppedInterrupted {
+			word += ", interrupted"
+		}
+	}
+	for _, s := range []result.Status{result.Wrong, result.Refused, result.Failed, result.Unavailable} {
+		if n := e.Statuses[s]; n > 0 {
+			word += fmt.Sprintf(", %d %s", n, s)
+		}
+	}
+	return word
+}
+
 // RunsVersion is the version of [JSONRuns].
 const RunsVersion = 1
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
 )
@@ -19,8 +18,9 @@ const mostNamed = 6
 func indexDocument(entries []store.Entry, list []*facts, drivers []*history) document.Document {
 	list = newestFirst(list)
 	d := document.Document{document.Heading{Level: 1, Text: fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver"))}}
-	if len(list) > 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("The newest is run %d of %s: %s", list[0].Run, date(list[0].Started), list[0].Answer)})
+	measured := func(f *facts) bool { return len(f.Figures) > 0 } // not the answer of a command such as crash
+	if i := slices.IndexFunc(list, measured); i >= 0 {
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("The newest with measured times is run %d of %s: %s", list[i].Run, date(list[i].Started), list[i].Answer)})
 	}
 	if len(drivers) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
@@ -75,10 +75,7 @@ func runGrid(entries []store.Entry, list []*facts) document.Grid {
 	g.Add(document.Column{Title: "run"}, document.Map(entries, func(e store.Entry) string { return fmt.Sprint(e.ID) }))
 	g.Add(document.Column{Title: "started (UTC)"}, document.Map(entries, func(e store.Entry) string { return e.Started.UTC().Format("2006-01-02 15:04") }))
 	g.Add(document.Column{Title: "ended"}, document.Map(entries, func(e store.Entry) string {
-		if e.Damaged != "" {
-			return "damaged"
-		}
-		return document.Line(result.Ending(e.Stopped))
+		return document.Line(e.Ending())
 	}))
 	g.Add(document.Column{Title: "trials", Right: true}, document.Map(entries, func(e store.Entry) string { return fmt.Sprint(e.Trials) }))
 	g.Add(document.Column{Title: "drivers"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Drivers, mostNamed, ", ") }))

@@ -34,6 +34,13 @@ func measured(day int, drivers ...[2]string) *result.Run {
 	return r
 }
 
+// unmeasured returns a run without trials, as those with only an answer are.
+func unmeasured(i int, drivers ...[2]string) *result.Run {
+	r := measured(i, drivers...)
+	r.Trials = nil
+	return r
+}
+
 // stored returns a store with the given runs.
 func stored(t *testing.T, runs ...*result.Run) *store.Store {
 	t.Helper()
@@ -77,8 +84,12 @@ func TestReleases(t *testing.T) {
 	s := stored(t,
 		measured(1, [2]string{"mattn", "v1.9.0"}, [2]string{"native", ""}),
 		measured(2, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}),
-		measured(3, [2]string{"mattn", "v1.10.0"})) // does not compare anything
+		measured(3, [2]string{"mattn", "v1.10.0"}), // does not compare anything
+		unmeasured(4, [2]string{"mattn", "v1.10.0"}))
 	write(t, s, dir)
+	if index := text(t, dir, "index.html"); !strings.Contains(index, "The newest with measured times is run 3 of") {
+		t.Error(index)
+	}
 	page := text(t, dir, "drivers", "mattn.html")
 	newer, older := strings.Index(page, ">v1.10.0<"), strings.Index(page, ">v1.9.0<")
 	if newer < 0 || older < newer {

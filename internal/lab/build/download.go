@@ -20,7 +20,12 @@ func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	downloads := b.downloads(ctx, refs)
 	group.Go(func() error {
 		for _, download := range downloads {
-			group.Go(func() error { download(); return nil })
+			group.Go(func() error {
+				if ctx.Err() == nil {
+					download()
+				}
+				return nil
+			})
 		}
 		return nil
 	})

@@ -102,9 +102,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states
+// TestSoakCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states
 // are judged right although super-journals have absolute names. With WAL they are not.
-func TestCrashAttached(t *testing.T) {
+func TestSoakCrashAttached(t *testing.T) {
 	t.Parallel()
 	p := crashPlace(t)
 	states := filepath.Join(t.TempDir(), "states")

@@ -82,9 +82,12 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 		return err
 	}
 	fmt.Fprintln(env.Stdout, filepath.Join(dir, "index.html"))
+	if err := damagedRuns(path, written.Entries); err != nil {
+		return err
+	}
 	env.Say("%s, %s in %s; %d written, %d removed", document.Counted(written.Runs, "run"), document.Megabytes(written.Bytes),
 		document.Counted(written.Files, "file"), written.Changed, written.Removed)
-	return damagedRuns(path, written.Entries)
+	return nil
 }
 
 // executableSum returns the hash of this executable, which decides how pages look.

@@ -11,5 +11,5 @@ func NewIOStopwatch(t *testing.T) *Stopwatch {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.close)
-	return &Stopwatch{files: c}
+	return &Stopwatch{ioCounter: c}
 }

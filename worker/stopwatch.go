@@ -23,9 +23,9 @@ type Stopwatch struct {
 	counted                                count
 	io                                     ioCount
 
-	profile *profiler  // nil if the phase is not profiled
-	counter *counter   // counts instructions; nil if that is impossible
-	files   *ioCounter // counts syncs and writes; nil if nobody asked
+	profile   *profiler  // nil if the phase is not profiled
+	counter   *counter   // counts instructions; nil if that is impossible
+	ioCounter *ioCounter // counts syncs and writes; nil if nobody asked
 
 	begun  bool
 	paused bool // Pause has been called
@@ -80,7 +80,7 @@ func (s *Stopwatch) Start() {
 
 // start does what Start does, except for the steps that stop all goroutines.
 func (s *Stopwatch) start() {
-	s.io0, _ = s.files.read()
+	s.io0, _ = s.ioCounter.read()
 	s.user0, s.system0 = cpuTimes(s.children)
 	s.counted0 = s.counter.read()
 	s.wall0 = now()
@@ -103,7 +103,7 @@ func (s *Stopwatch) stop() {
 	user, system := cpuTimes(s.children)
 	s.user += user - s.user0
 	s.system += system - s.system0
-	if now, ok := s.files.read(); ok {
+	if now, ok := s.ioCounter.read(); ok {
 		s.io.add(now)
 		s.io.subtract(s.io0)
 	}

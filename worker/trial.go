@@ -42,8 +42,8 @@ type trial struct {
 
 	readers driver.DB // the pool for operations that only read, or nil
 
-	counter *counter   // counts instructions; nil if that is impossible
-	files   *ioCounter // counts syncs and writes; nil unless the setting count_syncs asks for it
+	counter   *counter   // counts instructions; nil if that is impossible
+	ioCounter *ioCounter // counts syncs and writes; nil unless the setting count_syncs asks for it
 
 	orders <-chan string // orders from the lab; nil if the request has no orders
 	out    *answers
@@ -155,10 +155,10 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		if why, limited := t.drv.Info().Limit("count_syncs", "on"); limited {
 			return "", failf(protocol.CodeSetting, "count_syncs=on: %s", why)
 		}
-		if t.files, err = newIOCounter(); err != nil {
+		if t.ioCounter, err = newIOCounter(); err != nil {
 			return "", failf(protocol.CodeUnsupported, "count_syncs=on: syncs cannot be counted here: %w", err)
 		}
-		defer t.files.close()
+		defer t.ioCounter.close()
 	}
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
@@ -283,7 +283,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		ctx = context.WithoutCancel(ctx)
 	}
 	s = &protocol.Sample{Phase: p.Name}
-	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, files: t.files}
+	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
 	var before []plan.RowSum
 	if p.Insert != nil {
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
@@ -301,7 +301,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	case p.Mix != nil:
 		err = t.mix(ctx, p, s, &w)
 	case p.HTTP != nil:
-		w.files = nil // the writes to sockets would count
+		w.ioCounter = nil // the writes to sockets would count
 		err = t.http(ctx, p, s, &w)
 	case p.Replay != nil:
 		err = t.replay(ctx, p, s, &w)

@@ -22,7 +22,7 @@ const tryingShare = 20
 // shortest search takes longer than --time, typed or not. It estimates the time of a trial from the
 // durations of phases and, for a long recording, from replaying the recording's beginning. If
 // r.keepsTime is set, it also runs trials of each workload. It does not check resumed runs and studies.
-func (r *request) fits(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
+func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cli.Progress) error {
 	if r.resumed != nil || r.study != nil || r.told || r.fitted {
 		return nil
 	}

@@ -101,9 +101,6 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.output.SetFormats("how the result is printed", gate.Formats.Names(), gate.Formats.Check)
 }
 
-// metricNames are the names of the metrics by which a gate can judge.
-var metricNames = document.Map(stats.Metrics, func(m stats.Metric) string { return string(m) })
-
 // gateHere judges the candidate on one machine and writes the result to all outputs. If the gate could
 // not judge, gateHere writes the reason to the output files, so that they don't keep an older result.
 func gateHere(ctx context.Context, env *cli.Environment, o *gateOptions) error {
@@ -360,22 +357,6 @@ func (o *gateOptions) checkGate() (most float64, err error) {
 	}
 	o.count(o.chosen...)
 	return most, nil
-}
-
-// parseMetric checks the name of a metric.
-func parseMetric(flag, name string) (stats.Metric, error) {
-	if !slices.Contains(metricNames, name) {
-		return "", cli.Usagef("%s %s: unknown metric: %s", flag, name, driver.Suggest(name, metricNames))
-	}
-	return stats.Metric(name), nil
-}
-
-// count sets count_syncs, unless the user has done so, if one of the metrics is counted only then.
-func (o *runOptions) count(metrics ...stats.Metric) {
-	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
-	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
-		o.set = append(o.set, "count_syncs=on")
-	}
 }
 
 func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float64) (*request, error) {

@@ -143,6 +143,25 @@ func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupOutput, "html")
 }
 
+// metricNames are the names of the metrics by which sides can be compared.
+var metricNames = document.Map(stats.Metrics, func(m stats.Metric) string { return string(m) })
+
+// parseMetric checks the name of a metric.
+func parseMetric(flag, name string) (stats.Metric, error) {
+	if !slices.Contains(metricNames, name) {
+		return "", cli.Usagef("%s %s: unknown metric: %s", flag, name, driver.Suggest(name, metricNames))
+	}
+	return stats.Metric(name), nil
+}
+
+// count sets count_syncs, unless the user has done so, if one of the metrics is counted only then.
+func (o *runOptions) count(metrics ...stats.Metric) {
+	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
+	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
+		o.set = append(o.set, "count_syncs=on")
+	}
+}
+
 // request is what the user asks for with runOptions, after all flags have been checked. Nothing has
 // been created yet.
 type request struct {

@@ -184,7 +184,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
 	early := cli.Until(ctx, stop)
-	at, err := newSite(early, env, &o.runOptions, r, show)
+	at, err := newLocation(early, env, &o.runOptions, r, show)
 	if err != nil {
 		return err
 	}

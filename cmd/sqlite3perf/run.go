@@ -133,7 +133,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.StoppingTrials(measuring.Load))
 	defer release()
 	early := cli.Until(ctx, stop)
-	p, err := newSite(early, env, o, r, show)
+	p, err := newLocation(early, env, o, r, show)
 	if err != nil {
 		return nil, cli.UnlessInterrupted(stop, err)
 	}
@@ -163,7 +163,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 }
 
 // prepare does everything before the first trial. If it returns an error, nothing is measured.
-func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *cli.Progress) error {
+func (r *request) prepare(ctx context.Context, o *runOptions, p *location, show *cli.Progress) error {
 	if !r.told {
 		sayWithout(&r.matrix, show.Note)
 		sayNeeded(r.cases, show.Note)
@@ -198,7 +198,7 @@ func (r *request) prepare(ctx context.Context, o *runOptions, p *site, show *cli
 
 // begin stores a new run before its first trial. For a resumed run it notes in the store that the
 // run continues.
-func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions, p *site, st *store.Store) (*result.Run, error) {
+func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions, p *location, st *store.Store) (*result.Run, error) {
 	if r.resumed != nil {
 		return r.resumed, r.goOn(ctx, env, o, p.machine, st)
 	}

@@ -113,7 +113,7 @@ type Outcome struct {
 	Broken   int       `json:"broken"`
 	MostLost int       `json:"most_lost"`         // most acknowledged transactions that were lost at once
 	Failing  []Failure `json:"failing,omitempty"` // the first states that are worse than kept, the worst first
-	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault, without those that were only recorded: with kill, how many times the process was really killed
+	Runs     int       `json:"runs,omitempty"`    // how many times the transactions were run for this fault; with kill, how many times the process was really killed. The recording does not count
 	Refused  int       `json:"refused,omitempty"` // attempts at a transaction that failed
 	Others   int64     `json:"others,omitempty"`  // rows that another process has inserted meanwhile
 	Trouble  string    `json:"trouble,omitempty"` // what went wrong beside the content of the database, such as a transaction that was left open; "": nothing

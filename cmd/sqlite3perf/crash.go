@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -45,7 +46,8 @@ docs/durability.md. With --keep, the files of failing states are kept; --replay 
 such a state again, with any drivers. --bisect finds the release that changed something.
 With --drivers rqlite, a node starts with each state, of which there are half as many.
 
-It works on Linux (amd64). Before everything else it proves that it notices what it must
+It works on Linux (amd64). Where the system forbids recording, only the faults kill,
+shared and cancel are tried, and the answer says so. Before everything else it proves that it notices what it must
 notice; otherwise it prints no result.
 
 The exit status is 4 if a setting is worse than SQLite's documentation says, or if
@@ -121,6 +123,16 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 			return nil, cli.Usagef("--faults %s: want some of kill, ordered, posix, errors, shared, cancel", name)
 		}
 		x.Faults = append(x.Faults, f)
+	}
+	if x.Unrecorded = crash.Available(); x.Unrecorded != nil {
+		for _, f := range x.Faults {
+			if !slices.Contains(crash.Unrecorded, f) {
+				return nil, cli.Incomplete(fmt.Errorf("--faults %s: %w: without --faults, kill, shared and cancel are tried", f, x.Unrecorded))
+			}
+		}
+		if x.Faults == nil {
+			x.Faults = crash.Unrecorded
+		}
 	}
 	if x.Faults == nil {
 		x.Faults = crash.Faults
@@ -205,9 +217,6 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	x, err := o.check(ctx, r)
 	if err != nil {
 		return err
-	}
-	if err := crash.Available(); err != nil {
-		return cli.Incomplete(err)
 	}
 	started := env.Now()
 	var out *crash.Crashes
@@ -350,8 +359,8 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	if err != nil {
 		return err
 	}
-	if err := crash.Available(); err != nil {
-		return cli.Incomplete(err)
+	if x.Unrecorded != nil {
+		return cli.Incomplete(x.Unrecorded)
 	}
 	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
 	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {

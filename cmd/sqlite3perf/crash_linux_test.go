@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -100,6 +101,38 @@ func TestCrash(t *testing.T) {
 	if err != nil || json.Unmarshal(shown, &again) != nil || again.Answer != c.Answer {
 		t.Errorf("show: %v\n%s", err, shown)
 	}
+}
+
+// TestCrashUnrecorded explores where nothing can be recorded: what needs no recording is tried all the same,
+// and the answer says what was not.
+func TestCrashUnrecorded(t *testing.T) {
+	t.Parallel()
+	p := crashPlace(t)
+	wrap := func(args ...string) *exec.Cmd {
+		cmd := p.command()
+		cmd.Path, cmd.Err = exec.LookPath("without-seccomp")
+		cmd.Args = append([]string{"without-seccomp", "sqlite3perf", "crash", "--drivers", "modernc", "--dir", "databases"}, args...)
+		return cmd
+	}
+	out, err := wrap("--set", "journal_mode=wal", "--set", "synchronous=normal", "--format", "json", "--quiet").Output()
+	var c crash.JSONCrashes
+	if err != nil || json.Unmarshal(out, &c) != nil || len(c.Proofs) != 1 || len(c.Cells) != 1 {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	cell := &c.Cells[0]
+	if len(cell.Results) != 3 || cell.Results[crash.Kill].Runs < 10 || cell.Results[crash.Kill].Grade() != crash.Kept || cell.Cost.Writes != 0 {
+		t.Errorf("%+v", cell)
+	}
+	for _, want := range []string{"Nothing was lost with wal normal in these states, but", "Power cuts and errors of the disk were not tried, because file operations can be recorded only on"} {
+		if !strings.Contains(c.Answer, want) {
+			t.Errorf("no %q in %s", want, c.Answer)
+		}
+	}
+	said, err := wrap("--faults", "kill,posix").CombinedOutput()
+	if statusOf(err) != cli.ExitIncomplete || !strings.Contains(string(said), "--faults posix: file operations can be recorded only on") {
+		t.Errorf("%v %s", err, said)
+	}
+	p.nothingLeft()
 }
 
 // TestSoakCrashAttached explores transactions over two files. With a rollback journal they are atomic, so states

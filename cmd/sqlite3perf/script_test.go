@@ -47,6 +47,7 @@ func TestMain(m *testing.M) {
 	}
 	commands["locker"] = locker
 	commands["unprivileged"] = unprivileged
+	commands["without-seccomp"] = withoutSeccomp
 	testscript.Main(tests{m}, commands)
 }
 

@@ -4,5 +4,7 @@ package main
 
 import "os"
 
-// unprivileged is not supported here. Scripts that need it run only on Linux.
+// unprivileged and withoutSeccomp are not supported here. Tests that need them run only on Linux.
 func unprivileged() { os.Exit(1) }
+
+func withoutSeccomp() { os.Exit(1) }

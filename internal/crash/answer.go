@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
@@ -67,7 +68,11 @@ func (c *Crashes) sentences() (list document.List) {
 		list.Note(document.Item{Label: "attached", Text: fmt.Sprintf("%s %s in a second file. SQLite promises transactions over both files only with a rollback journal: with WAL, after a fault, one file can have a transaction that the other lacks.",
 			document.And(document.Map(c.Attach, document.Line)), document.Verb(len(c.Attach), "is", "are"))})
 	}
+	if c.Unrecorded != "" {
+		list.Note(document.Item{Label: "untried", Text: "Power cuts and errors of the disk were not tried, because " + document.Line(c.Unrecorded) + ".", Alarm: true})
+	}
 	list.Note(document.Item{Label: "wal", Text: c.checkpoints()})
+	list.Note(document.Item{Label: "untried", Text: c.neverCheckpointed()})
 	list.Note(document.Item{Label: "errors", Text: c.failedCalls()})
 	worse, any := c.worse()
 	list.Note(document.Item{Label: "expected", Text: worse, Alarm: any})
@@ -112,6 +117,27 @@ func (c *Crashes) checkpoints() string {
 	return fmt.Sprintf("With %s, everything since the last checkpoint can be lost: %s.", document.And(names), here)
 }
 
+// neverCheckpointed names the drivers that ran no checkpoint between transactions, with any settings.
+// Some corruption needs a fault during a checkpoint.
+func (c *Crashes) neverCheckpointed() string {
+	var without, with []string
+	for i := range c.Cells {
+		k := &c.Cells[i]
+		switch {
+		case k.Reason != "" || k.Cost.Files["wal"].Writes == 0:
+		case k.Cost.Files["database"].Writes > 0:
+			with = distinct.Append(with, k.Driver)
+		default:
+			without = distinct.Append(without, k.Driver)
+		}
+	}
+	without = slices.DeleteFunc(without, func(d string) bool { return slices.Contains(with, d) })
+	if len(without) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("With WAL, %s ran no checkpoint, because the transactions wrote too few pages. So no fault was tried during a checkpoint. The setting wal_autocheckpoint=20 makes them more frequent.", document.And(without))
+}
+
 // failedCalls names the settings with which more is lost if the disk reports errors.
 func (c *Crashes) failedCalls() string {
 	names := map[Grade][]string{}
@@ -143,7 +169,8 @@ func (c *Crashes) disturbed() string {
 	for i := range c.Cells {
 		for _, f := range c.Faults {
 			if o := c.Cells[i].Results[f]; o != nil && o.Trouble != "" {
-				list = distinct.Append(list, fmt.Sprintf("%s (%s)", document.Line(c.Cells[i].Driver), f.title()))
+				ids := c.Cells[i].defectsThat(func(d *defects.Defect) bool { return f == Cancel && d.Needs.Cancellation })
+				list = distinct.Append(list, withDefects(fmt.Sprintf("%s after %s", document.Line(c.Cells[i].Driver), f.title()), ids))
 			}
 		}
 	}
@@ -244,16 +271,12 @@ func (c *Crashes) worse() (text string, any bool) {
 	if names == nil {
 		return "Nothing was worse than " + c.documentation() + ".", false
 	}
-	return "Worse than " + c.documentation() + ": " + document.Join(names, "; ", func(name string) string {
-		of := name
+	return "Worse than " + c.documentation() + ": " + document.Join(names, "; ", func(of string) string {
 		with := document.Or(settings[of])
 		if n := len(settings[of]); n > 1 && n == len(all[of]) {
 			with = "all settings"
 		}
-		if ids := known[name]; ids != nil {
-			name += fmt.Sprintf(" (known defect: %s)", document.And(ids))
-		}
-		return fmt.Sprintf("%s with %s (%s)", name, with, document.And(faults[of]))
+		return fmt.Sprintf("%s with %s (%s)", withDefects(of, known[of]), with, document.And(faults[of]))
 	}) + ".", true
 }
 
@@ -291,8 +314,12 @@ func (c *Crashes) price() string {
 	if best == nil {
 		return ""
 	}
-	return fmt.Sprintf("The least time per transaction with nothing lost was %s, with %s, by %s and %s. It was measured in one process and has no interval; sqlite3perf run compares times.",
-		document.Nanoseconds(best.CommitNS), syncsWords(best), document.Line(best.Driver), c.name(best))
+	with := ""
+	if c.Unrecorded == "" {
+		with = " with " + syncsWords(best) + ","
+	}
+	return fmt.Sprintf("The least time per transaction with nothing lost was %s,%s by %s and %s. It was measured in one process and has no interval; sqlite3perf run compares times.",
+		document.Nanoseconds(best.CommitNS), with, document.Line(best.Driver), c.name(best))
 }
 
 func syncsWords(c *Cell) string {

@@ -13,6 +13,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -50,6 +51,9 @@ const (
 // Faults lists the kinds of faults.
 var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 
+// Unrecorded lists the faults that need no recording.
+var Unrecorded = []Fault{Kill, Shared, Cancel}
+
 // Crashes is the answer: what survives which fault.
 type Crashes struct {
 	Workload     string   `json:"workload"`
@@ -61,6 +65,7 @@ type Crashes struct {
 	Judges       []string `json:"judges"` // the drivers that judge, besides the one that wrote
 	Proofs       []Proof  `json:"proofs"`
 	Cells        []Cell   `json:"cells"`
+	Unrecorded   string   `json:"unrecorded,omitempty"` // why file operations could not be recorded; "": they were
 
 	Machine  result.Machine   `json:"-"`
 	Warnings []result.Warning `json:"-"`
@@ -186,13 +191,26 @@ func (c *Cell) unexpected() (list []Fault) {
 
 // defects returns the IDs of the known defects of a cell's library that can lose or damage data. Those of
 // SQLite itself, which most libraries share, are left out.
-func (c *Cell) defects() (ids []string) {
+func (c *Cell) defects() []string {
+	return c.defectsThat(func(d *defects.Defect) bool { return d.Effect == defects.Corruption || d.Effect == defects.LostWrites })
+}
+
+// defectsThat returns the IDs of the known defects of a cell's library for which may returns true.
+func (c *Cell) defectsThat(may func(*defects.Defect) bool) (ids []string) {
 	for _, d := range defects.Known(defects.Library{Module: c.Module, Version: c.ModuleVersion, SQLite: c.SQLiteVersion}) {
-		if d.Of != defects.OfSQLite && (d.Effect == defects.Corruption || d.Effect == defects.LostWrites) {
+		if d.Of != defects.OfSQLite && may(&d) {
 			ids = append(ids, d.ID)
 		}
 	}
 	return ids
+}
+
+// withDefects adds the IDs of known defects, which may explain what was found, to the name of a driver.
+func withDefects(name string, ids []string) string {
+	if ids == nil {
+		return name
+	}
+	return fmt.Sprintf("%s (known defect: %s)", name, document.And(ids))
 }
 
 // worst returns the worst grade after all faults, except that of a disk that reports errors.

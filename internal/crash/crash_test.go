@@ -176,7 +176,8 @@ func some() *Crashes {
 		}{{"delete", "full", true, 1, 0}, {"wal", "full", false, 0, 0}, {"wal", "normal", false, 5, 0}, {"delete", "off", false, 3, 9}} {
 			settings := driver.Settings{"journal_mode": s.journal, "synchronous": s.synchronous}
 			cell := Cell{Driver: name, ModuleVersion: "v1", SQLiteVersion: "3.50.4", InForce: settings, Settings: settings.With(driver.Settings{"wal_autocheckpoint": "20"}),
-				Own: s.own, CommitNS: 500_000, Cost: trace.Cost{Transactions: 24, Syncs: 24, DirSyncs: 12, Writes: 240, Bytes: 1 << 20}, Results: map[Fault]*Outcome{}}
+				Own: s.own, CommitNS: 500_000, Cost: trace.Cost{Transactions: 24, Syncs: 24, DirSyncs: 12, Writes: 240, Bytes: 1 << 20,
+					Files: map[string]trace.FileCost{"database": {Writes: 60, Bytes: 1 << 19}, "wal": {Syncs: 24, Writes: 180, Bytes: 1 << 19}}}, Results: map[Fault]*Outcome{}}
 			if s.own {
 				cell.Settings = driver.Settings{"pool_size": "1"}
 			}
@@ -246,13 +247,34 @@ func TestAnswer(t *testing.T) {
 	}
 	c = some()
 	c.Cells[1].Results[Shared].Trouble = "database is locked"
-	if got := c.Answer(); !strings.Contains(got, "something else went wrong with mattn (shared)") || !strings.Contains(got, "with wal full.") || !strings.Contains(got, "Nothing was worse") || c.AsDocumented() {
+	if got := c.Answer(); !strings.Contains(got, "something else went wrong with mattn after shared: see") || !strings.Contains(got, "with wal full.") || !strings.Contains(got, "Nothing was worse") || c.AsDocumented() {
+		t.Error(got)
+	}
+	c = some()
+	c.Cells[0].Module = "github.com/tailscale/sqlite"
+	c.Cells[0].Results[Cancel] = &Outcome{Trouble: "the database cannot be closed"}
+	c.Faults = append(c.Faults, Cancel)
+	if got := c.Answer(); !strings.Contains(got, "after cancel (known defect: tailscale-rollback): see") {
 		t.Error(got)
 	}
 	c = some()
 	c.Cells[0].Reason = "the recording is incomplete"
 	if c.AsDocumented() {
 		t.Error("a cell without a result is as documented")
+	}
+}
+
+// TestNeverCheckpointed checks that the answer names drivers with WAL that ran no checkpoint with any settings.
+func TestNeverCheckpointed(t *testing.T) {
+	cell := func(name string, wal, database int64) Cell {
+		return Cell{Driver: name, Cost: trace.Cost{Files: map[string]trace.FileCost{"wal": {Writes: wal}, "database": {Writes: database}}}}
+	}
+	c := &Crashes{Cells: []Cell{cell("modernc", 5, 0), cell("mattn", 5, 0), cell("mattn", 5, 3), cell("native", 0, 0)}}
+	if got := c.neverCheckpointed(); !strings.HasPrefix(got, "With WAL, modernc ran no checkpoint, ") {
+		t.Errorf("%q", got)
+	}
+	if c.Cells = c.Cells[1:]; c.neverCheckpointed() != "" {
+		t.Errorf("%q", c.neverCheckpointed())
 	}
 }
 

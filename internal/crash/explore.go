@@ -56,6 +56,10 @@ type Explorer struct {
 	Keep         string        // directory for the files of states that fail; "": they are not kept
 	Note         func(format string, args ...any)
 
+	// Unrecorded says why nothing can be recorded here. Then only [Unrecorded] faults are explored. nil:
+	// recording works.
+	Unrecorded error
+
 	proofs []Proof     // of the first call of Run
 	expect expectation // of the first judge
 	mu     sync.Mutex  // guards serial
@@ -74,6 +78,9 @@ type recorded struct {
 // it also returns the cells that were explored.
 func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	out := &Crashes{Workload: x.Workload, Transactions: x.Transactions, States: x.States, Seed: x.Seed, Faults: x.Faults, Attach: x.Attach}
+	if x.Unrecorded != nil {
+		out.Unrecorded = x.Unrecorded.Error()
+	}
 	for _, j := range x.Judges {
 		out.Judges = append(out.Judges, j.Ref.Name)
 	}
@@ -107,11 +114,12 @@ func (x *Explorer) Run(ctx context.Context) (*Crashes, error) {
 	}
 	// Recordings are timed, so they run alone. States are judged at the same time.
 	err = parallel(ctx, len(list), func(ctx context.Context, i int) error {
-		if list[i].rec == nil {
+		if list[i].cell.Reason != "" {
 			return nil
 		}
 		x.Note("%d/%d %s", i+1, len(list), x.Cells[i].name())
 		err := x.explore(ctx, list[i])
+		list[i].rec = nil // the next cells may need its memory
 		if err != nil && ctx.Err() == nil {
 			list[i].cell.Reason = reasonOf(err).Error()
 			return nil
@@ -224,23 +232,34 @@ func (x *Explorer) record(ctx context.Context, p *Planned, c *Cell) (*recorded, 
 	if err == nil {
 		r.expect.digests = plain.Digests
 		c.Differs = firstDifference(plain.Digests, x.expect.digests)
-		var done *protocol.Committed
-		if r.rec, done, err = x.recording(ctx, p, x.commit(), nil); err == nil {
-			c.Cost = r.rec.Cost()
-			c.Recorded.Operations = len(r.rec.Ops)
-			if t := median(plain.CommitNS); t > 0 {
-				c.CommitNS = t
-				c.Recorded.Slower = float64(median(done.CommitNS)) / float64(t)
-			}
+		c.CommitNS = median(plain.CommitNS)
+		if x.Unrecorded == nil {
+			err = x.recordCell(ctx, r)
+		} else if p.server() {
+			err = x.Unrecorded // a proof for servers needs it
 		}
 	}
 	if ctx.Err() != nil {
 		return r, ctx.Err()
 	}
 	if err != nil {
-		r.rec, c.Reason = nil, reasonOf(err).Error()
+		c.Reason = reasonOf(err).Error()
 	}
 	return r, nil
+}
+
+// recordCell records a cell's transactions, which were measured before.
+func (x *Explorer) recordCell(ctx context.Context, r *recorded) error {
+	rec, done, err := x.recording(ctx, r.plan, x.commit(), nil)
+	if err != nil {
+		return err
+	}
+	r.rec, r.cell.Cost = rec, rec.Cost()
+	r.cell.Recorded.Operations = len(rec.Ops)
+	if t := r.cell.CommitNS; t > 0 {
+		r.cell.Recorded.Slower = float64(median(done.CommitNS)) / float64(t)
+	}
+	return nil
 }
 
 // firstDifference returns the first transaction after which two databases differ, or 0.
@@ -363,11 +382,16 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 		case Cancel:
 			o = &Outcome{}
 			err = x.live(ctx, r, nil, x.Seed, o)
-		default:
-			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
-			if err == nil && f == Kill {
+		case Kill:
+			o = &Outcome{}
+			if r.rec != nil {
+				o, err = x.judge(ctx, r, disk.Options{Model: disk.Kill, Seed: x.Seed, Most: r.plan.states(x.States)})
+			}
+			if err == nil {
 				err = x.killed(ctx, r, o)
 			}
+		default:
+			o, err = x.judge(ctx, r, disk.Options{Model: disk.Model(f), Seed: x.Seed, Most: r.plan.states(x.States)})
 		}
 		if err != nil {
 			return err

@@ -12,8 +12,8 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// kills is how many times the process of a cell is really killed.
-const kills = 5
+// The process of a cell is really killed kills times, or aloneKills times if nothing is recorded.
+const kills, aloneKills = 5, 40
 
 // killed commits a cell's transactions without recording them, and kills the process at random times. It
 // judges what is left in the page cache. That checks the model [disk.Kill].
@@ -22,7 +22,11 @@ func (x *Explorer) killed(ctx context.Context, r *recorded, out *Outcome) error 
 	job := x.commit()
 	job.Transactions = liveTransactionsOf(r)
 	var list []candidate
-	for range kills {
+	n := kills
+	if r.rec == nil {
+		n = aloneKills
+	}
+	for range n {
 		after, wait := random.IntN(job.Transactions*3/4+1), time.Duration(random.Int64N(r.cell.while()))
 		c, err := x.killedAfter(ctx, r, job, after, wait)
 		if err != nil {

@@ -13,6 +13,16 @@ import (
 // prove checks that the laboratory finds what it must find, and nothing else, with the first judge. If
 // it doesn't, the error says so, and nothing else is explored.
 func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
+	if x.Unrecorded == nil {
+		if list, err = x.proveRecordings(ctx); err != nil {
+			return list, err
+		}
+	}
+	found, err := x.proveKill(ctx)
+	return append(list, found), err
+}
+
+func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error) {
 	wal := driver.Settings{"journal_mode": "wal", "synchronous": "full", "wal_autocheckpoint": "20"}
 	rollback := driver.Settings{"journal_mode": "delete", "synchronous": "extra"}
 	for _, p := range []struct {
@@ -56,8 +66,7 @@ func (x *Explorer) prove(ctx context.Context) (list []Proof, err error) {
 		}
 		list = append(list, found)
 	}
-	found, err := x.proveKill(ctx)
-	return append(list, found), err
+	return list, nil
 }
 
 // inProof returns a cell of the first judge.

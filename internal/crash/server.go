@@ -109,7 +109,7 @@ func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Cras
 	x.Keep = "" // what fails as it should is not kept
 	defer func() { x.Keep = keep }()
 	for _, r := range list {
-		if r.rec == nil || !r.plan.server() {
+		if r.cell.Reason != "" || !r.plan.server() {
 			continue
 		}
 		p, err := x.proveServer(ctx, r)
@@ -117,7 +117,7 @@ func (x *Explorer) proveServers(ctx context.Context, list []*recorded, out *Cras
 			return ctx.Err()
 		}
 		if err != nil {
-			r.rec, r.cell.Reason = nil, reasonOf(err).Error()
+			r.cell.Reason = reasonOf(err).Error()
 			continue
 		}
 		out.Proofs = append(slices.Clip(out.Proofs), p)

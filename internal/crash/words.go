@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -248,7 +249,7 @@ func (c *Crashes) harmless() string {
 			names = append(names, f.title())
 		}
 	}
-	if names == nil {
+	if names == nil || len(c.rows()) == 0 {
 		return ""
 	}
 	return fmt.Sprintf("After %s, everything was kept in all rows. ", document.And(names))
@@ -263,19 +264,47 @@ func (c *Crashes) table() document.Grid {
 	for _, f := range c.varying() {
 		columns = append(columns, document.Words(f.title(), func(r *row) string { return found(r.cells, f) }))
 	}
-	columns = append(columns,
-		document.Figures("syncs", 0, func(r *row) string {
+	if c.Unrecorded == "" {
+		columns = append(columns, costs...)
+	}
+	columns = append(columns, document.Figures("time", 1, func(r *row) string { return times(r.cells) }))
+	return document.GridOf(rows, columns...)
+}
+
+// costs are the columns of what was counted in the recordings.
+var costs = []document.ColumnOf[*row]{
+	document.Figures("syncs", 0, func(r *row) string {
+		k := r.cells[0]
+		return perTransaction(k, k.Cost.Syncs+k.Cost.DataSyncs)
+	}),
+	document.Figures("dir syncs", 2, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.DirSyncs) }),
+	document.Figures("writes", 3, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.Writes) }),
+	document.Figures("written", 4, func(r *row) string {
+		k := r.cells[0]
+		return document.Bytes(k.Cost.Bytes / int64(max(k.Cost.Transactions, 1)))
+	}),
+}
+
+// files says to which files the syncs and writes of the table go.
+func (c *Crashes) files() document.Grid {
+	rows := c.rows()
+	columns := []document.ColumnOf[*row]{
+		document.Words("settings", func(r *row) string { return r.settings }),
+		document.Words("drivers", func(r *row) string { return r.drivers() }),
+	}
+	for _, kind := range trace.Kinds {
+		cell := func(r *row) string {
 			k := r.cells[0]
-			return perTransaction(k, k.Cost.Syncs+k.Cost.DataSyncs)
-		}),
-		document.Figures("dir syncs", 2, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.DirSyncs) }),
-		document.Figures("writes", 3, func(r *row) string { return perTransaction(r.cells[0], r.cells[0].Cost.Writes) }),
-		document.Figures("written", 4, func(r *row) string {
-			k := r.cells[0]
-			return document.Bytes(k.Cost.Bytes / int64(max(k.Cost.Transactions, 1)))
-		}),
-		document.Figures("time", 1, func(r *row) string { return times(r.cells) }),
-	)
+			f := k.Cost.Files[kind]
+			if f == (trace.FileCost{}) {
+				return ""
+			}
+			return fmt.Sprintf("%s + %s (%s)", perTransaction(k, f.Syncs), perTransaction(k, f.Writes), document.Bytes(f.Bytes/int64(max(k.Cost.Transactions, 1))))
+		}
+		if slices.ContainsFunc(rows, func(r *row) bool { return cell(r) != "" }) {
+			columns = append(columns, document.Figures(kind, 0, cell))
+		}
+	}
 	return document.GridOf(rows, columns...)
 }
 
@@ -291,8 +320,12 @@ func (c *Crashes) states() (n int) {
 
 func crashDocument(c *Crashes, _ document.Options) document.Document {
 	d := document.Document{c.sentences(), document.Paragraph{Text: c.howSure(), Quiet: true}, document.Space{}}
-	meanings := []string{fmt.Sprintf(c.harmless()+"own: what the driver does if nobody sets journal_mode and synchronous. Each figure is per transaction of workload %s. syncs: fsync and fdatasync of files. dir syncs: syncs of directories. time: the median with the real disk, without recording.",
-		document.Line(c.Workload))}
+	counted := ""
+	if c.Unrecorded == "" {
+		counted = " syncs: fsync and fdatasync of files. dir syncs: syncs of directories."
+	}
+	meanings := []string{fmt.Sprintf(c.harmless()+"own: what the driver does if nobody sets journal_mode and synchronous. Each figure is per transaction of workload %s.%s time: the median with the real disk, without recording.",
+		document.Line(c.Workload), counted)}
 	if _, words := c.shared(); words != nil {
 		meanings = append(meanings, "Settings of all, except own defaults: "+strings.Join(words, " ")+".")
 	}
@@ -310,6 +343,9 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	}
 	if list := c.failures(); list != nil {
 		d = append(d, document.Heading{Level: 2, Text: "What was found"}, list)
+	}
+	if slices.ContainsFunc(c.Cells, func(k Cell) bool { return len(k.Cost.Files) > 0 }) { // some cell has a result
+		d = append(d, document.Heading{Level: 2, Text: "Syncs + writes (bytes) per transaction, by file"}, c.files())
 	}
 	var notes document.List
 	for i := range c.Cells {
@@ -358,9 +394,13 @@ func (c *Crashes) howSure() string {
 			by[i] += " with " + document.Counted(int64(runs), "real SIGKILL")
 		}
 	}
-	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. These are simulated faults: a sample of %s (%s), at the file operations of %s, judged by the driver itself%s. "+
+	how, when := "These are simulated faults", "the file operations of "+document.Counted(int64(c.Transactions), "transaction")
+	if c.Unrecorded != "" {
+		how, when = "The faults are real", "random times"
+	}
+	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. %s: a sample of %s (%s), at %s, judged by the driver itself%s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		document.Counted(int64(c.states()), "different state"), strings.Join(c.ofExplored(by), ", "), document.Counted(int64(c.Transactions), "transaction"), c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
+		how, document.Counted(int64(c.states()), "different state"), strings.Join(c.ofExplored(by), ", "), when, c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each row, and for each driver what else went wrong.

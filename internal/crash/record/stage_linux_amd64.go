@@ -125,12 +125,23 @@ func Stage(args []string) int {
 	return 125
 }
 
-// Available returns an error if the kernel cannot notify a recorder.
+// Available returns an error if the kernel cannot notify a recorder, or does not let it copy descriptors.
 func Available() error {
 	action := uint32(unix.SECCOMP_RET_USER_NOTIF)
 	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_GET_ACTION_AVAIL, 0, uintptr(unsafe.Pointer(&action)))
 	if errno != 0 {
 		return fmt.Errorf("%w: seccomp: %w (containers may forbid it)", ErrUnsupported, errno)
+	}
+	self, err := unix.PidfdOpen(os.Getpid(), 0)
+	if err == nil {
+		defer unix.Close(self)
+		var fd int
+		if fd, err = unix.PidfdGetfd(self, self, 0); err == nil {
+			unix.Close(fd)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("%w: pidfd_getfd: %w (containers may forbid it)", ErrUnsupported, err)
 	}
 	return nil
 }

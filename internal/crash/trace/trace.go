@@ -70,6 +70,9 @@ type FileCost struct {
 	Bytes  int64 `json:"bytes"`
 }
 
+// Kinds lists what [FileKind] returns.
+var Kinds = []string{"database", "journal", "wal", "shm", "other"}
+
 // FileKind returns the kind of a file of SQLite, which the end of its name says.
 func FileKind(name string) string {
 	switch {

@@ -36,7 +36,7 @@ const leastChoices = 8
 // several faults leave the same files, only the one with most acknowledged transactions is passed. An
 // error of visit ends States.
 func States(t *trace.Trace, o Options, visit func(*State) error) error {
-	boundaries := boundariesOf(t, o.From)
+	boundaries := sampled(boundariesOf(t, o.From), o)
 	per := 24
 	if o.Most > 0 && len(boundaries) > 0 {
 		per = max(o.Most/len(boundaries), leastChoices)
@@ -123,6 +123,26 @@ func boundariesOf(t *trace.Trace, from int) (list []int) {
 	if began {
 		list = append(list, len(t.Ops))
 	}
+	return list
+}
+
+// mostBoundaries is how many operations are looked at for each wanted state. To tell states apart, all their
+// files are read, which would take too long for every operation of a long trace.
+const mostBoundaries = 8
+
+// sampled chooses some operations of many, at random. The last one is always among them.
+func sampled(boundaries []int, o Options) []int {
+	if o.Most == 0 || len(boundaries) <= mostBoundaries*o.Most {
+		return boundaries
+	}
+	last := len(boundaries) - 1
+	random := rand.New(rand.NewPCG(o.Seed, 4))
+	var list []int
+	for _, i := range random.Perm(last)[:mostBoundaries*o.Most-1] {
+		list = append(list, boundaries[i])
+	}
+	list = append(list, boundaries[last])
+	slices.Sort(list)
 	return list
 }
 

@@ -172,3 +172,23 @@ func TestChoices(t *testing.T) {
 		t.Errorf("%d of 30 states have half of the changes, %v", halves, err)
 	}
 }
+
+// TestSampled checks that only some operations of a long trace are looked at, the last one among them.
+func TestSampled(t *testing.T) {
+	boundaries := make([]int, 5000)
+	for i := range boundaries {
+		boundaries[i] = 3 * i
+	}
+	got := sampled(boundaries, Options{Seed: 1, Most: 10})
+	if len(got) != 10*mostBoundaries || !slices.IsSorted(got) || got[len(got)-1] != 3*4999 || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("%d operations: %v", len(got), got)
+	}
+	for _, o := range []Options{{}, {Most: 5000}} {
+		if got := sampled(boundaries, o); len(got) != 5000 {
+			t.Errorf("%+v: %d operations of 5000", o, len(got))
+		}
+	}
+	if got := sampled(boundaries, Options{Seed: 2, Most: 10}); slices.Equal(got, sampled(boundaries, Options{Seed: 1, Most: 10})) {
+		t.Error("the seed does not matter")
+	}
+}

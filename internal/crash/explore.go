@@ -405,7 +405,7 @@ func (x *Explorer) explore(ctx context.Context, r *recorded) error {
 // judges what is left if the process is killed, and if the power fails.
 func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 	out := &Outcome{}
-	var list []candidate
+	list := x.gather(ctx, r, out)
 	for _, f := range faultsFor(&r.rec.Trace, rand.New(rand.NewPCG(x.Seed, 2))) {
 		rec, done, err := x.recording(ctx, r.plan, x.commit(), &f)
 		if ctx.Err() != nil {
@@ -419,20 +419,14 @@ func (x *Explorer) failing(ctx context.Context, r *recorded) (*Outcome, error) {
 		for _, m := range []disk.Model{disk.Kill, disk.Ordered} {
 			o := disk.Options{Model: m, Seed: x.Seed, Most: statesAfterErrors, From: rec.InjectedAt}
 			err := disk.States(&rec.Trace, o, func(s *disk.State) error {
-				list = append(list, candidate{State: s, dir: rec.Dir, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
-				return nil
+				return list.add(candidate{State: s, dir: rec.Dir, trace: &rec.Trace, fault: Errors, model: m, injected: &f})
 			})
 			if err != nil {
 				return out, err
 			}
 		}
 	}
-	for part := range slices.Chunk(list, batch) {
-		if err := x.judgeBatch(ctx, r, part, out); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
+	return out, list.finish()
 }
 
 // statesAfterErrors is how many states are judged for each failed call and model.

@@ -22,8 +22,37 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
-// batch is how many states one process of a judge judges.
-const batch = 64
+// One process of a judge judges at most batch states, whose files have at most a little more than batchBytes.
+const batch, batchBytes = 64, 32 << 20
+
+// gathered are states that are judged as soon as there is a batch of them.
+type gathered struct {
+	judge func([]candidate) error
+	list  []candidate
+	bytes int
+}
+
+func (x *Explorer) gather(ctx context.Context, r *recorded, out *Outcome) *gathered {
+	return &gathered{judge: func(list []candidate) error { return x.judgeBatch(ctx, r, list, out) }}
+}
+
+func (g *gathered) add(c candidate) error {
+	g.list = append(g.list, c)
+	for _, content := range c.Image {
+		g.bytes += len(content)
+	}
+	if len(g.list) < batch && g.bytes < batchBytes {
+		return nil
+	}
+	return g.finish()
+}
+
+// finish judges the states that wait.
+func (g *gathered) finish() error {
+	err := g.judge(g.list)
+	g.list, g.bytes = nil, 0
+	return err
+}
 
 // candidate is a state to judge.
 type candidate struct {
@@ -40,21 +69,16 @@ type candidate struct {
 // judge makes the states of a recording and judges them.
 func (x *Explorer) judge(ctx context.Context, r *recorded, o disk.Options) (*Outcome, error) {
 	out := &Outcome{}
-	var list []candidate
-	n := 0
+	list, n := x.gather(ctx, r, out), 0
 	err := disk.States(&r.rec.Trace, o, func(s *disk.State) error {
 		if n++; n%2 == 0 && o.Model != disk.Kill && len(s.Shared) > 0 {
 			maps.Copy(s.Image, s.Shared)
 			s.Persisted += " and the old shared memory"
 		}
-		if list = append(list, candidate{State: s, dir: r.rec.Dir, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model}); len(list) < batch {
-			return nil
-		}
-		defer func() { list = list[:0] }()
-		return x.judgeBatch(ctx, r, list, out)
+		return list.add(candidate{State: s, dir: r.rec.Dir, trace: &r.rec.Trace, fault: Fault(o.Model), model: o.Model})
 	})
 	if err == nil {
-		err = x.judgeBatch(ctx, r, list, out)
+		err = list.finish()
 	}
 	return out, err
 }

@@ -44,6 +44,7 @@ func (x *Explorer) proveRecordings(ctx context.Context) (list []Proof, err error
 	} {
 		found := Proof{Name: p.name, Want: p.want, AtBest: p.orWorse, Found: Kept}
 		job := x.commit()
+		job.Transactions = min(job.Transactions, proofTransactions)
 		job.Early = p.early
 		r := x.inProof(p.settings)
 		if r.rec, _, err = x.recording(ctx, r.plan, job, nil); err != nil {
@@ -112,8 +113,8 @@ func (p *Proof) failed(details string) error {
 	return fmt.Errorf("the laboratory's own proof fails, so it prints no result: %s: found %s in %d states%s", p.Name, p.Found, p.States, details)
 }
 
-// proofStates is how many states are judged for a proof and a model.
-const proofStates = 80
+// proofStates is how many states are judged for a proof and a model, after at most proofTransactions.
+const proofStates, proofTransactions = 80, 24
 
 // without returns a function that removes the operations of a kind from a trace.
 func without(k trace.Kind) func(*trace.Trace) {

@@ -16,11 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -127,7 +129,7 @@ func TestAnswersShown(t *testing.T) {
 		}
 		for _, format := range c.formats {
 			env, out, _ := bufferedEnvironment()
-			o.Format = format
+			o.Format, o.Source = format, conditions.PageSource(run)
 			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, lab.Floor)), cli.ShowAgain(run.ID)); err != nil {
 				t.Fatal(err)
 			}
@@ -209,7 +211,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	}
 	d := someDiff()
 	looked := someLooked()
-	runs := map[string]*result.Run{result.QuestionTune: tuned}
+	runs := map[string]*result.Run{result.QuestionTune: tuned, result.QuestionGate: gatedRun(t)}
 	for question, keep := range map[string]func() (*result.Answer, error){
 		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionCrash: someCrashes().Keep, result.QuestionDiff: d.Keep,
 		result.QuestionLocks: func() (*result.Answer, error) {
@@ -223,6 +225,21 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 		runs[question] = run
 	}
 	return runs
+}
+
+// gatedRun returns a run with the answer of a gate.
+func gatedRun(t *testing.T) *result.Run {
+	t.Helper()
+	run := storedRunOf(t, result.QuestionGate)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	a := stats.Analyze(run, lab.Floor)
+	g := gate.Gated{Asked: gate.Asked{Sides: [2]string{"mattn", "modernc"}, Metrics: []stats.Metric{stats.Time}}, Runs: []*stats.Analysis{a}}
+	g.Gate = stats.NewGate(0.05, g.Compare(a)...)
+	var err error
+	if run.Answer, err = g.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 // someCrashes returns what survives with two drivers, one of which loses transactions.
@@ -277,7 +294,7 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 		if err := json.Unmarshal(run.Answer.Value, &value); err != nil {
 			t.Fatal(err)
 		}
-		formats := map[string][]string{result.QuestionCluster: {"table", "html", "svg", "json"}}[question]
+		formats := map[string][]string{result.QuestionCluster: {"table", "html", "svg", "json"}, result.QuestionGate: {"table", "html"}}[question]
 		if formats == nil {
 			formats = []string{"table", "html", "json"}
 		}
@@ -333,14 +350,14 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
 // TestAnswersAreStored checks that the variable stored has each question whose answers are stored, and that
-// show and report can print these answers as a table, as HTML and as JSON.
+// show and report can print these answers as a table, as HTML and, except gates, as JSON.
 func TestAnswersAreStored(t *testing.T) {
-	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
-		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {
+	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune} {
+		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || (q.check("json") == nil) == (question == result.QuestionGate) {
 			t.Errorf("%s is not shown in the formats that report and show need", question)
 		}
 	}
-	if reflect.ValueOf(stored).Len() != 6 {
+	if reflect.ValueOf(stored).Len() != 7 {
 		t.Error("a question is not among those that are tested")
 	}
 }

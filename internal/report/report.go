@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -61,6 +62,7 @@ func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 		return errors.New("report: no run")
 	}
 	if p := profile.ProfileOf(a.Run, opts.Hints); p != nil {
+		opts.Source = conditions.PageSource(a.Run)
 		return profile.Formats.Write(w, format, p, opts.Options)
 	}
 	return formats.Write(w, format, a, opts)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -19,38 +20,66 @@ func (h *history) badgeWords() []string {
 	return []string{name, h.badgeText()}
 }
 
-// badgeText is the time relative to plain C or, if it was not measured, how the newest release
-// compares with the release before.
+// badgeText compares with plain C or, if that was not measured, with the release before.
 func (h *history) badgeText() string {
 	if h.floor != nil && len(h.releases) > 0 && h.floorOf == h.releases[0].library {
-		return document.Times(h.floor.Ratio.Median) + " plain C"
+		if text := toPlainC(h.floor.Ratio); strings.HasPrefix(text, "about") {
+			return text
+		}
+		return document.Than(document.SlowerBy(h.floor.Ratio), "plain C")
 	}
 	if len(h.releases) == 0 {
 		return "measured"
 	}
-	r := h.releases[0]
-	if r.compared == nil {
-		return "measured " + date(r.newest.Started)
+	if c := h.change(); c.cells > 0 {
+		return c.words()
 	}
-	before, slower, faster, cells := "", 0, 0, 0
+	return "measured " + date(h.releases[0].newest.Started)
+}
+
+// change counts the cells in which the newest release clearly differs from the release before, in the
+// newest run that has both.
+type change struct {
+	before                string
+	slower, faster, cells int
+	run                   int64
+}
+
+func (h *history) change() (c change) {
+	if len(h.releases) == 0 || h.releases[0].compared == nil {
+		return c
+	}
+	r := h.releases[0]
+	c.run = r.compared.Run
 	for _, f := range r.compared.Figures {
-		if len(f.Older) == 0 || !released(f.Driver) || f.Points[0].Library != r.library || h.name != baseOf(f) {
+		if len(f.Older) == 0 || !released(f.Driver) || f.Library != r.library || h.name != baseOf(f) {
 			continue
 		}
 		o := f.Older[len(f.Older)-1]
-		before = o.Library
-		cells++
+		c.before = o.Library
+		c.cells++
 		switch {
 		case o.Significant && o.Ratio.Median > 1:
-			slower++
+			c.slower++
 		case o.Significant:
-			faster++
+			c.faster++
 		}
 	}
-	if slower+faster == 0 {
-		return "no clear difference from " + short(before)
+	return c
+}
+
+func (c change) words() string {
+	of := "of " + document.Counted(c.cells, "cell")
+	before := short(c.before)
+	switch {
+	case c.slower+c.faster == 0:
+		return "no clear difference from " + before
+	case c.faster == 0:
+		return fmt.Sprintf("slower than %s in %d %s", before, c.slower, of)
+	case c.slower == 0:
+		return fmt.Sprintf("faster than %s in %d %s", before, c.faster, of)
 	}
-	return fmt.Sprintf("slower in %d, faster in %d of %d than %s", slower, faster, cells, short(before))
+	return fmt.Sprintf("slower than %s in %d, faster in %d %s", before, c.slower, c.faster, of)
 }
 
 const mostShort = 40

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
 )
@@ -15,23 +16,42 @@ import (
 // mostNamed is the greatest number of drivers, and of workloads, that the index names for a run.
 const mostNamed = 6
 
-func indexDocument(entries []store.Entry, list []*facts, drivers []*history) document.Document {
+func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) document.Document {
 	list = newestFirst(list)
-	d := document.Document{document.Heading{Level: 1, Text: fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver"))}}
-	measured := func(f *facts) bool { return len(f.Figures) > 0 } // not the answer of a command such as crash
-	if i := slices.IndexFunc(list, measured); i >= 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("The newest with measured times is run %d of %s: %s", list[i].Run, date(list[i].Started), list[i].Answer)})
+	head, rest := fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver")), ""
+	cells := fastest(list)
+	newest := slices.IndexFunc(list, func(f *JSONRun) bool { return len(ranked(f)) > 1 })
+	if newest < 0 {
+		newest = slices.IndexFunc(list, func(f *JSONRun) bool { return len(f.Figures) > 0 }) // not the answer of a command such as crash
+	}
+	d := document.Document{}
+	if newest >= 0 {
+		f := list[newest]
+		counts := head
+		head, rest = report.Headline(f.Answer, document.Map(drivers, func(h *history) string { return h.name }))
+		d = append(d, document.Paragraph{Quiet: true, Text: fmt.Sprintf("This is the answer of run %d, %s, on %s. The site has %s.",
+			f.Run, date(f.Started), cmp.Or(conditions.Machine(f.Machine), "an unknown machine"), counts)})
+	}
+	if rest != "" {
+		d = append(d, document.Paragraph{Text: rest})
+	}
+	d = append(document.Document{document.Heading{Level: 1, Text: head}}, d...)
+	if len(cells) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Which driver is fastest"}, fastestGrid(cells, drivers),
+			document.Paragraph{Quiet: true, Text: "Each row is of the newest run that measured several drivers in a cell. Drivers on the same place are tied: no clear difference. " +
+				"The last column has releases of the fastest that differ clearly from the release before, measured in the same run."})
 	}
 	if len(drivers) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
 	}
-	if compared := slices.DeleteFunc(slices.Clone(list), func(f *facts) bool { return !f.Compares }); len(compared) > 0 {
+	if answered := slices.DeleteFunc(slices.Clone(list), func(f *JSONRun) bool { return !f.Compares && f.Question == "" }); len(answered) > 0 {
 		g := document.Grid{Stacks: true}
-		g.Add(document.Column{Title: "run"}, document.Map(compared, func(f *facts) string { return fmt.Sprint(f.Run) }))
-		g.Add(document.Column{Title: "date"}, document.Map(compared, func(f *facts) string { return date(f.Started) }))
-		g.Add(document.Column{Title: "answer"}, document.Map(compared, func(f *facts) string { return document.Line(f.Answer) }))
-		g.Links = document.Map(compared, func(f *facts) string { return pageOf(f.Run) })
-		d = append(d, document.Heading{Level: 2, Text: "Comparisons"}, g)
+		g.Add(document.Column{Title: "run"}, document.Map(answered, func(f *JSONRun) string { return fmt.Sprint(f.Run) }))
+		g.Add(document.Column{Title: "date"}, document.Map(answered, func(f *JSONRun) string { return date(f.Started) }))
+		g.Add(document.Column{Title: "of"}, document.Map(answered, func(f *JSONRun) string { return document.Line(cmp.Or(f.Question, f.Command, "compare")) }))
+		g.Add(document.Column{Title: "answer"}, document.Map(answered, func(f *JSONRun) string { return document.Line(f.Answer) }))
+		g.Links = document.Map(answered, func(f *JSONRun) string { return pageOf(f.Run) })
+		d = append(d, document.Heading{Level: 2, Text: "Comparisons and other answers", Named: "comparisons"}, g)
 	}
 	if len(entries) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Runs"}, runGrid(entries, list))
@@ -40,6 +60,8 @@ func indexDocument(entries []store.Entry, list []*facts, drivers []*history) doc
 }
 
 func driverGrid(drivers []*history) document.Grid {
+	drivers = slices.Clone(drivers)
+	slices.SortStableFunc(drivers, func(a, b *history) int { return cmp.Compare(a.toFloor(), b.toFloor()) }) // the fastest first
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "driver"}, document.Map(drivers, func(h *history) string { return document.Line(h.name) }))
 	g.Add(document.Column{Title: "newest release"}, document.Map(drivers, func(h *history) string {
@@ -48,21 +70,30 @@ func driverGrid(drivers []*history) document.Grid {
 		}
 		return version(h.releases[0].library)
 	}))
-	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
+	if slices.ContainsFunc(drivers, func(h *history) bool { return h.change().cells > 0 }) {
+		g.Add(document.Column{Title: "against the release before"}, document.Map(drivers, func(h *history) string {
+			c := h.change()
+			if c.cells == 0 {
+				return document.Absent
+			}
+			return fmt.Sprintf("%s (run %d)", c.words(), c.run)
+		}))
+	}
 	if slices.ContainsFunc(drivers, func(h *history) bool { return h.floor != nil }) {
-		g.Add(document.Column{Title: "× plain C"}, document.Map(drivers, func(h *history) string {
+		g.Add(document.Column{Title: "against plain C"}, document.Map(drivers, func(h *history) string {
 			if h.floor == nil {
 				return document.Absent
 			}
-			return fmt.Sprintf("%s %s (run %d)", document.Times(h.floor.Ratio.Median), document.Interval(h.floor.Ratio.Interval), h.floorIn.Run)
+			return fmt.Sprintf("%s (run %d)", toPlainC(h.floor.Ratio), h.floorIn.Run)
 		}))
 	}
+	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
 	g.Links = document.Map(drivers, (*history).page)
 	return g
 }
 
 // runGrid lists all runs of the store, the newest first. A run that could not be read has no page.
-func runGrid(entries []store.Entry, list []*facts) document.Grid {
+func runGrid(entries []store.Entry, list []*JSONRun) document.Grid {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b store.Entry) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID))

@@ -16,6 +16,7 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -34,8 +35,9 @@ type Options struct {
 	// Describe returns the options of a run's report.
 	Describe func(*stats.Analysis) report.Options
 
-	// Answer writes the stored answer of a run as a page. It reports false if the run has no answer.
-	Answer func(ctx context.Context, w io.Writer, a *stats.Analysis, o document.Options) (bool, error)
+	// Answer writes the stored answer of a run as a page, and returns the answer's first sentences. It
+	// returns "" if the run has no answer.
+	Answer func(ctx context.Context, w io.Writer, a *stats.Analysis, o document.Options) (string, error)
 }
 
 // Written says what [Write] did.
@@ -80,8 +82,8 @@ type builder struct {
 	st    *store.Store
 	files *files
 
-	rendered int      // number of runs rendered in this call
-	facts    []*facts // of the runs that are not damaged, in the order of their numbers
+	rendered int        // number of runs rendered in this call
+	facts    []*JSONRun // of the runs that are not damaged, in the order of their numbers
 }
 
 // run writes the page and the figures of a run, unless they are there.
@@ -111,8 +113,11 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 	f := factsOf(a, opts)
 	opts.Assets, opts.Links = "../assets/", []document.Reference{toIndex("../"), {Title: "Figures as JSON", Address: fmt.Sprintf("%d.json", e.ID)}}
 	var html bytes.Buffer
-	answered, err := b.Answer(ctx, &html, a, opts.Options)
-	if err != nil || !answered {
+	opts.Source = conditions.PageSource(run)
+	says, err := b.Answer(ctx, &html, a, opts.Options)
+	if err == nil && says != "" {
+		f.Question, f.Answer = run.Answer.Question, says
+	} else {
 		html.Reset()
 		if err = report.Write(&html, "html", a, opts); err != nil {
 			e.Damaged = err.Error()
@@ -120,7 +125,7 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 		}
 	}
 	data, err := json.Marshal(f)
-	if err != nil {
+	if err = cmp.Or(ctx.Err(), err); err != nil { // a page that was made while ctx ended may lack something
 		return err
 	}
 	b.facts = append(b.facts, f)
@@ -143,7 +148,7 @@ func (b *builder) key(ctx context.Context, e *store.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return directory.Sum(fmt.Appendf(nil, "%d %q %q %v", factsVersion, b.Builder, extent.Last.UTC(), extent)), nil
+	return directory.Sum(fmt.Appendf(nil, "%d %q %q %v", FiguresVersion, b.Builder, extent.Last.UTC(), extent)), nil
 }
 
 func pageOf(run int64) string { return fmt.Sprintf("runs/%d.html", run) }
@@ -199,9 +204,9 @@ func (b *builder) page(name, kind, base string, d document.Document) error {
 }
 
 // newestFirst returns the facts of the runs, the run that started last first.
-func newestFirst(list []*facts) []*facts {
+func newestFirst(list []*JSONRun) []*JSONRun {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *facts) int {
+	slices.SortStableFunc(list, func(a, b *JSONRun) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Run, a.Run))
 	})
 	return list

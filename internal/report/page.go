@@ -32,14 +32,18 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	o.Hints.Full = "" // the page itself lists what is imprecise
-	said := AnswersOf(a, o)
-	d := pageAnswer(a, &said, o)
+	said := o.Answers
+	if said == nil {
+		all := AnswersOf(a, o)
+		said = &all
+	}
+	d := pageAnswer(a, said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
-		d = append(append(d, worstWarnings(&said, o)), s.pageStudy(a, o.Study)...)
-		d = append(d, pageWarnings(&said, o)...)
+		d = append(append(d, worstWarnings(said, o)), s.pageStudy(a, o.Study)...)
+		d = append(d, pageWarnings(said, o)...)
 	} else {
-		d = append(d, s.pageFigures(a, &said, o)...)
+		d = append(d, s.pageFigures(a, said, o)...)
 	}
 	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
 	d = append(d, header(a, o, nil)[1:]...)

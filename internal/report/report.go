@@ -28,6 +28,9 @@ type Options struct {
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
 
+	// Answers has the answers of the run, if the caller has them already; otherwise it is nil.
+	Answers *Answers
+
 	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If it has
 	// many cells, these are only in tables.
 	Brief bool

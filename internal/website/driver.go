@@ -182,8 +182,7 @@ func (h *history) source() string {
 			newest = r.newest
 		}
 	}
-	return fmt.Sprintf("%s, measured from %s to %s. The newest is run %d: %s", document.Counted(len(h.releases), "release"),
-		date(first.Started), date(newest.Started), newest.Run, conditions.Machine(newest.Machine))
+	return fmt.Sprintf("%s, measured from %s to %s. The newest: %s", document.Counted(len(h.releases), "release"), date(first.Started), date(newest.Started), newest.source())
 }
 
 // toPlainC says how the time of a driver compares with that of plain C.
@@ -209,7 +208,8 @@ func (h *history) cellGrid() document.Grid {
 		}
 	}
 	newest := func(t *trends.Trend) trends.Point { return t.Points[len(t.Points)-1] }
-	each(document.Column{Title: "cell"}, func(t *trends.Trend) string { return t.Workload + " " + h.cellName(t) })
+	each(document.Column{Title: "cell"}, func(t *trends.Trend) string { return t.Workload + " " + h.shortName(t) })
+	each(document.Column{Title: "changed"}, func(t *trends.Trend) string { return cmp.Or(h.changed(t), document.Absent) })
 	if h.several() {
 		each(document.Column{Title: "machine"}, func(t *trends.Trend) string { return cmp.Or(t.Host, document.Absent) })
 	}
@@ -217,7 +217,10 @@ func (h *history) cellGrid() document.Grid {
 	each(document.Column{Title: "of"}, func(t *trends.Trend) string {
 		return fmt.Sprintf("%s, run %d", version(newest(t).Library), newest(t).Run)
 	})
-	each(document.Column{Title: "changed"}, func(t *trends.Trend) string { return cmp.Or(h.changed(t), document.Absent) })
+	settings := func(t *trends.Trend) string { return settingWords(t.Scale, t.Settings) }
+	if slices.ContainsFunc(h.series, func(t trends.Trend) bool { return settings(&t) != settings(&h.series[0]) }) {
+		each(document.Column{Title: "settings"}, settings)
+	}
 	return g
 }
 
@@ -299,14 +302,16 @@ func (h *history) cells() (d document.Document) {
 
 // cellName names a series within its workload.
 func (h *history) cellName(t *trends.Trend) string {
+	return h.shortName(t) + " · " + settingWords(t.Scale, t.Settings)
+}
+
+// shortName is [history.cellName] without scale and settings.
+func (h *history) shortName(t *trends.Trend) string {
 	words := []string{t.Phase}
 	if t.Driver != h.name {
 		words = append(words, t.Driver)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
-		words = append(words, fmt.Sprintf("%s=%d", name, t.Parameters[name]))
-	}
-	return strings.Join(append(words, strings.TrimSpace("scale "+t.Scale+" "+stats.SettingWords(t.Settings))), " · ")
+	return strings.Join(append(words, parameterWords(t.Parameters)...), " · ")
 }
 
 // changes says where the level of a series changed.

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
@@ -78,6 +77,13 @@ type JSONOlder struct {
 	Significant bool          `json:"significant"`
 }
 
+// source says which run it was, when, and on which machine.
+func (f *JSONRun) source() string {
+	m := f.Machine
+	m.Hostname, m.CPU = short(m.Hostname), short(m.CPU)
+	return conditions.PageSource(&result.Run{ID: f.Run, Started: f.Started, Machine: m, Version: short(f.Tool)})
+}
+
 func readFacts(data []byte) *JSONRun {
 	var f JSONRun
 	if json.Unmarshal(data, &f) != nil || f.Version != FiguresVersion {
@@ -86,9 +92,10 @@ func readFacts(data []byte) *JSONRun {
 	return &f
 }
 
-func factsOf(a *stats.Analysis, o report.Options) *JSONRun {
+// factsOf returns the figures of a run. answer is its result in words.
+func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	run := a.Run
-	f := &JSONRun{Schema: figuresSchema, Version: FiguresVersion, Run: run.ID, Tool: run.Version, Started: run.Started.UTC(), Answer: report.AnswersOf(a, o).Text,
+	f := &JSONRun{Schema: figuresSchema, Version: FiguresVersion, Run: run.ID, Tool: run.Version, Started: run.Started.UTC(), Answer: answer,
 		Compares: run.Compares != nil, Machine: run.Machine, Figures: []JSONFigure{}}
 	f.Machine.Directory = "" // says nothing about figures, and may be private
 	if len(run.Command) > 0 {

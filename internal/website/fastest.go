@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
 // cell is a cell with the drivers of the newest run that ranked several of them.
@@ -35,9 +36,15 @@ func ranked(f *JSONRun) map[string]bool {
 	return drivers
 }
 
-// fastest returns the cells in which a run ranked several drivers. list has the newest run first.
+// fastest returns the cells in which a run ranked several drivers. list has the newest run first. A run
+// that only compares two sides counts if no other run ranked drivers in a cell.
 func fastest(list []*JSONRun) (cells []*cell) {
 	seen := map[string]bool{}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *JSONRun) int {
+		of := map[bool]int{true: 1}
+		return cmp.Compare(of[a.Compares], of[b.Compares])
+	})
 	for _, f := range list {
 		if len(ranked(f)) < 2 {
 			continue
@@ -78,11 +85,14 @@ func cellKey(workload, phase, scale string, parameters map[string]int64, setting
 
 func (c *cell) name() string {
 	x := c.figures[0]
-	words := []string{x.Workload + " " + x.Phase}
-	for _, name := range slices.Sorted(maps.Keys(x.Parameters)) {
-		words = append(words, fmt.Sprintf("%s=%d", name, x.Parameters[name]))
+	return strings.Join(append([]string{x.Workload + " " + x.Phase}, parameterWords(x.Parameters)...), " · ")
+}
+
+func parameterWords(parameters map[string]int64) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		words = append(words, fmt.Sprintf("%s=%d", name, parameters[name]))
 	}
-	return strings.Join(words, " · ")
+	return words
 }
 
 // best returns the drivers that no other driver beats.
@@ -115,15 +125,21 @@ func fastestGrid(cells []*cell, drivers []*history) document.Grid {
 	if slices.ContainsFunc(cells, func(c *cell) bool { return c.changed(drivers) != "" }) {
 		text("changed", func(c *cell) string { return c.changed(drivers) })
 	}
-	if settings := func(c *cell) string { return stats.SettingWords(c.figures[0].Settings) }; slices.ContainsFunc(cells, func(c *cell) bool { return settings(c) != settings(cells[0]) }) {
+	if settings := func(c *cell) string { return settingWords(c.figures[0].Scale, c.figures[0].Settings) }; slices.ContainsFunc(cells, func(c *cell) bool { return settings(c) != settings(cells[0]) }) {
 		text("settings", settings)
 	}
-	text("run", func(c *cell) string { return fmt.Sprintf("%d, %s", c.in.Run, date(c.in.Started)) })
+	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in != cells[0].in }) {
+		text("run", func(c *cell) string { return fmt.Sprintf("%d, %s", c.in.Run, date(c.in.Started)) })
+	}
 	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in.Machine.Hostname != cells[0].in.Machine.Hostname }) {
 		text("machine", func(c *cell) string { return c.in.Machine.Hostname })
 	}
 	g.Links = document.Map(cells, func(c *cell) string { return pageOf(c.in.Run) })
 	return g
+}
+
+func settingWords(scale string, settings driver.Settings) string {
+	return strings.TrimSpace("scale " + scale + " " + stats.SettingWords(settings))
 }
 
 // mostTied is the greatest number of tied drivers that the index names for a cell.

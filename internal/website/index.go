@@ -20,17 +20,11 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 	list = newestFirst(list)
 	head, rest := fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver")), ""
 	cells := fastest(list)
-	newest := slices.IndexFunc(list, func(f *JSONRun) bool { return len(ranked(f)) > 1 })
-	if newest < 0 {
-		newest = slices.IndexFunc(list, func(f *JSONRun) bool { return len(f.Figures) > 0 }) // not the answer of a command such as crash
-	}
 	d := document.Document{}
-	if newest >= 0 {
-		f := list[newest]
+	if f := newestAnswer(list); f != nil {
 		counts := head
-		head, rest = report.Headline(f.Answer, document.Map(drivers, func(h *history) string { return h.name }))
-		d = append(d, document.Paragraph{Quiet: true, Text: fmt.Sprintf("This is the answer of run %d, %s, on %s. The site has %s.",
-			f.Run, date(f.Started), cmp.Or(conditions.Machine(f.Machine), "an unknown machine"), counts)})
+		head, rest = report.Headline(f.Answer, document.Map(f.Figures, func(x JSONFigure) string { return x.Driver }))
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("The answer of %s. The site has %s.", f.source(), counts), Quiet: true})
 	}
 	if rest != "" {
 		d = append(d, document.Paragraph{Text: rest})
@@ -38,8 +32,8 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 	d = append(document.Document{document.Heading{Level: 1, Text: head}}, d...)
 	if len(cells) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Which driver is fastest"}, fastestGrid(cells, drivers),
-			document.Paragraph{Quiet: true, Text: "Each row is of the newest run that measured several drivers in a cell. Drivers on the same place are tied: no clear difference. " +
-				"The last column has releases of the fastest that differ clearly from the release before, measured in the same run."})
+			document.Paragraph{Quiet: true, Text: "Each row is of the newest run that ranked several drivers in this cell. If several drivers are fastest, there is no clear difference between them. " +
+				"Changed: releases of the fastest that are clearly slower or faster than the release before, measured in the same run."})
 	}
 	if len(drivers) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
@@ -57,6 +51,22 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 		d = append(d, document.Heading{Level: 2, Text: "Runs"}, runGrid(entries, list))
 	}
 	return d
+}
+
+// newestAnswer returns the newest run that ranked drivers, if possible one that did not only compare two
+// sides. If no run ranked drivers, it returns the newest with figures, which is not the answer of a
+// command such as crash. list has the newest run first.
+func newestAnswer(list []*JSONRun) *JSONRun {
+	for _, is := range []func(f *JSONRun) bool{
+		func(f *JSONRun) bool { return len(ranked(f)) > 1 && !f.Compares },
+		func(f *JSONRun) bool { return len(ranked(f)) > 1 },
+		func(f *JSONRun) bool { return len(f.Figures) > 0 },
+	} {
+		if i := slices.IndexFunc(list, is); i >= 0 {
+			return list[i]
+		}
+	}
+	return nil
 }
 
 func driverGrid(drivers []*history) document.Grid {

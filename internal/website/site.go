@@ -14,9 +14,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"slices"
+	"sync"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -32,7 +33,7 @@ type Options struct {
 	// pages are rendered again.
 	Builder string
 
-	// Describe returns the options of a run's report.
+	// Describe returns the options of a run's report. It and Answer are called concurrently.
 	Describe func(*stats.Analysis) report.Options
 
 	// Answer writes the stored answer of a run as a page, and returns the answer's first sentences. It
@@ -63,8 +64,8 @@ func Write(ctx context.Context, st *store.Store, dir string, o Options) (w Writt
 	}
 	defer f.close()
 	b := &builder{Options: o, st: st, files: f}
-	for i := range entries {
-		if err := b.run(ctx, &entries[i]); err != nil {
+	for some := range slices.Chunk(entries, runtime.GOMAXPROCS(0)) {
+		if err := b.runs(ctx, some); err != nil {
 			return w, err
 		}
 	}
@@ -86,22 +87,58 @@ type builder struct {
 	facts    []*JSONRun // of the runs that are not damaged, in the order of their numbers
 }
 
-// run writes the page and the figures of a run, unless they are there.
-func (b *builder) run(ctx context.Context, e *store.Entry) error {
-	if e.Damaged != "" {
-		return nil
+// rendered is the page and the figures of a run.
+type rendered struct {
+	key     string
+	facts   *JSONRun // nil if the run is damaged
+	page    []byte   // nil if the page and the figures are there
+	figures []byte
+	err     error
+}
+
+// runs writes the pages and the figures of some runs, unless they are there. It renders the runs
+// concurrently.
+func (b *builder) runs(ctx context.Context, entries []store.Entry) error {
+	list := make([]rendered, len(entries))
+	var all sync.WaitGroup
+	for i := range entries {
+		e, r := &entries[i], &list[i]
+		if e.Damaged != "" {
+			continue
+		}
+		if r.key, r.err = b.key(ctx, e); r.err != nil {
+			break
+		}
+		if data := b.files.unchanged(r.key, pageOf(e.ID), figuresOf(e.ID)); data != nil {
+			if r.facts = readFacts(data); r.facts != nil {
+				continue
+			}
+		}
+		all.Go(func() { r.err = b.render(ctx, e, r) })
 	}
-	key, err := b.key(ctx, e)
-	if err != nil {
-		return err
-	}
-	page, figures := pageOf(e.ID), figuresOf(e.ID)
-	if data := b.files.unchanged(key, page, figures); data != nil {
-		if f := readFacts(data); f != nil {
-			b.facts = append(b.facts, f)
-			return nil
+	all.Wait()
+	for i := range list {
+		r := &list[i]
+		if r.err != nil {
+			return r.err
+		}
+		if r.facts == nil {
+			continue
+		}
+		b.facts = append(b.facts, r.facts)
+		if r.page == nil {
+			continue
+		}
+		if err := b.put(r); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// render makes the page and the figures of a run. If that fails because of the run, it marks the run as
+// damaged.
+func (b *builder) render(ctx context.Context, e *store.Entry, r *rendered) error {
 	run, err := b.st.Load(ctx, e.ID)
 	if err != nil {
 		e.Damaged = err.Error()
@@ -110,10 +147,12 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 	a := stats.Analyze(run, b.Floor)
 	opts := b.Describe(a)
 	opts.Brief = true
-	f := factsOf(a, opts)
-	opts.Assets, opts.Links = "../assets/", []document.Reference{toIndex("../"), {Title: "Figures as JSON", Address: fmt.Sprintf("%d.json", e.ID)}}
+	said := report.AnswersOf(a, opts)
+	opts.Answers = &said
+	f := factsOf(a, said.Text)
+	opts.Source, opts.Assets = f.source(), "../assets/"
+	opts.Links = []document.Reference{toIndex("../"), {Title: "Figures as JSON", Address: fmt.Sprintf("%d.json", e.ID)}}
 	var html bytes.Buffer
-	opts.Source = conditions.PageSource(run)
 	says, err := b.Answer(ctx, &html, a, opts.Options)
 	if err == nil && says != "" {
 		f.Question, f.Answer = run.Answer.Question, says
@@ -128,14 +167,20 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 	if err = cmp.Or(ctx.Err(), err); err != nil { // a page that was made while ctx ended may lack something
 		return err
 	}
-	b.facts = append(b.facts, f)
-	if err := b.files.put(page, html.Bytes()); err != nil {
+	r.facts, r.page, r.figures = f, html.Bytes(), append(data, '\n')
+	return nil
+}
+
+// put writes what was rendered.
+func (b *builder) put(r *rendered) error {
+	page, figures := pageOf(r.facts.Run), figuresOf(r.facts.Run)
+	if err := b.files.put(page, r.page); err != nil {
 		return err
 	}
-	if err := b.files.put(figures, append(data, '\n')); err != nil {
+	if err := b.files.put(figures, r.figures); err != nil {
 		return err
 	}
-	b.files.remember(key, page, figures)
+	b.files.remember(r.key, page, figures)
 	if b.rendered++; b.rendered%100 == 0 { // so that a call after a kill does not begin again
 		return b.files.write(manifestName, b.files.manifest())
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,7 +93,7 @@ func TestReleases(t *testing.T) {
 		measured(3, [2]string{"mattn", "v1.10.0"}), // does not compare anything
 		unmeasured(4, [2]string{"mattn", "v1.10.0"}))
 	write(t, s, dir)
-	if index := text(t, dir, "index.html"); !strings.Contains(index, "This is the answer of run 3, 2026-11-03, on ") {
+	if index := text(t, dir, "index.html"); !strings.Contains(index, "The answer of run 3 · 2026-11-03 03:00 UTC · m · sqlite3perf test. The site has 4 runs of 2 drivers.") {
 		t.Error(index)
 	}
 	page := text(t, dir, "drivers", "mattn.html")
@@ -101,7 +102,7 @@ func TestReleases(t *testing.T) {
 		t.Errorf("v1.10.0 at %d, v1.9.0 at %d", newer, older)
 	}
 	for _, want := range []string{"mattn v1.10.0: slower than v1.9.0 in 1 of 1 cell", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0 (2 to 2); run 2",
-		"In run 1, mattn was 50% faster than plain C", "v1.10.0: 2.0 times as slow as v1.9.0 (run 2)", "2 releases, measured from 2026-11-01 to 2026-11-03. The newest is run 3"} {
+		"In run 1, mattn was 50% faster than plain C", "v1.10.0: 2.0 times as slow as v1.9.0 (run 2)", "2 releases, measured from 2026-11-01 to 2026-11-03. The newest: run 3 · 2026-11-03 03:00 UTC · m · sqlite3perf test<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}
@@ -116,14 +117,17 @@ func TestReleases(t *testing.T) {
 // compared several, and which release changed that.
 func TestFastest(t *testing.T) {
 	dir := t.TempDir()
+	compared := measured(4, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.10.0"}) // ranks only two sides
+	compared.Compares = &result.Compares{Factor: result.FactorDriver, First: "modernc", Second: "mattn"}
 	s := stored(t,
 		measured(1, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.9.0"}),
 		measured(2, [2]string{"mattn", "v1.10.0"}, [2]string{"modernc", "v1.0.0"}, [2]string{"native", ""}),
-		measured(3, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}))
+		measured(3, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}),
+		compared)
 	write(t, s, dir)
 	index := text(t, dir, "index.html")
 	for _, want := range []string{`<a href="runs/2.html">w p</a>`, `>mattn v1.10.0 20.0 ms<`, `>modernc v1.0.0 40.0 ms<`, ">mattn v1.10.0: 2.0 times as slow as v1.9.0 (run 3)<",
-		`>slower than v1.9.0 in 1 of 1 cell (run 3)<`, "This is the answer of run 2, 2026-11-02, on "} {
+		`>slower than v1.9.0 in 1 of 1 cell (run 3)<`, "The answer of run 2 · 2026-11-02 "} {
 		if !strings.Contains(index, want) {
 			t.Errorf("no %q in %s", want, index)
 		}
@@ -247,7 +251,8 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := factsOf(stats.Analyze(run, "native"), report.Options{})
+	a := stats.Analyze(run, "native")
+	want := factsOf(a, report.AnswersOf(a, report.Options{}).Text)
 	if got := readFacts([]byte(text(t, dir, "runs", "1.json"))); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
@@ -276,14 +281,14 @@ func TestInterruptedSite(t *testing.T) {
 		runs = append(runs, measured(1, [2]string{"mattn", "v1.9.0"}))
 	}
 	s, dir := stored(t, runs...), t.TempDir()
-	rendered := 0
-	call := func(most int) error {
+	var rendered atomic.Int32 // runs are rendered concurrently
+	call := func(most int32) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		rendered = 0
+		rendered.Store(0)
 		_, err := Write(ctx, s, dir, Options{
 			Describe: func(*stats.Analysis) report.Options {
-				if rendered++; rendered == most {
+				if rendered.Add(1) == most {
 					cancel()
 				}
 				return report.Options{}
@@ -294,7 +299,7 @@ func TestInterruptedSite(t *testing.T) {
 	if err := call(102); err == nil {
 		t.Error("no error")
 	}
-	if err := call(0); err != nil || rendered != 4 {
-		t.Errorf("%d runs were rendered, %v", rendered, err)
+	if err := call(0); err != nil || rendered.Load() != 4 {
+		t.Errorf("%d runs were rendered, %v", rendered.Load(), err)
 	}
 }

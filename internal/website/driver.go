@@ -51,6 +51,8 @@ const (
 	mostSeries = 60  // cells
 	mostRuns   = 200 // newest runs of which times are followed
 	mostPoints = 60  // newest points in a picture
+
+	mostMachine = 300 // characters that describe a machine
 )
 
 // drivers returns the history of each driver, by name.
@@ -211,7 +213,7 @@ func (h *history) cellGrid() document.Grid {
 	each(document.Column{Title: "cell"}, func(t *trends.Trend) string { return t.Workload + " " + h.shortName(t) })
 	each(document.Column{Title: "changed"}, func(t *trends.Trend) string { return cmp.Or(h.changed(t), document.Absent) })
 	if h.several() {
-		each(document.Column{Title: "machine"}, func(t *trends.Trend) string { return cmp.Or(t.Host, document.Absent) })
+		each(document.Column{Title: "machine"}, func(t *trends.Trend) string { return cmp.Or(short(t.Host), document.Absent) })
 	}
 	each(document.Column{Title: "newest time", Right: true}, func(t *trends.Trend) string { return timeFormat(t.Unit)(newest(t).Median) })
 	each(document.Column{Title: "of"}, func(t *trends.Trend) string {
@@ -285,11 +287,11 @@ func (h *history) cells() (d document.Document) {
 		t := &h.series[i]
 		now := t.Workload
 		if several {
-			now += " on " + cmp.Or(t.Host, "an unknown machine")
+			now += " on " + cmp.Or(short(t.Host), "an unknown machine")
 		}
 		if now != title {
 			title = now
-			d = append(d, document.Heading{Level: 2, Text: title}, document.Paragraph{Text: conditions.Machine(t.Machine), Quiet: true})
+			d = append(d, document.Heading{Level: 2, Text: title}, document.Paragraph{Text: cut(conditions.Machine(t.Machine), mostMachine), Quiet: true})
 		}
 		d = append(d, document.Heading{Level: 3, Text: h.cellName(t)})
 		if text := changes(t); text != "" {

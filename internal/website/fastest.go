@@ -132,7 +132,7 @@ func fastestGrid(cells []*cell, drivers []*history) document.Grid {
 		text("run", func(c *cell) string { return fmt.Sprintf("%d, %s", c.in.Run, date(c.in.Started)) })
 	}
 	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in.Machine.Hostname != cells[0].in.Machine.Hostname }) {
-		text("machine", func(c *cell) string { return c.in.Machine.Hostname })
+		text("machine", func(c *cell) string { return short(c.in.Machine.Hostname) })
 	}
 	g.Links = document.Map(cells, func(c *cell) string { return pageOf(c.in.Run) })
 	return g

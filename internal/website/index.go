@@ -32,7 +32,7 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 	d = append(document.Document{document.Heading{Level: 1, Text: head}}, d...)
 	if len(cells) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Which driver is fastest"}, fastestGrid(cells, drivers),
-			document.Paragraph{Quiet: true, Text: "Each row is of the newest run that ranked several drivers in this cell. If several drivers are fastest, there is no clear difference between them. " +
+			document.Paragraph{Quiet: true, Text: "A cell is a phase of a workload. Each row is of the newest run that ranked several drivers in this cell. If several drivers are fastest, there is no clear difference between them. " +
 				"Changed: releases of the fastest that are clearly slower or faster than the release before, measured in the same run."})
 	}
 	if len(drivers) > 0 {
@@ -122,7 +122,7 @@ func runGrid(entries []store.Entry, list []*JSONRun) document.Grid {
 	g.Add(document.Column{Title: "drivers"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Drivers, mostNamed, ", ") }))
 	g.Add(document.Column{Title: "workloads"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Workloads, mostNamed, ", ") }))
 	if slices.ContainsFunc(entries, func(e store.Entry) bool { return e.Host != entries[0].Host }) {
-		g.Add(document.Column{Title: "machine"}, document.Map(entries, func(e store.Entry) string { return e.Host }))
+		g.Add(document.Column{Title: "machine"}, document.Map(entries, func(e store.Entry) string { return short(e.Host) }))
 	}
 	g.Links = document.Map(entries, func(e store.Entry) string {
 		if !pages[e.ID] {
@@ -160,7 +160,7 @@ func trendsDocument(drivers []*history) document.Document {
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "driver"}, document.Map(list, func(c change) string { return document.Line(c.h.name) }))
 	g.Add(document.Column{Title: "cell"}, document.Map(list, func(c change) string { return document.Line(c.t.Workload + " " + c.h.cellName(c.t)) }))
-	g.Add(document.Column{Title: "machine"}, document.Map(list, func(c change) string { return document.Line(strings.TrimSpace(conditions.Machine(c.t.Machine))) }))
+	g.Add(document.Column{Title: "machine"}, document.Map(list, func(c change) string { return cut(strings.TrimSpace(conditions.Machine(c.t.Machine)), mostMachine) }))
 	g.Add(document.Column{Title: "change"}, document.Map(list, func(c change) string { return document.Line(changed(c.t, c.c)) }))
 	g.Links = document.Map(list, func(c change) string { return c.h.page() })
 	return append(d, document.Heading{Level: 2, Text: "Changes"}, g)

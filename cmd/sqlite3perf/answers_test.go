@@ -143,6 +143,57 @@ func TestAnswersShown(t *testing.T) {
 	}
 }
 
+// TestAnswersInSite checks that a site has stored answers: in the list of the index, and as pages that say
+// which run it was, when, and on which machine.
+func TestAnswersInSite(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	path, dir := filepath.Join(t.TempDir(), "results.db"), filepath.Join(t.TempDir(), "site")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []*result.Run{gatedRun(t)}
+	for question, keep := range map[string]func() (*result.Answer, error){
+		result.QuestionCluster: someClusters().Keep, result.QuestionCrash: someCrashes().Keep, result.QuestionDiff: someDiff().Keep, result.QuestionAdvise: someLooked().Keep,
+	} {
+		run := storedRunOf(t, question)
+		if run.Answer, err = keep(); err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	for _, run := range runs {
+		run.Machine.Hostname = "lab1"
+		if err := st.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := run1(t, 0, "site", dir, "--store", path); code != cli.ExitOK {
+		t.Fatalf("exit status %d", code)
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	index := read("index.html")
+	for _, run := range runs {
+		page, question := read(fmt.Sprintf("runs/%d.html", run.ID)), run.Answer.Question
+		if want := ">" + conditions.PageSource(run) + "<"; !strings.Contains(page, want) || !strings.Contains(want, " · lab1 · sqlite3perf test<") {
+			t.Errorf("%s: no %s", question, want)
+		}
+		listed := regexp.MustCompile(`>` + question + `</td><td[^>]*>([^<]{20})`).FindStringSubmatch(index)
+		if listed == nil || !strings.Contains(page, listed[1]) {
+			t.Errorf("%s: the index has %q, the page %s", question, listed, page)
+		}
+	}
+}
+
 // TestBadAnswer checks that show fails for a run with an invalid answer, says what is wrong with
 // the answer, and names --figures if the run has samples.
 func TestBadAnswer(t *testing.T) {

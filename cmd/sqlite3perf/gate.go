@@ -423,13 +423,17 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 		}
 		base += " "
 	}
-	for _, a := range g.Runs {
+	for i, a := range g.Runs {
 		sides := base
 		if a.Run.Compares != nil {
 			sides = ""
 		}
-		for _, command := range []string{"compare " + sides, "show "} {
-			h.More = append(h.More, cli.InStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
+		show := fmt.Sprintf("show %d", a.Run.ID)
+		if i == len(g.Runs)-1 {
+			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
+		}
+		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
+			h.More = append(h.More, cli.InStore(o.store, "sqlite3perf "+command))
 		}
 	}
 	return h

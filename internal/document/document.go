@@ -418,9 +418,7 @@ type Options struct {
 	// Assets. It ends with a slash. If it is "", each page contains the files.
 	Assets string
 
-	// Source, for the format "html", is the line below the headline that says what the page is about:
-	// the run, when and where it was measured. It is "" if the document itself says so.
-	Source string
+	Source string // for the format "html": the line below the headline that names the run; "" if there is none
 
 	// Links, for the format "html", are at the top of the page. They lead to other pages of a site.
 	Links []Reference

@@ -126,6 +126,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 			}
 		}
 		cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
+		o.output.Source = conditions.PageSource(a.Run)
 		return o.output.PrintAnswer(env, adviceWriter(a, l, nil), cli.ShowAgain(a.Run.ID))
 	}
 	return measure(ctx, env, &o.runOptions, r)
@@ -205,6 +206,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 	if err != nil {
 		return err
 	}
+	o.output.Source = conditions.PageSource(a.Run)
 	return o.output.PrintAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 

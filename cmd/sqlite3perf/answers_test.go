@@ -16,11 +16,13 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/record"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -127,7 +129,7 @@ func TestAnswersShown(t *testing.T) {
 		}
 		for _, format := range c.formats {
 			env, out, _ := bufferedEnvironment()
-			o.Format = format
+			o.Format, o.Source = format, conditions.PageSource(run)
 			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, lab.Floor)), cli.ShowAgain(run.ID)); err != nil {
 				t.Fatal(err)
 			}
@@ -138,6 +140,57 @@ func TestAnswersShown(t *testing.T) {
 	}
 	if err := st.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAnswersInSite checks that a site has stored answers: in the list of the index, and as pages that say
+// which run it was, when, and on which machine.
+func TestAnswersInSite(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	path, dir := filepath.Join(t.TempDir(), "results.db"), filepath.Join(t.TempDir(), "site")
+	st, err := store.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := []*result.Run{gatedRun(t)}
+	for question, keep := range map[string]func() (*result.Answer, error){
+		result.QuestionCluster: someClusters().Keep, result.QuestionCrash: someCrashes().Keep, result.QuestionDiff: someDiff().Keep, result.QuestionAdvise: someLooked().Keep,
+	} {
+		run := storedRunOf(t, question)
+		if run.Answer, err = keep(); err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	for _, run := range runs {
+		run.Machine.Hostname = "lab1"
+		if err := st.Begin(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := run1(t, 0, "site", dir, "--store", path); code != cli.ExitOK {
+		t.Fatalf("exit status %d", code)
+	}
+	read := func(name string) string {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(data)
+	}
+	index := read("index.html")
+	for _, run := range runs {
+		page, question := read(fmt.Sprintf("runs/%d.html", run.ID)), run.Answer.Question
+		if want := ">" + conditions.PageSource(run) + "<"; !strings.Contains(page, want) || !strings.Contains(want, " · lab1 · sqlite3perf test<") {
+			t.Errorf("%s: no %s", question, want)
+		}
+		listed := regexp.MustCompile(`>` + question + `</td><td[^>]*>([^<]{20})`).FindStringSubmatch(index)
+		if listed == nil || !strings.Contains(page, listed[1]) {
+			t.Errorf("%s: the index has %q, the page %s", question, listed, page)
+		}
 	}
 }
 
@@ -209,7 +262,7 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 	}
 	d := someDiff()
 	looked := someLooked()
-	runs := map[string]*result.Run{result.QuestionTune: tuned}
+	runs := map[string]*result.Run{result.QuestionTune: tuned, result.QuestionGate: gatedRun(t)}
 	for question, keep := range map[string]func() (*result.Answer, error){
 		result.QuestionAdvise: looked.Keep, result.QuestionCluster: someClusters().Keep, result.QuestionCrash: someCrashes().Keep, result.QuestionDiff: d.Keep,
 		result.QuestionLocks: func() (*result.Answer, error) {
@@ -223,6 +276,21 @@ func answeredRuns(t *testing.T) map[string]*result.Run {
 		runs[question] = run
 	}
 	return runs
+}
+
+// gatedRun returns a run with the answer of a gate.
+func gatedRun(t *testing.T) *result.Run {
+	t.Helper()
+	run := storedRunOf(t, result.QuestionGate)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	a := stats.Analyze(run, lab.Floor)
+	g := gate.Gated{Asked: gate.Asked{Sides: [2]string{"mattn", "modernc"}, Metrics: []stats.Metric{stats.Time}}, Runs: []*stats.Analysis{a}}
+	g.Gate = stats.NewGate(0.05, g.Compare(a)...)
+	var err error
+	if run.Answer, err = g.Keep(); err != nil {
+		t.Fatal(err)
+	}
+	return run
 }
 
 // someCrashes returns what survives with two drivers, one of which loses transactions.
@@ -277,7 +345,7 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 		if err := json.Unmarshal(run.Answer.Value, &value); err != nil {
 			t.Fatal(err)
 		}
-		formats := map[string][]string{result.QuestionCluster: {"table", "html", "svg", "json"}}[question]
+		formats := map[string][]string{result.QuestionCluster: {"table", "html", "svg", "json"}, result.QuestionGate: {"table", "html"}}[question]
 		if formats == nil {
 			formats = []string{"table", "html", "json"}
 		}
@@ -333,14 +401,14 @@ func hostileAnswers(t *testing.T, everywhere bool) {
 var listIndex = regexp.MustCompile(`\[\d+\]`)
 
 // TestAnswersAreStored checks that the variable stored has each question whose answers are stored, and that
-// show and report can print these answers as a table, as HTML and as JSON.
+// show and report can print these answers as a table, as HTML and, except gates, as JSON.
 func TestAnswersAreStored(t *testing.T) {
-	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionLocks, result.QuestionTune} {
-		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || q.check("json") != nil {
+	for _, question := range []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune} {
+		if q, ok := stored[question]; !ok || q.check("table") != nil || q.check("html") != nil || (q.check("json") == nil) == (question == result.QuestionGate) {
 			t.Errorf("%s is not shown in the formats that report and show need", question)
 		}
 	}
-	if reflect.ValueOf(stored).Len() != 6 {
+	if reflect.ValueOf(stored).Len() != 7 {
 		t.Error("a question is not among those that are tested")
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -180,7 +181,9 @@ func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cl
 		t := &out.Trials[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
-	return cli.KeepRun(ctx, env, o.store, run, out)
+	id := cli.KeepRun(ctx, env, o.store, run, out)
+	o.output.Source = conditions.PageSource(run)
+	return id
 }
 
 func (o *clusterOptions) harms() bool { return o.kills != 0 || o.cuts != 0 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -333,7 +334,9 @@ func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *
 		c := &out.Cells[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
 	}
-	return cli.KeepRun(ctx, env, o.store, run, out)
+	id := cli.KeepRun(ctx, env, o.store, run, out)
+	o.output.Source = conditions.PageSource(run)
+	return id
 }
 
 // bisectCrashes finds the release that changed what survives, or what it costs.

@@ -116,12 +116,13 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
 	var id int64
+	run := o.runOf(r, work, d, started)
 	if why := notKept(work, d); why != "" {
 		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
-		id = o.keep(ctx, env, r, work, d, started)
+		id = cli.KeepRun(ctx, env, o.store, run, d)
 	}
-	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store}
+	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store, Source: conditions.PageSource(run)}
 	if err := output.PrintAnswer(env, diffWriter(output, d), cli.ShowAgain(id)); err != nil {
 		return err
 	}
@@ -152,9 +153,8 @@ func notKept(work []diff.Questions, d *diff.Diffed) string {
 	return "it has statements and values of " + document.And(data)
 }
 
-// keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
-// failed.
-func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request, work []diff.Questions, d *diff.Diffed, started time.Time) int64 {
+// runOf returns a run without samples, with which the answer can be stored.
+func (o *diffOptions) runOf(r *request, work []diff.Questions, d *diff.Diffed, started time.Time) *result.Run {
 	run := newRun(r, cli.MachineHere(r.dir), started)
 	run.Seed, run.Schedule, run.Asked, run.Cases = d.Seed, nil, nil, nil
 	for _, side := range d.Sides {
@@ -168,7 +168,7 @@ func (o *diffOptions) keep(ctx context.Context, env *cli.Environment, r *request
 			run.Cases = append(run.Cases, c)
 		}
 	}
-	return cli.KeepRun(ctx, env, o.store, run, d)
+	return run
 }
 
 func diffWriter(o *cli.OutputOptions, d *diff.Diffed) cli.AnswerWriter {

@@ -179,6 +179,9 @@ func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.G
 	if failure != nil && !interrupted {
 		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
 	}
+	if n := len(out.Runs); n > 0 {
+		cli.KeepAnswer(ctx, env, o.store, out.Runs[n-1].Run.ID, out)
+	}
 	return out, failure
 }
 
@@ -210,6 +213,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 	if len(out.Differences) > 0 && !o.differ {
 		return cli.Usagef("the baseline %s cannot judge this: %s: measure a new baseline, or a driver as the baseline, or give --allow-differences", o.baseline, strings.Join(out.Differences, "; "))
 	}
+	out.Asked = gate.Asked{Sides: [2]string{o.baseline, out.Candidate}, Metrics: o.chosen, Exact: o.exact, Report: strings.HasSuffix(o.baseline, ".json")}
 	if out.Base == nil || len(r.matrix.Drivers) == 1 {
 		r.prepared = allBuilt
 	}
@@ -218,14 +222,14 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, o.comparisons(out, stats.Analyze(run, lab.Floor))...).Settled(), true
+			return stats.NewGate(most, out.Compare(stats.Analyze(run, lab.Floor))...).Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
 	if failure != nil && (a == nil || len(a.Run.Trials) == 0) {
 		return failure
 	}
-	out.Gate, out.Runs = stats.NewGate(most, o.comparisons(out, a)...), []*stats.Analysis{a}
+	out.Gate, out.Runs = stats.NewGate(most, out.Compare(a)...), []*stats.Analysis{a}
 	out.Strict = o.strict
 	if failure != nil {
 		out.Confirm()
@@ -241,7 +245,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		var second *stats.Analysis
 		second, failure = take(ctx, env, &o.runOptions, r)
 		if second != nil {
-			confirmed = append(confirmed, o.comparisons(out, second)...)
+			confirmed = append(confirmed, out.Compare(second)...)
 			out.Runs = append(out.Runs, second)
 		}
 		if failure != nil {
@@ -295,19 +299,6 @@ func (o *gateOptions) checkOutputs() error {
 		}
 	}
 	return nil
-}
-
-// comparisons compares baseline and candidate once for each judged metric.
-func (o *gateOptions) comparisons(out *gate.Gated, a *stats.Analysis) (list []*stats.Comparison) {
-	for _, m := range o.chosen {
-		if a.Run.Compares != nil {
-			list = append(list, stats.CompareRunBy(a, m))
-		} else {
-			how := stats.Across{Metric: m, Names: [2]string{o.baseline, out.Candidate}, Margin: out.Max, Looks: !o.exact, Changed: true}
-			list = append(list, how.Compare(out.Base, a))
-		}
-	}
-	return list
 }
 
 // checkGateHosts parses the names in --hosts. It returns an error if the baseline is stored, because
@@ -405,6 +396,9 @@ func (o *gateOptions) write(env *cli.Environment, g gate.Gated, begun bool) erro
 		annotated = annotated || to.File == "" && to.Format == "github"
 		err := to.Print(env, func(w io.Writer, format string, opts document.Options) error {
 			opts.Hints, opts.Lines = hints, to.Screen(env)
+			if n := len(g.Runs); n > 0 {
+				opts.Source = conditions.PageSource(g.Runs[n-1].Run)
+			}
 			opts.Hints.Rest = cli.AllOfIt.Rest
 			return gate.Formats.Write(w, format, g, opts)
 		}, again)
@@ -429,13 +423,17 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 		}
 		base += " "
 	}
-	for _, a := range g.Runs {
+	for i, a := range g.Runs {
 		sides := base
 		if a.Run.Compares != nil {
 			sides = ""
 		}
-		for _, command := range []string{"compare " + sides, "show "} {
-			h.More = append(h.More, cli.InStore(o.store, fmt.Sprintf("sqlite3perf %s%d", command, a.Run.ID)))
+		show := fmt.Sprintf("show %d", a.Run.ID)
+		if i == len(g.Runs)-1 {
+			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
+		}
+		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
+			h.More = append(h.More, cli.InStore(o.store, "sqlite3perf "+command))
 		}
 	}
 	return h

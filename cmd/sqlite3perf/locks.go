@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
@@ -118,6 +119,7 @@ func measureLocks(ctx context.Context, env *cli.Environment, o *lockOptions) err
 	}
 	l := locks.ExplainLocks(a)
 	cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, l)
+	o.output.Source = conditions.PageSource(a.Run)
 	err = o.output.PrintAnswer(env, locksWriter(&o.output, l), cli.ShowAgain(a.Run.ID))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
@@ -193,5 +195,6 @@ func explainStored(ctx context.Context, env *cli.Environment, o *lockOptions, na
 		return err
 	}
 	o.output.Store = o.store
+	o.output.Source = conditions.PageSource(a.Run)
 	return o.output.PrintAnswer(env, locksWriter(&o.output, locks.ExplainLocks(a)), "sqlite3perf locks "+name)
 }

@@ -292,7 +292,7 @@ func fails(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // schemas has the names of the files in docs/schemas for JSON outputs, by command.
-var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "drivers": "drivers", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "tune": "tuning"}
+var schemas = map[string]string{"advise": "advice", "bisect": "bisection", "diff": "diff", "drivers": "drivers", "dsn": "dsn", "gate": "gate", "locks": "locks", "profile": "profile", "runs": "runs", "site": "figures", "tune": "tuning"}
 
 // fulfills is the command fulfills of scripts. It validates the JSON that was printed last against a
 // schema, as in: fulfills gate

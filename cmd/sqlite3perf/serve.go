@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/explorer"
@@ -165,10 +166,11 @@ func (o *serveOptions) explored(path string, launcher *explorer.Launcher) explor
 		return report.Options{Study: study.Evaluate(a, "--scale full")}
 	}, Answer: func(ctx context.Context, w io.Writer, format string, a *stats.Analysis, opts document.Options) error {
 		q := stored[a.Run.Answer.Question]
-		write, err := q.read(&cli.OutputOptions{Store: o.store}, a, cli.Analyzed(ctx, o.store))
+		_, write, err := q.read(&cli.OutputOptions{Store: o.store}, a, cli.Analyzed(ctx, o.store))
 		if err != nil {
 			return err
 		}
+		opts.Source = conditions.PageSource(a.Run)
 		return write(w, format, opts)
 	}}
 }

@@ -43,13 +43,14 @@ the one that started last, of those that have ended. A terminal gets the answer:
 fastest, by how much, how sure that is, and warnings. --full prints every table, as in
 files and pipes.
 
-For a run of profiles, show prints where the time goes. Tune, locks, advise, diff and
-cluster store their answer with a run: show prints it as they did, in each of their
-formats, and with --figures the measurements instead. --workload prints the text of a
-workload of the run, and on a terminal first what the run measured with it and the
-settings in force. --chart prints a picture of the run's page, as svg or png; an unknown name
-lists the pictures. Without --chart, -o run3.png gets the first one, an overview.
-With -o run3.html, show writes the same page as report.
+For a run of profiles, show prints where the time goes. Tune, locks, advise, diff,
+cluster, crash and gate store their answer with a run: show prints it as they did, in
+each of their formats (a gate's only as table, markdown and html), and with --figures
+the measurements instead. --workload prints the text of a workload of the run, and on a
+terminal first what the run measured with it and the settings in force. --chart prints a
+picture of the run's page, as svg or png; an unknown name lists the pictures. Without
+--chart, -o run3.png gets the first one, an overview. With -o run3.html, show writes the
+same page as report.
 
 Several runs must be of the same work on several machines. Show says which results are
 the same on all of them and which are opposite.`,

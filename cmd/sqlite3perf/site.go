@@ -67,17 +67,17 @@ func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string)
 		Describe: func(a *stats.Analysis) report.Options {
 			return report.Options{Study: study.Evaluate(a, "--scale full")}
 		},
-		Answer: func(ctx context.Context, w io.Writer, a *stats.Analysis, opts document.Options) (bool, error) {
+		Answer: func(ctx context.Context, w io.Writer, a *stats.Analysis, opts document.Options) (string, error) {
 			o := &cli.OutputOptions{Store: storeFile, Format: pageFormat}
 			q, err := asksFor(o, a.Run, false)
 			if q == nil || err != nil {
-				return false, err
+				return "", err
 			}
-			write, err := q.read(o, a, cli.Analyzed(ctx, storeFile))
+			says, write, err := q.read(o, a, cli.Analyzed(ctx, storeFile))
 			if err != nil {
-				return false, err
+				return "", err
 			}
-			return true, write(w, pageFormat, opts)
+			return says, write(w, pageFormat, opts)
 		}})
 	if _, wrong := errors.AsType[*website.DirectoryError](err); wrong {
 		return cli.WrongUsage(err)

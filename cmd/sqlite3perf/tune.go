@@ -155,6 +155,7 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
 	cli.KeepAnswer(ctx, env, r.storePath, answer.Run(), answer)
+	o.output.Source = conditions.PageSource(found.Races[len(found.Races)-1].Analysis.Run)
 	return cmp.Or(failure, o.output.PrintAnswer(env, tuningWriter(&o.output, answer), cli.ShowAgain(answer.Run())))
 }
 

@@ -33,6 +33,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/tune"
+	"github.com/sqlite3perf/sqlite3perf/internal/website"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -41,7 +42,7 @@ var update = flag.Bool("update", false, "write the schemas")
 // base is the beginning of every schema's address.
 const base = "https://github.com/sqlite3perf/sqlite3perf/report/"
 
-// written lists the JSON documents that subcommands write with --format json.
+// written lists the JSON documents that subcommands write.
 var written = []struct {
 	name        string // name of the schema's file, without .schema.json
 	title       string
@@ -58,6 +59,7 @@ var written = []struct {
 	{"checkup", "sqlite3perf checkup", "What sqlite3perf doctor writes with --format json.", doctor.JSONCheckup{Version: doctor.CheckupVersion}},
 	{"drivers", "sqlite3perf list of drivers", "What sqlite3perf drivers writes with --format json.", catalog.JSONDrivers{Version: catalog.ListVersion}},
 	{"dsn", "sqlite3perf data source names", "What sqlite3perf dsn writes with --format json. Secrets are replaced by ***.", dsn.JSONDSN{Version: 1}},
+	{"figures", "sqlite3perf figures of a run in a site", "What sqlite3perf site writes as runs/N.json.", website.JSONRun{Version: website.FiguresVersion}},
 	{"gate", "sqlite3perf gate", "What sqlite3perf gate writes with --format json.", gate.JSONGate{Version: gate.GateVersion}},
 	{"locks", "sqlite3perf locks", "What sqlite3perf locks writes with --format json.", locks.JSONLocks{Version: locks.LocksVersion}},
 	{"machines", "sqlite3perf on several machines", "What sqlite3perf run, compare and reproduce write with --format json and several --hosts, and show with several runs.", machines.JSONMachines{Version: machines.MachinesVersion}},

@@ -2,7 +2,6 @@ package conditions
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
@@ -75,7 +74,7 @@ var risky = []struct {
 // Risks returns the risks of the settings s.
 func Risks(s driver.Settings) (list []Risk) {
 	for _, k := range risky {
-		if !maps.Equal(s, s.With(k.when)) || k.Loss == LoseLast && s["locking_mode"] == "exclusive" { // which does not remove the journal
+		if !has(s, k.when) || k.Loss == LoseLast && s["locking_mode"] == "exclusive" { // which does not remove the journal
 			continue
 		}
 		list = append(list, Risk{stats.SettingWords(k.when), k.Loss, k.text})
@@ -84,6 +83,16 @@ func Risks(s driver.Settings) (list []Risk) {
 		}
 	}
 	return list
+}
+
+// has reports whether s has all settings in other.
+func has(s, other driver.Settings) bool {
+	for name, value := range other {
+		if v, ok := s[name]; !ok || v != value {
+			return false
+		}
+	}
+	return true
 }
 
 // InForce returns the settings of a case in a phase, including defaults that its connections read

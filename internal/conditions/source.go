@@ -10,7 +10,10 @@ import (
 
 // RunSource says in a line which run it was, when it was measured, and on which machine.
 func RunSource(run *result.Run) string {
-	words := []string{fmt.Sprintf("run %d", run.ID), run.Started.UTC().Format("2006-01-02 15:04 MST")}
+	words := []string{"", run.Started.UTC().Format("2006-01-02 15:04 MST")}
+	if run.ID != 0 { // it is 0 if the run is not stored
+		words[0] = fmt.Sprintf("run %d", run.ID)
+	}
 	m := run.Machine
 	if m.CPU != "" && m.Cores > 0 {
 		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
@@ -18,6 +21,10 @@ func RunSource(run *result.Run) string {
 	words = append(words, strings.Trim(m.OS+"/"+m.Arch, "/"), m.Hostname)
 	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
 }
+
+// PageSource returns the line about a run on the page of its answer. It also has the version of
+// sqlite3perf that measured the run.
+func PageSource(run *result.Run) string { return RunSource(run) + " · sqlite3perf " + run.Version }
 
 // PictureSource returns the line about the source of a picture that is in its own file. The line
 // has "sqlite3perf" and the [RunSource] of each run. There are two runs if the picture compares

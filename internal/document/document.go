@@ -418,6 +418,8 @@ type Options struct {
 	// Assets. It ends with a slash. If it is "", each page contains the files.
 	Assets string
 
+	Source string // for the format "html": the line below the headline that names the run; "" if there is none
+
 	// Links, for the format "html", are at the top of the page. They lead to other pages of a site.
 	Links []Reference
 }

@@ -147,6 +147,9 @@ const Generator = `<meta name="generator" content="sqlite3perf">`
 func RenderHTML(w io.Writer, d Document, kind string, o Options) error {
 	p := page{Kind: kind, Title: kind, Assets: o.Assets, Links: o.Links}
 	r := htmlRenderer{ids: map[string]bool{"main": true}, level: 1}
+	if o.Source != "" {
+		d = slices.Insert(slices.Clone(d), min(1, len(d)), Block(Paragraph{Text: clip(o.Source, maxCell), Quiet: true}))
+	}
 	d = d.marked(d.has).each(oneLine, func(cell string) string { return harmless(strings.Map(printable, cell)) }) // without clip, because this renderer shortens texts itself
 	r.reserve(d)
 	p.fill(&r, d)

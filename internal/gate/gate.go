@@ -21,12 +21,37 @@ import (
 // Gated is the result of a gate, with its measurements.
 type Gated struct {
 	*stats.Gate
+	Asked
 	Runs        []*stats.Analysis // analysis of the first measurement, and of the second if there was one
 	Base        *stats.Analysis   // analysis of the stored baseline; nil if the baseline was measured in the same rounds as the candidate
 	Differences []string          // differences between baseline and candidate, apart from the compared one, that the user allowed
 	Apart       string            // why a doubtful candidate was not measured together with the driver of a stored baseline; "" otherwise
 	Why         string            // why some cells were not measured; "" if all were, or if the gate was interrupted
 	Where       string            // file to which annotations refer, for services that need one
+
+	told string // the answer of a stored gate whose runs are not all in the store, so that its cells are not known; otherwise ""
+}
+
+// Asked is what a gate was asked.
+type Asked struct {
+	Sides   [2]string      `json:"sides"` // baseline and candidate, as the user named them
+	Metrics []stats.Metric `json:"metrics"`
+	Exact   bool           `json:"exact,omitempty"`  // the number of rounds was fixed, so p-values need no correction for looks
+	Report  bool           `json:"report,omitempty"` // the stored baseline is a JSON report, not a run of the store
+}
+
+// Compare compares the two sides once for each judged metric. a is a measurement of both sides, or of
+// the candidate alone if the baseline is stored.
+func (g *Gated) Compare(a *stats.Analysis) (list []*stats.Comparison) {
+	for _, m := range g.Metrics {
+		if a.Run.Compares != nil {
+			list = append(list, stats.CompareRunBy(a, m))
+		} else {
+			how := stats.Across{Metric: m, Names: g.Sides, Margin: g.Max, Looks: !g.Exact, Changed: true}
+			list = append(list, how.Compare(g.Base, a))
+		}
+	}
+	return list
 }
 
 // Formats are the output formats of a gate: for people, JSON, JUnit's XML, annotations of GitHub
@@ -39,6 +64,9 @@ var Formats = document.Question[Gated]{Name: "gate", Document: Gate, Title: "Gat
 
 // Answer says in a sentence whether the candidate passes. It begins with the decision.
 func (g Gated) Answer() string {
+	if g.told != "" {
+		return g.told
+	}
 	decision := g.Decision()
 	decided := DecisionWords(decision)
 	sides := fmt.Sprintf("%s: %s against %s: ", decided, g.Candidate, g.Baseline)
@@ -196,6 +224,9 @@ func (g Gated) confirmed() string {
 
 func gateBeware(g Gated, h document.Hints) (l document.List) {
 	beware := func(text string) { l = append(l, document.Item{Label: "beware", Text: text, Alarm: true}) }
+	if g.told != "" {
+		beware("the cells are not shown, because the store does not have all runs of this gate")
+	}
 	for _, x := range g.Differences {
 		beware("baseline and candidate also differ in this: " + x)
 	}

@@ -14,7 +14,6 @@ var (
 	Human       = document.Human
 	Each        = document.Each
 	Scaled      = document.Scaled
-	Headline    = headline
 )
 
 // CaveatItems returns an item for each warning, for a report whose rows can be marked.

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -31,7 +33,48 @@ func gatedRun() gate.Gated {
 	g := stats.NewGate(0.05, stats.CompareRun(first), stats.CompareRunBy(first, "memory"))
 	again := stats.Analyze(second, "native")
 	g.Confirm(stats.CompareRun(again), stats.CompareRunBy(again, "memory"))
-	return gate.Gated{Gate: g, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
+	return gate.Gated{Gate: g, Asked: gate.Asked{Metrics: []stats.Metric{stats.Time, "memory"}}, Runs: []*stats.Analysis{first, again}, Where: "go.mod"}
+}
+
+// TestGateStored checks that a stored gate is shown as it was, and by its answer alone if the store
+// does not have its first run.
+func TestGateStored(t *testing.T) {
+	g := gatedRun()
+	own := g.Runs[1].Run
+	answer, err := g.Keep()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Answer = answer
+	stored, err := gate.Stored(stats.Analyze(own, "native"), func(id int64) (*stats.Analysis, error) {
+		if id != g.Runs[0].Run.ID {
+			t.Errorf("run %d is loaded", id)
+		}
+		return g.Runs[0], nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"table", "markdown", "html", "json"} {
+		if was, is := writeGated(t, format, g), writeGated(t, format, stored); was != is {
+			t.Errorf("%s: it was\n%s\nand is\n%s", format, was, is)
+		}
+	}
+	gone, err := gate.Stored(stats.Analyze(own, "native"), func(int64) (*stats.Analysis, error) { return nil, errors.New("gone") })
+	if err != nil || gone.Answer() != g.Answer() {
+		t.Errorf("%v: %s, want %s", err, gone.Answer(), g.Answer())
+	}
+	if page := writeGated(t, "html", gone); !strings.Contains(page, "does not have all runs of this gate") {
+		t.Error(page)
+	}
+	for _, bad := range []string{`"decision":"x"`, `"answer":""`, `"max_regression":-1`, `"metrics":["x"]`, `"metrics":[]`, `"stored":true`} {
+		field, _, _ := strings.Cut(bad, ":")
+		value := regexp.MustCompile(field+`:("[^"]*"|\[[^]]*\]|[^,}]*),`).ReplaceAllString(string(answer.Value), "")
+		own.Answer = &result.Answer{Question: answer.Question, Version: 1, Value: json.RawMessage("{" + bad + "," + value[1:])}
+		if _, err := gate.Stored(stats.Analyze(own, "native"), nil); err == nil {
+			t.Errorf("%s is accepted", bad)
+		}
+	}
 }
 
 func writeGated(t *testing.T, format string, g gate.Gated) string {

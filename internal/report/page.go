@@ -15,6 +15,7 @@ import (
 )
 
 func writeHTML(w io.Writer, a *stats.Analysis, o Options) error {
+	o.Source = conditions.PageSource(a.Run)
 	return document.RenderHTML(w, runOnPage(a, o), fmt.Sprintf("Run %d", a.Run.ID), o.Options)
 }
 
@@ -31,14 +32,18 @@ func runOnPage(a *stats.Analysis, o Options) document.Document {
 // figures, and how the run was measured. All further text is the same as in the other formats.
 func pageOf(a *stats.Analysis, o Options) document.Document {
 	o.Hints.Full = "" // the page itself lists what is imprecise
-	said := AnswersOf(a, o)
-	d := pageAnswer(a, &said, o)
+	said := o.Answers
+	if said == nil {
+		all := AnswersOf(a, o)
+		said = &all
+	}
+	d := pageAnswer(a, said, o)
 	s := ScopeOf(o)
 	if o.Study != nil {
-		d = append(append(d, worstWarnings(&said, o)), s.pageStudy(a, o.Study)...)
-		d = append(d, pageWarnings(&said, o)...)
+		d = append(append(d, worstWarnings(said, o)), s.pageStudy(a, o.Study)...)
+		d = append(d, pageWarnings(said, o)...)
 	} else {
-		d = append(d, s.pageFigures(a, &said, o)...)
+		d = append(d, s.pageFigures(a, said, o)...)
 	}
 	d = append(d, document.Heading{Level: 2, Text: "How it was measured"})
 	d = append(d, header(a, o, nil)[1:]...)
@@ -147,9 +152,9 @@ func SamplesOf(run *result.Run) (n int) {
 // part.
 const mostHeadline = 90
 
-// headline divides an answer into a short headline and the rest. The rest begins with a capital
+// Headline divides an answer into a short headline and the rest. The rest begins with a capital
 // letter, unless its first word is one of names, such as the name of a driver.
-func headline(text string, names []string) (head, rest string) {
+func Headline(text string, names []string) (head, rest string) {
 	head = text
 	for _, end := range []string{". ", "; ", ": "} {
 		if i := strings.Index(head, end); i >= 0 && len(head) > mostHeadline {
@@ -163,11 +168,11 @@ func headline(text string, names []string) (head, rest string) {
 	return strings.TrimSuffix(head, "."), rest
 }
 
-// pageAnswer returns the beginning of a page: the answer, when and where it was measured, which
-// drivers to take for other needs, how sure that is, and its risks.
+// pageAnswer returns the beginning of a page: the answer, which drivers to take for other needs, how
+// sure that is, and its risks.
 func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
-	head, rest := headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
-	d := document.Document{document.Heading{Level: 1, Text: head}, document.Paragraph{Text: conditions.RunSource(a.Run), Quiet: true}}
+	head, rest := Headline(said.Text, document.Map(a.Run.Cases, func(c result.Case) string { return c.Driver }))
+	d := document.Document{document.Heading{Level: 1, Text: head}}
 	if rest != "" {
 		d = append(d, document.Paragraph{Text: rest})
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/profile"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -26,6 +27,9 @@ type Options struct {
 	// Link returns the address that a mark in a picture links to, where the samples of a case and
 	// phase are shown. If Link is nil, marks link to the case in the same page.
 	Link func(caseID int, phase string) string
+
+	// Answers has the answers of the run, if the caller has them already; otherwise it is nil.
+	Answers *Answers
 
 	// Brief makes a page small: it has no samples, and no pictures of latencies and memory. If it has
 	// many cells, these are only in tables.
@@ -61,6 +65,7 @@ func Write(w io.Writer, format string, a *stats.Analysis, opts Options) error {
 		return errors.New("report: no run")
 	}
 	if p := profile.ProfileOf(a.Run, opts.Hints); p != nil {
+		opts.Source = conditions.PageSource(a.Run)
 		return profile.Formats.Write(w, format, p, opts.Options)
 	}
 	return formats.Write(w, format, a, opts)

@@ -12,6 +12,7 @@ const (
 	QuestionCluster = "cluster"
 	QuestionCrash   = "crash"
 	QuestionDiff    = "diff"
+	QuestionGate    = "gate"
 	QuestionLocks   = "locks"
 	QuestionTune    = "tune"
 )

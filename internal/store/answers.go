@@ -19,7 +19,7 @@ const (
 )
 
 // questions lists the questions whose answers are stored.
-var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionLocks, result.QuestionTune}
+var questions = []string{result.QuestionAdvise, result.QuestionCluster, result.QuestionCrash, result.QuestionDiff, result.QuestionGate, result.QuestionLocks, result.QuestionTune}
 
 // checkAnswer returns an error if an answer contradicts itself or is too large. runID is the run of
 // the answer, and size is the length of the answer's record in bytes. Only the package of the

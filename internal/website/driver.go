@@ -24,17 +24,17 @@ type history struct {
 	releases []release      // the newest first
 	series   []trends.Trend // in the order of the page
 	more     int            // number of series that the page leaves out
-	older    map[olderKey][]older
-	floor    *floorRatio // of the newest run that measured it
-	floorIn  *facts
+	older    map[olderKey][]JSONOlder
+	floor    *JSONFloor // of the newest run that measured it
+	floorIn  *JSONRun
 	floorOf  string // the release that floor is of
 }
 
 // release is a version of a driver's library.
 type release struct {
 	library, sqlite string
-	first, newest   *facts
-	compared        *facts // the newest run that compares it with an older release; nil: none
+	first, newest   *JSONRun
+	compared        *JSONRun // the newest run that compares it with an older release; nil: none
 	runs            int
 	harmful         []string // ids of known defects
 }
@@ -51,6 +51,8 @@ const (
 	mostSeries = 60  // cells
 	mostRuns   = 200 // newest runs of which times are followed
 	mostPoints = 60  // newest points in a picture
+
+	mostMachine = 300 // characters that describe a machine
 )
 
 // drivers returns the history of each driver, by name.
@@ -58,27 +60,31 @@ func (b *builder) drivers() []*history {
 	byName := map[string]*history{}
 	figures := map[string][]trends.Trend{}
 	for i, f := range slices.Backward(newestFirst(b.facts)) {
-		for _, x := range f.Figures {
+		for k := range f.Figures {
+			x := &f.Figures[k]
 			name := result.BaseDriver(x.Driver)
 			h := byName[name]
 			if h == nil {
-				h = &history{name: name, older: map[olderKey][]older{}}
+				h = &history{name: name, older: map[olderKey][]JSONOlder{}}
 				byName[name] = h
 			}
-			t := x.Trend
-			if released(t.Driver) {
-				t.Driver = name // so that all releases are in the same series
-				h.add(f, &t.Points[0], x.Older)
+			series := x.Driver
+			if released(series) {
+				series = name // so that all releases are in the same series
+				h.add(f, x)
 			}
-			h.older[olderKey{f.Run, t.Points[0].Case, t.Phase}] = x.Older
+			h.older[olderKey{f.Run, x.Case, x.Phase}] = x.Older
 			if i < mostRuns {
-				figures[name] = append(figures[name], t)
+				figures[name] = append(figures[name], f.trend(x, series))
 			}
 		}
 		for i, r := range f.Floor {
-			if h := byName[result.BaseDriver(r.Driver)]; h != nil && released(r.Driver) && r.Driver != b.Floor {
-				at := slices.IndexFunc(f.Figures, func(x figure) bool { return x.Driver == r.Driver })
-				h.floor, h.floorIn, h.floorOf = &f.Floor[i], f, f.Figures[max(at, 0)].Points[0].Library
+			h, at := byName[result.BaseDriver(r.Driver)], slices.IndexFunc(f.Figures, func(x JSONFigure) bool { return x.Driver == r.Driver })
+			if h == nil || at < 0 || !released(r.Driver) || r.Driver == b.Floor {
+				continue
+			}
+			if of := f.Figures[at].Library; h.floorIn != f || compareReleases(of, h.floorOf) > 0 {
+				h.floor, h.floorIn, h.floorOf = &f.Floor[i], f, of
 			}
 		}
 	}
@@ -96,7 +102,7 @@ func (b *builder) drivers() []*history {
 }
 
 // add notes that a run measured a release.
-func (h *history) add(f *facts, p *trends.Point, compared []older) {
+func (h *history) add(f *JSONRun, p *JSONFigure) {
 	i := slices.IndexFunc(h.releases, func(r release) bool { return r.library == p.Library && r.sqlite == p.SQLite })
 	if i < 0 {
 		i = len(h.releases)
@@ -107,7 +113,7 @@ func (h *history) add(f *facts, p *trends.Point, compared []older) {
 		r.newest = f
 		r.runs++
 	}
-	if len(compared) > 0 {
+	if len(p.Older) > 0 {
 		r.compared = f
 	}
 	for _, id := range p.Harmful {
@@ -134,14 +140,16 @@ func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
 func version(library string) string { return cmp.Or(library, "unknown") }
 
 func (h *history) document() document.Document {
-	head := h.name
-	if n := len(h.releases); n > 0 {
-		head += ": " + document.Counted(n, "release")
+	d := document.Document{document.Heading{Level: 1, Text: h.headline()}}
+	if len(h.releases) > 0 {
+		d = append(d, document.Paragraph{Text: h.source(), Quiet: true})
 	}
-	d := document.Document{document.Heading{Level: 1, Text: head}}
 	if h.floor != nil {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("In run %d, %s took %s the time of plain C %s, over %s.",
-			h.floorIn.Run, h.floor.Driver, document.Times(h.floor.Ratio.Median), document.Interval(h.floor.Ratio.Interval), document.Counted(h.floor.Cells, "cell"))})
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("In run %d, %s was %s, over %s.",
+			h.floorIn.Run, h.floor.Driver, toPlainC(h.floor.Ratio), document.Counted(h.floor.Cells, "cell"))})
+	}
+	if len(h.series) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Which release changed what"}, h.cellGrid())
 	}
 	if len(h.releases) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Releases"}, h.releaseGrid())
@@ -151,6 +159,110 @@ func (h *history) document() document.Document {
 		d = append(d, document.Paragraph{Text: fmt.Sprintf("%s more: sqlite3perf serve shows them.", document.Counted(h.more, "cell")), Quiet: true})
 	}
 	return append(d, document.Heading{Level: 2, Text: "Badge"}, document.Paragraph{Text: fmt.Sprintf("The badge %s says: %s.", h.badge(), strings.Join(h.badgeWords(), " ")), Quiet: true})
+}
+
+// headline names the newest release, and says how it compares with the release before.
+func (h *history) headline() string {
+	if len(h.releases) == 0 {
+		return h.name
+	}
+	head := strings.TrimSpace(h.name + " " + h.releases[0].library)
+	if c := h.change(); c.cells > 0 {
+		head += ": " + c.words()
+	}
+	return head
+}
+
+// source says when and where the releases were measured.
+func (h *history) source() string {
+	first, newest := h.releases[0].first, h.releases[0].newest
+	for _, r := range h.releases {
+		if r.first.Started.Before(first.Started) {
+			first = r.first
+		}
+		if r.newest.Started.After(newest.Started) {
+			newest = r.newest
+		}
+	}
+	return fmt.Sprintf("%s, measured from %s to %s. The newest: %s", document.Counted(len(h.releases), "release"), date(first.Started), date(newest.Started), newest.source())
+}
+
+// toPlainC says how the time of a driver compares with that of plain C.
+func toPlainC(r stats.Summary) string {
+	if r.Interval != nil && r.Interval.Low <= 1 && r.Interval.High >= 1 {
+		return "about as fast as plain C"
+	}
+	return document.SlowerThan(r, "plain C")
+}
+
+// cellGrid lists the series with the newest time and the releases that changed it. Each row links to
+// the picture of its series.
+func (h *history) cellGrid() document.Grid {
+	g := document.Grid{Stacks: true}
+	each := func(c document.Column, text func(t *trends.Trend) string) {
+		g.Columns = append(g.Columns, c)
+		for i := range h.series {
+			if len(g.Rows) <= i {
+				g.Rows = append(g.Rows, nil)
+				g.Links = append(g.Links, "#"+document.PictureID(pictureName(i)))
+			}
+			g.Rows[i] = append(g.Rows[i], document.Line(text(&h.series[i])))
+		}
+	}
+	newest := func(t *trends.Trend) trends.Point { return t.Points[len(t.Points)-1] }
+	each(document.Column{Title: "cell"}, func(t *trends.Trend) string { return t.Workload + " " + h.shortName(t) })
+	each(document.Column{Title: "changed"}, func(t *trends.Trend) string { return cmp.Or(h.changed(t), document.Absent) })
+	if h.several() {
+		each(document.Column{Title: "machine"}, func(t *trends.Trend) string { return cmp.Or(short(t.Host), document.Absent) })
+	}
+	each(document.Column{Title: "newest time", Right: true}, func(t *trends.Trend) string { return timeFormat(t.Unit)(newest(t).Median) })
+	each(document.Column{Title: "of"}, func(t *trends.Trend) string {
+		return fmt.Sprintf("%s, run %d", version(newest(t).Library), newest(t).Run)
+	})
+	settings := func(t *trends.Trend) string { return settingWords(t.Scale, t.Settings) }
+	if slices.ContainsFunc(h.series, func(t trends.Trend) bool { return settings(&t) != settings(&h.series[0]) }) {
+		each(document.Column{Title: "settings"}, settings)
+	}
+	return g
+}
+
+// timeFormat returns a function that formats times with a unit, such as "s/op".
+func timeFormat(unit string) func(float64) string {
+	return document.SecondsOf(strings.TrimPrefix(unit, "s"))
+}
+
+// several reports whether the series are of several machines.
+func (h *history) several() bool {
+	machines := document.Map(h.series, func(t trends.Trend) string { return conditions.Machine(t.Machine) })
+	return len(slices.Compact(slices.Sorted(slices.Values(machines)))) > 1
+}
+
+const noChange = "no clear change"
+
+// changed names the releases in which a series clearly differs from the release before, measured in the
+// same run. The newest release comes first.
+func (h *history) changed(t *trends.Trend) string {
+	byRelease := map[string]string{}
+	any := false
+	for _, p := range t.Points {
+		if list := h.olderAt(t, &p); len(list) > 0 {
+			any = true
+			delete(byRelease, p.Library)
+			if o := list[len(list)-1]; o.Significant {
+				byRelease[p.Library] = fmt.Sprintf("%s: %s (run %d)", version(p.Library), document.Than(document.SlowerBy(o.Ratio), version(o.Library)), p.Run)
+			}
+		}
+	}
+	if any && len(byRelease) == 0 {
+		return noChange
+	}
+	releases := slices.SortedFunc(maps.Keys(byRelease), func(a, b string) int { return compareReleases(b, a) })
+	return strings.Join(document.Map(releases, func(l string) string { return byRelease[l] }), "; ")
+}
+
+// olderAt returns how a point compares with older releases in its run, the oldest first.
+func (h *history) olderAt(t *trends.Trend, p *trends.Point) []JSONOlder {
+	return h.older[olderKey{p.Run, p.Case, t.Phase}]
 }
 
 func (h *history) releaseGrid() document.Grid {
@@ -170,17 +282,16 @@ func (h *history) releaseGrid() document.Grid {
 // cells returns a section for each workload and machine, with a picture of each cell.
 func (h *history) cells() (d document.Document) {
 	title := ""
-	machines := document.Map(h.series, func(t trends.Trend) string { return conditions.Machine(t.Machine) })
-	several := len(slices.Compact(slices.Sorted(slices.Values(machines)))) > 1
+	several := h.several()
 	for i := range h.series {
 		t := &h.series[i]
 		now := t.Workload
 		if several {
-			now += " on " + cmp.Or(t.Host, "an unknown machine")
+			now += " on " + cmp.Or(short(t.Host), "an unknown machine")
 		}
 		if now != title {
 			title = now
-			d = append(d, document.Heading{Level: 2, Text: title}, document.Paragraph{Text: conditions.Machine(t.Machine), Quiet: true})
+			d = append(d, document.Heading{Level: 2, Text: title}, document.Paragraph{Text: cut(conditions.Machine(t.Machine), mostMachine), Quiet: true})
 		}
 		d = append(d, document.Heading{Level: 3, Text: h.cellName(t)})
 		if text := changes(t); text != "" {
@@ -193,14 +304,16 @@ func (h *history) cells() (d document.Document) {
 
 // cellName names a series within its workload.
 func (h *history) cellName(t *trends.Trend) string {
+	return h.shortName(t) + " · " + settingWords(t.Scale, t.Settings)
+}
+
+// shortName is [history.cellName] without scale and settings.
+func (h *history) shortName(t *trends.Trend) string {
 	words := []string{t.Phase}
 	if t.Driver != h.name {
 		words = append(words, t.Driver)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.Parameters)) {
-		words = append(words, fmt.Sprintf("%s=%d", name, t.Parameters[name]))
-	}
-	return strings.Join(append(words, strings.TrimSpace("scale "+t.Scale+" "+stats.SettingWords(t.Settings))), " · ")
+	return strings.Join(append(words, parameterWords(t.Parameters)...), " · ")
 }
 
 // changes says where the level of a series changed.
@@ -222,9 +335,11 @@ func changed(t *trends.Trend, c trends.Shift) string {
 	return text
 }
 
+func pictureName(i int) string { return fmt.Sprintf("cell-%d", i+1) }
+
 // picture draws a series. Behind it is a table of its releases.
 func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
-	format := document.SecondsOf(strings.TrimPrefix(t.Unit, "s"))
+	format := timeFormat(t.Unit)
 	s := chart.Series{Name: t.Driver}
 	points := t.Points[max(0, len(t.Points)-mostPoints):]
 	for k, p := range points {
@@ -236,7 +351,7 @@ func (h *history) picture(i int, t *trends.Trend) document.PictureBlock {
 	}
 	name := pointNames(points)
 	return document.PictureBlock{Headed: true, Fold: "Releases", Behind: h.behind(t, format), Picture: document.Picture{
-		Name: fmt.Sprintf("cell-%d", i+1), Title: t.Workload + " " + h.cellName(t), Kind: document.KindSamples, Confidence: stats.Confidence,
+		Name: pictureName(i), Title: t.Workload + " " + h.cellName(t), Kind: document.KindSamples, Confidence: stats.Confidence,
 		Source: "sqlite3perf · " + conditions.Machine(t.Machine),
 		Plot: &chart.Lines{X: chart.Axis{Label: "the oldest run first", Format: name, Tick: name},
 			Y:      chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)},
@@ -266,7 +381,7 @@ func (h *history) behind(t *trends.Trend, format func(float64) string) document.
 	for _, p := range t.Points {
 		newest[p.Library] = p
 		runs[p.Library]++
-		if list := h.older[olderKey{p.Run, p.Case, t.Phase}]; len(list) > 0 {
+		if list := h.olderAt(t, &p); len(list) > 0 {
 			compared[p.Library] = fmt.Sprintf("%s; run %d", strings.Join(document.Map(list, told), "; "), p.Run)
 		}
 	}
@@ -294,7 +409,7 @@ func (h *history) behind(t *trends.Trend, format func(float64) string) document.
 		"Figures of different runs also differ because the machine changes; only releases in the same run are compared."}}
 }
 
-func told(o older) string {
+func told(o JSONOlder) string {
 	if !o.Significant {
 		return fmt.Sprintf("no clear difference from %s: %s %s", version(o.Library), document.Times(o.Ratio.Median), document.Interval(o.Ratio.Interval))
 	}

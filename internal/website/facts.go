@@ -10,92 +10,136 @@ import (
 	"golang.org/x/mod/semver"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
-	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
-// facts are what pages about several runs need of a run. They are written beside the run's page, for
-// readers who want figures, and so that the run need not be read again.
-type facts struct {
+// JSONRun is what a site has of a run as JSON. The pages about several runs are made from it, so an
+// unchanged run is not read again.
+type JSONRun struct {
+	Schema   string         `json:"$schema"`
 	Version  int            `json:"version"`
 	Run      int64          `json:"run"`
+	Tool     string         `json:"tool"` // version of sqlite3perf that measured the run
 	Started  time.Time      `json:"started"`
+	Command  string         `json:"command"`            // subcommand that made the run, such as compare; "" if it is not known
+	Question string         `json:"question,omitempty"` // subcommand whose answer is stored with the run, such as gate
 	Answer   string         `json:"answer"`             // the result in words
 	Compares bool           `json:"compares,omitempty"` // whether the run was made to compare two sides
 	Machine  result.Machine `json:"machine"`
-	Floor    []floorRatio   `json:"to_plain_c,omitempty"`
-	Figures  []figure       `json:"figures"`
+	Floor    []JSONFloor    `json:"to_plain_c,omitempty"`
+	Figures  []JSONFigure   `json:"figures"`
 }
 
-const factsVersion = 1
+// FiguresVersion is the version of [JSONRun]. Adding fields does not change the version.
+const FiguresVersion = 2
 
-// floorRatio is the time of a driver over all cells, divided by that of plain C.
-type floorRatio struct {
+// figuresSchema is the address of the schema of [JSONRun].
+const figuresSchema = "https://github.com/sqlite3perf/sqlite3perf/raw/main/docs/schemas/figures.schema.json"
+
+// JSONFloor is the time of a driver over all cells, divided by that of plain C.
+type JSONFloor struct {
 	Driver string        `json:"driver"`
 	Cells  int           `json:"cells"`
 	Ratio  stats.Summary `json:"ratio"`
 }
 
-// figure is the time of a driver in a cell.
-type figure struct {
-	trends.Trend
-	Older []older `json:"older_releases,omitempty"`
+// JSONFigure is the time of a driver in a cell.
+type JSONFigure struct {
+	Workload   string           `json:"workload"`
+	SHA256     string           `json:"sha256,omitempty"` // hash of the workload's text
+	Phase      string           `json:"phase"`
+	Driver     string           `json:"driver"`
+	Scale      string           `json:"scale"`
+	Settings   driver.Settings  `json:"settings,omitempty"`
+	Parameters map[string]int64 `json:"parameters,omitempty"`
+	Case       int              `json:"case"`
+	Unit       string           `json:"unit"`
+	N          int              `json:"n"`
+	Median     float64          `json:"median"`
+	Low        *float64         `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
+	High       *float64         `json:"high,omitempty"`
+	Library    string           `json:"library,omitempty"` // version of the driver's library that the worker reported
+	SQLite     string           `json:"sqlite,omitempty"`
+	Go         string           `json:"go,omitempty"`
+	Rank       int              `json:"rank,omitempty"`            // place among the drivers of the cell; absent if it has none, as plain C
+	Beaten     bool             `json:"beaten,omitempty"`          // another driver is clearly faster
+	Harmful    []string         `json:"harmful_defects,omitempty"` // ids of known defects that can lose, damage or falsify data in this workload
+	Older      []JSONOlder      `json:"older_releases,omitempty"`
 }
 
-// older compares a release with an older one in the same run.
-type older struct {
+// JSONOlder compares a release with an older one in the same run.
+type JSONOlder struct {
 	Library     string        `json:"library"`
 	Ratio       stats.Summary `json:"ratio"` // time of the newer one divided by that of the older one, round by round
 	Significant bool          `json:"significant"`
 }
 
-func readFacts(data []byte) *facts {
-	var f facts
-	if json.Unmarshal(data, &f) != nil || f.Version != factsVersion {
+// source says which run it was, when, and on which machine.
+func (f *JSONRun) source() string {
+	m := f.Machine
+	m.Hostname, m.CPU = short(m.Hostname), short(m.CPU)
+	return conditions.PageSource(&result.Run{ID: f.Run, Started: f.Started, Machine: m, Version: short(f.Tool)})
+}
+
+func readFacts(data []byte) *JSONRun {
+	var f JSONRun
+	if json.Unmarshal(data, &f) != nil || f.Version != FiguresVersion {
 		return nil
-	}
-	for i := range f.Figures {
-		if len(f.Figures[i].Points) != 1 {
-			return nil
-		}
-		f.Figures[i].Machine = f.Machine
 	}
 	return &f
 }
 
-func factsOf(a *stats.Analysis, o report.Options) *facts {
+// factsOf returns the figures of a run. answer is its result in words.
+func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	run := a.Run
-	f := &facts{Version: factsVersion, Run: run.ID, Started: run.Started.UTC(), Answer: report.AnswersOf(a, o).Text,
-		Compares: run.Compares != nil, Machine: run.Machine, Figures: []figure{}}
+	f := &JSONRun{Schema: figuresSchema, Version: FiguresVersion, Run: run.ID, Tool: run.Version, Started: run.Started.UTC(), Answer: answer,
+		Compares: run.Compares != nil, Machine: run.Machine, Figures: []JSONFigure{}}
 	f.Machine.Directory = "" // says nothing about figures, and may be private
+	if len(run.Command) > 0 {
+		f.Command = run.Command[0]
+	}
 	if a.Overall.IsFloor {
 		for _, d := range a.Overall.Drivers {
 			if d.Ratio.N > 0 {
-				f.Floor = append(f.Floor, floorRatio{d.Case.Driver, len(a.Overall.Tables), d.Ratio})
+				f.Floor = append(f.Floor, JSONFloor{d.Case.Driver, len(a.Overall.Tables), d.Ratio})
 			}
 		}
 	}
 	for _, t := range a.Tables() {
 		harmful := conditions.HarmfulIn(a, t)
 		for i, c := range t.Cells {
-			if c.Status != result.OK || c.Summary.N == 0 {
-				continue
+			if c.Status == result.OK && c.Summary.N > 0 {
+				x := figureOf(trends.Of(run, t, c, c.Summary, trends.TimeUnit(t, c), ""))
+				x.Rank, x.Beaten = c.Rank, c.Beaten
+				x.Harmful, x.Older = harmful.IDs(c.Case.Driver), olderIn(t, i)
+				f.Figures = append(f.Figures, x)
 			}
-			x := trends.Of(run, t, c, c.Summary, trends.TimeUnit(t, c), "")
-			x.Points[0].Harmful = harmful.IDs(c.Case.Driver)
-			x.Machine = f.Machine
-			f.Figures = append(f.Figures, figure{*x, olderIn(t, i)})
 		}
 	}
 	// Of several releases in a run, the oldest comes first.
-	slices.SortStableFunc(f.Figures, func(a, b figure) int { return compareReleases(a.Points[0].Library, b.Points[0].Library) })
+	slices.SortStableFunc(f.Figures, func(a, b JSONFigure) int { return compareReleases(a.Library, b.Library) })
 	return f
 }
 
-// olderIn compares a cell with the cells of older releases of its driver.
-func olderIn(t *stats.Table, i int) (list []older) {
+// figureOf returns the figure of a series with one point.
+func figureOf(t *trends.Trend) JSONFigure {
+	p := t.Points[0]
+	return JSONFigure{Workload: t.Workload, SHA256: t.SHA256, Phase: t.Phase, Driver: t.Driver, Scale: t.Scale, Settings: t.Settings, Parameters: t.Parameters,
+		Case: p.Case, Unit: t.Unit, N: p.N, Median: p.Median, Low: p.Low, High: p.High, Library: p.Library, SQLite: p.SQLite, Go: p.Go}
+}
+
+// trend is the inverse of [figureOf]. name is the driver's name in the series.
+func (f *JSONRun) trend(x *JSONFigure, name string) trends.Trend {
+	return trends.Trend{Workload: x.Workload, SHA256: x.SHA256, Phase: x.Phase, Driver: name, Scale: x.Scale, Settings: x.Settings, Parameters: x.Parameters,
+		Host: f.Machine.Hostname, Unit: x.Unit, Machine: f.Machine, Points: []trends.Point{{Run: f.Run, Started: f.Started, Case: x.Case, N: x.N,
+			Median: x.Median, Low: x.Low, High: x.High, Library: x.Library, SQLite: x.SQLite, Go: x.Go, Tool: f.Tool, Harmful: x.Harmful}}}
+}
+
+// olderIn compares a cell with the cells of older releases of its driver, the oldest first.
+func olderIn(t *stats.Table, i int) (list []JSONOlder) {
 	c := t.Cells[i]
 	for j, x := range t.Cells {
 		if !released(c.Case.Driver) || !released(x.Case.Driver) || result.BaseDriver(c.Case.Driver) != result.BaseDriver(x.Case.Driver) || x.Status != result.OK {
@@ -107,9 +151,10 @@ func olderIn(t *stats.Table, i int) (list []older) {
 		}
 		r := t.Ratio(stats.Pair{First: i, Second: j})
 		if test, ok := t.Against(i, j); ok && r.N > 0 {
-			list = append(list, older{theirs.ModuleVersion, r, test.Significant()})
+			list = append(list, JSONOlder{theirs.ModuleVersion, r, test.Significant()})
 		}
 	}
+	slices.SortStableFunc(list, func(a, b JSONOlder) int { return compareReleases(a.Library, b.Library) })
 	return list
 }
 
@@ -125,4 +170,4 @@ func compareReleases(a, b string) int {
 	return cmp.Or(semver.Compare(a, b), cmp.Compare(a, b))
 }
 
-func baseOf(f figure) string { return result.BaseDriver(f.Driver) }
+func baseOf(f JSONFigure) string { return result.BaseDriver(f.Driver) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
 )
@@ -15,23 +16,36 @@ import (
 // mostNamed is the greatest number of drivers, and of workloads, that the index names for a run.
 const mostNamed = 6
 
-func indexDocument(entries []store.Entry, list []*facts, drivers []*history) document.Document {
+func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) document.Document {
 	list = newestFirst(list)
-	d := document.Document{document.Heading{Level: 1, Text: fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver"))}}
-	measured := func(f *facts) bool { return len(f.Figures) > 0 } // not the answer of a command such as crash
-	if i := slices.IndexFunc(list, measured); i >= 0 {
-		d = append(d, document.Paragraph{Text: fmt.Sprintf("The newest with measured times is run %d of %s: %s", list[i].Run, date(list[i].Started), list[i].Answer)})
+	head, rest := fmt.Sprintf("%s of %s", document.Counted(len(entries), "run"), document.Counted(len(drivers), "driver")), ""
+	cells := fastest(list)
+	d := document.Document{}
+	if f := newestAnswer(list); f != nil {
+		counts := head
+		head, rest = report.Headline(f.Answer, document.Map(f.Figures, func(x JSONFigure) string { return x.Driver }))
+		d = append(d, document.Paragraph{Text: fmt.Sprintf("The answer of %s. The site has %s.", f.source(), counts), Quiet: true})
+	}
+	if rest != "" {
+		d = append(d, document.Paragraph{Text: rest})
+	}
+	d = append(document.Document{document.Heading{Level: 1, Text: head}}, d...)
+	if len(cells) > 0 {
+		d = append(d, document.Heading{Level: 2, Text: "Which driver is fastest"}, fastestGrid(cells, drivers),
+			document.Paragraph{Quiet: true, Text: "A cell is a phase of a workload. Each row is of the newest run that ranked several drivers in this cell. If several drivers are fastest, there is no clear difference between them. " +
+				"Changed: releases of the fastest that are clearly slower or faster than the release before, measured in the same run."})
 	}
 	if len(drivers) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
 	}
-	if compared := slices.DeleteFunc(slices.Clone(list), func(f *facts) bool { return !f.Compares }); len(compared) > 0 {
+	if answered := slices.DeleteFunc(slices.Clone(list), func(f *JSONRun) bool { return !f.Compares && f.Question == "" }); len(answered) > 0 {
 		g := document.Grid{Stacks: true}
-		g.Add(document.Column{Title: "run"}, document.Map(compared, func(f *facts) string { return fmt.Sprint(f.Run) }))
-		g.Add(document.Column{Title: "date"}, document.Map(compared, func(f *facts) string { return date(f.Started) }))
-		g.Add(document.Column{Title: "answer"}, document.Map(compared, func(f *facts) string { return document.Line(f.Answer) }))
-		g.Links = document.Map(compared, func(f *facts) string { return pageOf(f.Run) })
-		d = append(d, document.Heading{Level: 2, Text: "Comparisons"}, g)
+		g.Add(document.Column{Title: "run"}, document.Map(answered, func(f *JSONRun) string { return fmt.Sprint(f.Run) }))
+		g.Add(document.Column{Title: "date"}, document.Map(answered, func(f *JSONRun) string { return date(f.Started) }))
+		g.Add(document.Column{Title: "of"}, document.Map(answered, func(f *JSONRun) string { return document.Line(cmp.Or(f.Question, f.Command, "compare")) }))
+		g.Add(document.Column{Title: "answer"}, document.Map(answered, func(f *JSONRun) string { return document.Line(f.Answer) }))
+		g.Links = document.Map(answered, func(f *JSONRun) string { return pageOf(f.Run) })
+		d = append(d, document.Heading{Level: 2, Text: "Comparisons and other answers", Named: "comparisons"}, g)
 	}
 	if len(entries) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Runs"}, runGrid(entries, list))
@@ -39,7 +53,25 @@ func indexDocument(entries []store.Entry, list []*facts, drivers []*history) doc
 	return d
 }
 
+// newestAnswer returns the newest run that ranked drivers, if possible one that did not only compare two
+// sides. If no run ranked drivers, it returns the newest with figures, which is not the answer of a
+// command such as crash. list has the newest run first.
+func newestAnswer(list []*JSONRun) *JSONRun {
+	for _, is := range []func(f *JSONRun) bool{
+		func(f *JSONRun) bool { return len(ranked(f)) > 1 && !f.Compares },
+		func(f *JSONRun) bool { return len(ranked(f)) > 1 },
+		func(f *JSONRun) bool { return len(f.Figures) > 0 },
+	} {
+		if i := slices.IndexFunc(list, is); i >= 0 {
+			return list[i]
+		}
+	}
+	return nil
+}
+
 func driverGrid(drivers []*history) document.Grid {
+	drivers = slices.Clone(drivers)
+	slices.SortStableFunc(drivers, func(a, b *history) int { return cmp.Compare(a.toFloor(), b.toFloor()) }) // the fastest first
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "driver"}, document.Map(drivers, func(h *history) string { return document.Line(h.name) }))
 	g.Add(document.Column{Title: "newest release"}, document.Map(drivers, func(h *history) string {
@@ -48,21 +80,30 @@ func driverGrid(drivers []*history) document.Grid {
 		}
 		return version(h.releases[0].library)
 	}))
-	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
+	if slices.ContainsFunc(drivers, func(h *history) bool { return h.change().cells > 0 }) {
+		g.Add(document.Column{Title: "against the release before"}, document.Map(drivers, func(h *history) string {
+			c := h.change()
+			if c.cells == 0 {
+				return document.Absent
+			}
+			return fmt.Sprintf("%s (run %d)", c.words(), c.run)
+		}))
+	}
 	if slices.ContainsFunc(drivers, func(h *history) bool { return h.floor != nil }) {
-		g.Add(document.Column{Title: "× plain C"}, document.Map(drivers, func(h *history) string {
+		g.Add(document.Column{Title: "against plain C"}, document.Map(drivers, func(h *history) string {
 			if h.floor == nil {
 				return document.Absent
 			}
-			return fmt.Sprintf("%s %s (run %d)", document.Times(h.floor.Ratio.Median), document.Interval(h.floor.Ratio.Interval), h.floorIn.Run)
+			return fmt.Sprintf("%s (run %d)", toPlainC(h.floor.Ratio), h.floorIn.Run)
 		}))
 	}
+	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
 	g.Links = document.Map(drivers, (*history).page)
 	return g
 }
 
 // runGrid lists all runs of the store, the newest first. A run that could not be read has no page.
-func runGrid(entries []store.Entry, list []*facts) document.Grid {
+func runGrid(entries []store.Entry, list []*JSONRun) document.Grid {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b store.Entry) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.ID, a.ID))
@@ -81,7 +122,7 @@ func runGrid(entries []store.Entry, list []*facts) document.Grid {
 	g.Add(document.Column{Title: "drivers"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Drivers, mostNamed, ", ") }))
 	g.Add(document.Column{Title: "workloads"}, document.Map(entries, func(e store.Entry) string { return document.FirstOf(e.Workloads, mostNamed, ", ") }))
 	if slices.ContainsFunc(entries, func(e store.Entry) bool { return e.Host != entries[0].Host }) {
-		g.Add(document.Column{Title: "machine"}, document.Map(entries, func(e store.Entry) string { return e.Host }))
+		g.Add(document.Column{Title: "machine"}, document.Map(entries, func(e store.Entry) string { return short(e.Host) }))
 	}
 	g.Links = document.Map(entries, func(e store.Entry) string {
 		if !pages[e.ID] {
@@ -119,7 +160,7 @@ func trendsDocument(drivers []*history) document.Document {
 	g := document.Grid{Stacks: true}
 	g.Add(document.Column{Title: "driver"}, document.Map(list, func(c change) string { return document.Line(c.h.name) }))
 	g.Add(document.Column{Title: "cell"}, document.Map(list, func(c change) string { return document.Line(c.t.Workload + " " + c.h.cellName(c.t)) }))
-	g.Add(document.Column{Title: "machine"}, document.Map(list, func(c change) string { return document.Line(strings.TrimSpace(conditions.Machine(c.t.Machine))) }))
+	g.Add(document.Column{Title: "machine"}, document.Map(list, func(c change) string { return cut(strings.TrimSpace(conditions.Machine(c.t.Machine)), mostMachine) }))
 	g.Add(document.Column{Title: "change"}, document.Map(list, func(c change) string { return document.Line(changed(c.t, c.c)) }))
 	g.Links = document.Map(list, func(c change) string { return c.h.page() })
 	return append(d, document.Heading{Level: 2, Text: "Changes"}, g)

@@ -14,7 +14,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"runtime"
 	"slices"
+	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -31,11 +33,12 @@ type Options struct {
 	// pages are rendered again.
 	Builder string
 
-	// Describe returns the options of a run's report.
+	// Describe returns the options of a run's report. It and Answer are called concurrently.
 	Describe func(*stats.Analysis) report.Options
 
-	// Answer writes the stored answer of a run as a page. It reports false if the run has no answer.
-	Answer func(ctx context.Context, w io.Writer, a *stats.Analysis, o document.Options) (bool, error)
+	// Answer writes the stored answer of a run as a page, and returns the answer's first sentences. It
+	// returns "" if the run has no answer.
+	Answer func(ctx context.Context, w io.Writer, a *stats.Analysis, o document.Options) (string, error)
 }
 
 // Written says what [Write] did.
@@ -61,8 +64,8 @@ func Write(ctx context.Context, st *store.Store, dir string, o Options) (w Writt
 	}
 	defer f.close()
 	b := &builder{Options: o, st: st, files: f}
-	for i := range entries {
-		if err := b.run(ctx, &entries[i]); err != nil {
+	for some := range slices.Chunk(entries, runtime.GOMAXPROCS(0)) {
+		if err := b.runs(ctx, some); err != nil {
 			return w, err
 		}
 	}
@@ -80,26 +83,62 @@ type builder struct {
 	st    *store.Store
 	files *files
 
-	rendered int      // number of runs rendered in this call
-	facts    []*facts // of the runs that are not damaged, in the order of their numbers
+	rendered int        // number of runs rendered in this call
+	facts    []*JSONRun // of the runs that are not damaged, in the order of their numbers
 }
 
-// run writes the page and the figures of a run, unless they are there.
-func (b *builder) run(ctx context.Context, e *store.Entry) error {
-	if e.Damaged != "" {
-		return nil
+// rendered is the page and the figures of a run.
+type rendered struct {
+	key     string
+	facts   *JSONRun // nil if the run is damaged
+	page    []byte   // nil if the page and the figures are there
+	figures []byte
+	err     error
+}
+
+// runs writes the pages and the figures of some runs, unless they are there. It renders the runs
+// concurrently.
+func (b *builder) runs(ctx context.Context, entries []store.Entry) error {
+	list := make([]rendered, len(entries))
+	var all sync.WaitGroup
+	for i := range entries {
+		e, r := &entries[i], &list[i]
+		if e.Damaged != "" {
+			continue
+		}
+		if r.key, r.err = b.key(ctx, e); r.err != nil {
+			break
+		}
+		if data := b.files.unchanged(r.key, pageOf(e.ID), figuresOf(e.ID)); data != nil {
+			if r.facts = readFacts(data); r.facts != nil {
+				continue
+			}
+		}
+		all.Go(func() { r.err = b.render(ctx, e, r) })
 	}
-	key, err := b.key(ctx, e)
-	if err != nil {
-		return err
-	}
-	page, figures := pageOf(e.ID), figuresOf(e.ID)
-	if data := b.files.unchanged(key, page, figures); data != nil {
-		if f := readFacts(data); f != nil {
-			b.facts = append(b.facts, f)
-			return nil
+	all.Wait()
+	for i := range list {
+		r := &list[i]
+		if r.err != nil {
+			return r.err
+		}
+		if r.facts == nil {
+			continue
+		}
+		b.facts = append(b.facts, r.facts)
+		if r.page == nil {
+			continue
+		}
+		if err := b.put(r); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// render makes the page and the figures of a run. If that fails because of the run, it marks the run as
+// damaged.
+func (b *builder) render(ctx context.Context, e *store.Entry, r *rendered) error {
 	run, err := b.st.Load(ctx, e.ID)
 	if err != nil {
 		e.Damaged = err.Error()
@@ -108,11 +147,16 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 	a := stats.Analyze(run, b.Floor)
 	opts := b.Describe(a)
 	opts.Brief = true
-	f := factsOf(a, opts)
-	opts.Assets, opts.Links = "../assets/", []document.Reference{toIndex("../"), {Title: "Figures as JSON", Address: fmt.Sprintf("%d.json", e.ID)}}
+	said := report.AnswersOf(a, opts)
+	opts.Answers = &said
+	f := factsOf(a, said.Text)
+	opts.Source, opts.Assets = f.source(), "../assets/"
+	opts.Links = []document.Reference{toIndex("../"), {Title: "Figures as JSON", Address: fmt.Sprintf("%d.json", e.ID)}}
 	var html bytes.Buffer
-	answered, err := b.Answer(ctx, &html, a, opts.Options)
-	if err != nil || !answered {
+	says, err := b.Answer(ctx, &html, a, opts.Options)
+	if err == nil && says != "" {
+		f.Question, f.Answer = run.Answer.Question, says
+	} else {
 		html.Reset()
 		if err = report.Write(&html, "html", a, opts); err != nil {
 			e.Damaged = err.Error()
@@ -120,17 +164,23 @@ func (b *builder) run(ctx context.Context, e *store.Entry) error {
 		}
 	}
 	data, err := json.Marshal(f)
-	if err != nil {
+	if err = cmp.Or(ctx.Err(), err); err != nil { // a page that was made while ctx ended may lack something
 		return err
 	}
-	b.facts = append(b.facts, f)
-	if err := b.files.put(page, html.Bytes()); err != nil {
+	r.facts, r.page, r.figures = f, html.Bytes(), append(data, '\n')
+	return nil
+}
+
+// put writes what was rendered.
+func (b *builder) put(r *rendered) error {
+	page, figures := pageOf(r.facts.Run), figuresOf(r.facts.Run)
+	if err := b.files.put(page, r.page); err != nil {
 		return err
 	}
-	if err := b.files.put(figures, append(data, '\n')); err != nil {
+	if err := b.files.put(figures, r.figures); err != nil {
 		return err
 	}
-	b.files.remember(key, page, figures)
+	b.files.remember(r.key, page, figures)
 	if b.rendered++; b.rendered%100 == 0 { // so that a call after a kill does not begin again
 		return b.files.write(manifestName, b.files.manifest())
 	}
@@ -143,7 +193,7 @@ func (b *builder) key(ctx context.Context, e *store.Entry) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return directory.Sum(fmt.Appendf(nil, "%d %q %q %v", factsVersion, b.Builder, extent.Last.UTC(), extent)), nil
+	return directory.Sum(fmt.Appendf(nil, "%d %q %q %v", FiguresVersion, b.Builder, extent.Last.UTC(), extent)), nil
 }
 
 func pageOf(run int64) string { return fmt.Sprintf("runs/%d.html", run) }
@@ -199,9 +249,9 @@ func (b *builder) page(name, kind, base string, d document.Document) error {
 }
 
 // newestFirst returns the facts of the runs, the run that started last first.
-func newestFirst(list []*facts) []*facts {
+func newestFirst(list []*JSONRun) []*JSONRun {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b *facts) int {
+	slices.SortStableFunc(list, func(a, b *JSONRun) int {
 		return cmp.Or(b.Started.Compare(a.Started), cmp.Compare(b.Run, a.Run))
 	})
 	return list

@@ -2,13 +2,17 @@ package website
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	validator "github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
@@ -61,13 +65,15 @@ func write(t *testing.T, s *store.Store, dir string) Written {
 	t.Helper()
 	w, err := Write(t.Context(), s, dir, Options{Floor: "native", Builder: "test",
 		Describe: func(*stats.Analysis) report.Options { return report.Options{} },
-		Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) {
-			return false, nil
-		}})
+		Answer:   noAnswer})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return w
+}
+
+func noAnswer(context.Context, io.Writer, *stats.Analysis, document.Options) (string, error) {
+	return "", nil
 }
 
 func text(t *testing.T, parts ...string) string {
@@ -87,7 +93,7 @@ func TestReleases(t *testing.T) {
 		measured(3, [2]string{"mattn", "v1.10.0"}), // does not compare anything
 		unmeasured(4, [2]string{"mattn", "v1.10.0"}))
 	write(t, s, dir)
-	if index := text(t, dir, "index.html"); !strings.Contains(index, "The newest with measured times is run 3 of") {
+	if index := text(t, dir, "index.html"); !strings.Contains(index, "The answer of run 3 · 2026-11-03 03:00 UTC · m · sqlite3perf test. The site has 4 runs of 2 drivers.") {
 		t.Error(index)
 	}
 	page := text(t, dir, "drivers", "mattn.html")
@@ -95,13 +101,90 @@ func TestReleases(t *testing.T) {
 	if newer < 0 || older < newer {
 		t.Errorf("v1.10.0 at %d, v1.9.0 at %d", newer, older)
 	}
-	for _, want := range []string{"mattn: 2 releases", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0 (2 to 2); run 2", "In run 1, mattn took "} {
+	for _, want := range []string{"mattn v1.10.0: slower than v1.9.0 in 1 of 1 cell", `href="../runs/2.html"`, "2.0 times as slow as v1.9.0 (2 to 2); run 2",
+		"In run 1, mattn was 50% faster than plain C", "v1.10.0: 2.0 times as slow as v1.9.0 (run 2)", "2 releases, measured from 2026-11-01 to 2026-11-03. The newest: run 3 · 2026-11-03 03:00 UTC · m · sqlite3perf test<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("no %q in %s", want, page)
 		}
 	}
-	if badge := text(t, dir, "badges", "mattn.svg"); !strings.Contains(badge, "mattn v1.10.0: slower in 1, faster in 0 of 1 than v1.9.0") {
+	validate(t, dir, 4)
+	if badge := text(t, dir, "badges", "mattn.svg"); !strings.Contains(badge, "mattn v1.10.0: slower than v1.9.0 in 1 of 1 cell, run 2, 2026-11-02<") {
 		t.Error(badge)
+	}
+}
+
+// TestFastest checks that the index says which driver is fastest in a cell, with the newest run that
+// compared several, and which release changed that.
+func TestFastest(t *testing.T) {
+	dir := t.TempDir()
+	compared := measured(4, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.10.0"}) // ranks only two sides
+	compared.Compares = &result.Compares{Factor: result.FactorDriver, First: "modernc", Second: "mattn"}
+	s := stored(t,
+		measured(1, [2]string{"modernc", "v1.0.0"}, [2]string{"mattn", "v1.9.0"}),
+		measured(2, [2]string{"mattn", "v1.10.0"}, [2]string{"modernc", "v1.0.0"}, [2]string{"native", ""}),
+		measured(3, [2]string{"mattn@v1.9.0", "v1.9.0"}, [2]string{"mattn@v1.10.0", "v1.10.0"}),
+		compared)
+	write(t, s, dir)
+	index := text(t, dir, "index.html")
+	for _, want := range []string{`<a href="runs/2.html">w p</a>`, `>mattn v1.10.0 20.0 ms<`, `>modernc v1.0.0 40.0 ms<`, ">mattn v1.10.0: 2.0 times as slow as v1.9.0 (run 3)<",
+		`>slower than v1.9.0 in 1 of 1 cell (run 3)<`, "The answer of run 2 · 2026-11-02 "} {
+		if !strings.Contains(index, want) {
+			t.Errorf("no %q in %s", want, index)
+		}
+	}
+	if at, then := strings.Index(index, "Which driver is fastest"), strings.Index(index, "<h2 id=\"runs\""); at < 0 || then < at {
+		t.Errorf("the fastest driver is at %d, the runs at %d", at, then)
+	}
+}
+
+// TestEveryPageSaysWhen checks that the page of each kind of run names the run, its date, its machine
+// and the version of sqlite3perf, and that the index has its answer.
+func TestEveryPageSaysWhen(t *testing.T) {
+	dir := t.TempDir()
+	compared := measured(2, [2]string{"mattn", "v1.9.0"}, [2]string{"modernc", "v1.0.0"})
+	compared.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc"}
+	profiled := unmeasured(3, [2]string{"mattn", "v1.9.0"})
+	profiled.Profiles = &result.Profiles{Phase: "p"}
+	gated := measured(4, [2]string{"mattn", "v1.9.0"})
+	gated.Answer = &result.Answer{Question: result.QuestionGate, Version: 1, Value: []byte("{}")}
+	s := stored(t, measured(1, [2]string{"mattn", "v1.9.0"}), compared, profiled, gated)
+	write := Options{Describe: func(*stats.Analysis) report.Options { return report.Options{} },
+		Answer: func(_ context.Context, w io.Writer, a *stats.Analysis, o document.Options) (string, error) {
+			if a.Run.Answer == nil {
+				return "", nil
+			}
+			return "Failed: it is <slow>", document.RenderHTML(w, document.Document{document.Heading{Level: 1, Text: "Failed"}}, "Gate", o)
+		}}
+	if _, err := Write(t.Context(), s, dir, write); err != nil {
+		t.Fatal(err)
+	}
+	for id := 1; id <= 4; id++ {
+		page, want := text(t, dir, "runs", fmt.Sprintf("%d.html", id)), fmt.Sprintf(">run %d · 2026-11-0%[1]d 03:00 UTC · m · sqlite3perf test<", id)
+		if strings.Count(page, want) != 1 {
+			t.Errorf("run %d: %q is not there once: %s", id, want, page)
+		}
+	}
+	if index := text(t, dir, "index.html"); !strings.Contains(index, ">gate<") || !strings.Contains(index, ">Failed: it is &lt;slow&gt;<") {
+		t.Error(index)
+	}
+	validate(t, dir, 4)
+}
+
+// validate checks that the figures of all runs are as the schema says.
+func validate(t *testing.T, dir string, runs int) {
+	t.Helper()
+	schema, err := validator.NewCompiler().Compile("../../docs/schemas/figures.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id := range runs {
+		figures, err := validator.UnmarshalJSON(strings.NewReader(text(t, dir, "runs", fmt.Sprintf("%d.json", id+1))))
+		if err == nil {
+			err = schema.Validate(figures)
+		}
+		if err != nil {
+			t.Errorf("run %d: %v", id+1, err)
+		}
 	}
 }
 
@@ -151,7 +234,7 @@ func TestLinksInDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Write(t.Context(), s, dir, Options{Describe: func(*stats.Analysis) report.Options { return report.Options{} },
-		Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) { return false, nil }}); err == nil {
+		Answer: noAnswer}); err == nil {
 		t.Error("no error")
 	}
 	if list, err := os.ReadDir(outside); err != nil || len(list) > 0 {
@@ -168,11 +251,12 @@ func TestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := factsOf(stats.Analyze(run, "native"), report.Options{})
+	a := stats.Analyze(run, "native")
+	want := factsOf(a, report.AnswersOf(a, report.Options{}).Text)
 	if got := readFacts([]byte(text(t, dir, "runs", "1.json"))); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
-	for _, bad := range []string{"", "{}", `{"version": 1, "figures": [{}]}`} {
+	for _, bad := range []string{"", "{}", `{"version": 1, "figures": []}`} {
 		if readFacts([]byte(bad)) != nil {
 			t.Errorf("%q was read", bad)
 		}
@@ -197,25 +281,25 @@ func TestInterruptedSite(t *testing.T) {
 		runs = append(runs, measured(1, [2]string{"mattn", "v1.9.0"}))
 	}
 	s, dir := stored(t, runs...), t.TempDir()
-	rendered := 0
-	call := func(most int) error {
+	var rendered atomic.Int32 // runs are rendered concurrently
+	call := func(most int32) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		rendered = 0
+		rendered.Store(0)
 		_, err := Write(ctx, s, dir, Options{
 			Describe: func(*stats.Analysis) report.Options {
-				if rendered++; rendered == most {
+				if rendered.Add(1) == most {
 					cancel()
 				}
 				return report.Options{}
 			},
-			Answer: func(context.Context, io.Writer, *stats.Analysis, document.Options) (bool, error) { return false, nil }})
+			Answer: noAnswer})
 		return err
 	}
 	if err := call(102); err == nil {
 		t.Error("no error")
 	}
-	if err := call(0); err != nil || rendered != 4 {
-		t.Errorf("%d runs were rendered, %v", rendered, err)
+	if err := call(0); err != nil || rendered.Load() != 4 {
+		t.Errorf("%d runs were rendered, %v", rendered.Load(), err)
 	}
 }

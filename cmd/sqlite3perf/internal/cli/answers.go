@@ -23,7 +23,7 @@ type AnswerWriter func(w io.Writer, format string, opts document.Options) error
 // command".
 func (o *OutputOptions) PrintAnswer(env *Environment, write AnswerWriter, again string) error {
 	return o.Print(env, func(w io.Writer, format string, opts document.Options) error {
-		opts.Lines, opts.Hints = o.Screen(env), AllOfIt
+		opts.Lines, opts.Hints, opts.Source = o.Screen(env), AllOfIt, o.Source
 		if again != "" {
 			opts.Hints = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: InStore(o.Store, again+" --full")}}}
 		}

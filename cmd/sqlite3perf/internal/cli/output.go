@@ -29,6 +29,7 @@ type OutputOptions struct {
 	Full    bool               // print everything, even on a terminal
 	Flag    string             // the flag that names the file, with its value; "" for -o
 	Store   string             // the store as the user named it; "" for the default store
+	Source  string             // for the page of an answer: its run, as in [document.Options]
 	Known   func(string) error // returns an error for an unknown format; nil if the command chooses the format
 	Asked   *pflag.Flag        // the flag --format; nil if the file's extension does not decide the format
 }

@@ -1,0 +1,175 @@
+package website
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/internal/trends"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+)
+
+// cell is a cell with the drivers of the newest run that ranked several of them.
+type cell struct {
+	in      *JSONRun
+	key     string
+	figures []*JSONFigure // ranked drivers, the fastest first
+}
+
+// mostCells is the greatest number of cells that the index shows.
+const mostCells = 40
+
+// ranked returns the drivers that have a rank in some cell of a run.
+func ranked(f *JSONRun) map[string]bool {
+	drivers := map[string]bool{}
+	for i := range f.Figures {
+		if x := &f.Figures[i]; x.Rank > 0 {
+			drivers[baseOf(*x)] = true
+		}
+	}
+	return drivers
+}
+
+// fastest returns the cells in which a run ranked several drivers. list has the newest run first. A run
+// that only compares two sides counts if no other run ranked drivers in a cell.
+func fastest(list []*JSONRun) (cells []*cell) {
+	seen := map[string]bool{}
+	list = slices.Clone(list)
+	slices.SortStableFunc(list, func(a, b *JSONRun) int {
+		of := map[bool]int{true: 1}
+		return cmp.Compare(of[a.Compares], of[b.Compares])
+	})
+	for _, f := range list {
+		if len(ranked(f)) < 2 {
+			continue
+		}
+		own := map[string]*cell{}
+		for i := range f.Figures {
+			x := &f.Figures[i]
+			key := cellKey(x.Workload, x.Phase, x.Scale, x.Parameters, x.Settings, f.Machine.Hostname)
+			if x.Rank == 0 || seen[key] {
+				continue
+			}
+			if own[key] == nil {
+				own[key] = &cell{in: f, key: key}
+			}
+			own[key].figures = append(own[key].figures, x)
+		}
+		for key, c := range own {
+			seen[key] = true
+			slices.SortStableFunc(c.figures, func(a, b *JSONFigure) int {
+				return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Median, b.Median))
+			})
+			if slices.ContainsFunc(c.figures, func(x *JSONFigure) bool { return baseOf(*x) != baseOf(*c.figures[0]) }) {
+				cells = append(cells, c)
+			}
+		}
+	}
+	slices.SortFunc(cells, func(a, b *cell) int {
+		x, y := a.figures[0], b.figures[0]
+		return cmp.Or(cmp.Compare(x.Workload, y.Workload), cmp.Compare(x.Case, y.Case), cmp.Compare(a.key, b.key))
+	})
+	return cells[:min(len(cells), mostCells)]
+}
+
+// cellKey is equal for figures of the same cell on the same machine.
+func cellKey(workload, phase, scale string, parameters map[string]int64, settings map[string]string, host string) string {
+	return fmt.Sprintf("%q %q %q %v %q %q", workload, phase, scale, parameters, settings, host)
+}
+
+func (c *cell) name() string {
+	x := c.figures[0]
+	return strings.Join(append([]string{x.Workload + " " + x.Phase}, parameterWords(x.Parameters)...), " · ")
+}
+
+func parameterWords(parameters map[string]int64) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(parameters)) {
+		words = append(words, fmt.Sprintf("%s=%d", name, parameters[name]))
+	}
+	return words
+}
+
+// best returns the drivers that no other driver beats.
+func (c *cell) best() []*JSONFigure {
+	return slices.DeleteFunc(slices.Clone(c.figures), func(x *JSONFigure) bool { return x.Beaten })
+}
+
+func fastestGrid(cells []*cell, drivers []*history) document.Grid {
+	g := document.Grid{Stacks: true}
+	named := func(x *JSONFigure) string {
+		name := x.Driver
+		if x.Library != "" && !strings.Contains(name, "@") {
+			name += " " + x.Library
+		}
+		return fmt.Sprintf("%s %s", name, timeFormat(x.Unit)(x.Median))
+	}
+	text := func(title string, of func(c *cell) string) {
+		g.Add(document.Column{Title: title}, document.Map(cells, func(c *cell) string { return document.Line(cmp.Or(of(c), document.Absent)) }))
+	}
+	text("cell", (*cell).name)
+	text("fastest", func(c *cell) string { return document.FirstOf(document.Map(c.best(), named), mostTied, ", ") })
+	text("then", func(c *cell) string {
+		for _, x := range c.figures {
+			if x.Beaten {
+				return named(x)
+			}
+		}
+		return ""
+	})
+	if slices.ContainsFunc(cells, func(c *cell) bool { return c.changed(drivers) != "" }) {
+		text("changed", func(c *cell) string { return c.changed(drivers) })
+	}
+	if settings := func(c *cell) string { return settingWords(c.figures[0].Scale, c.figures[0].Settings) }; slices.ContainsFunc(cells, func(c *cell) bool { return settings(c) != settings(cells[0]) }) {
+		text("settings", settings)
+	}
+	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in != cells[0].in }) {
+		text("run", func(c *cell) string { return fmt.Sprintf("%d, %s", c.in.Run, date(c.in.Started)) })
+	}
+	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in.Machine.Hostname != cells[0].in.Machine.Hostname }) {
+		text("machine", func(c *cell) string { return short(c.in.Machine.Hostname) })
+	}
+	g.Links = document.Map(cells, func(c *cell) string { return pageOf(c.in.Run) })
+	return g
+}
+
+func settingWords(scale string, settings driver.Settings) string {
+	return strings.TrimSpace("scale " + scale + " " + stats.SettingWords(settings))
+}
+
+// mostTied is the greatest number of tied drivers that the index names for a cell.
+const mostTied = 3
+
+// changed names the releases of the fastest drivers that changed the time of the cell.
+func (c *cell) changed(drivers []*history) string {
+	var words []string
+	for _, x := range c.best() {
+		i := slices.IndexFunc(drivers, func(h *history) bool { return h.name == result.BaseDriver(x.Driver) })
+		if i < 0 || !released(x.Driver) {
+			continue
+		}
+		at := slices.IndexFunc(drivers[i].series, func(t trends.Trend) bool {
+			return t.Driver == drivers[i].name && cellKey(t.Workload, t.Phase, t.Scale, t.Parameters, t.Settings, t.Host) == c.key
+		})
+		if at < 0 {
+			continue
+		}
+		if text := drivers[i].changed(&drivers[i].series[at]); text != "" && text != noChange {
+			words = append(words, drivers[i].name+" "+text)
+		}
+	}
+	return strings.Join(slices.Compact(words), "; ")
+}
+
+// toFloor returns the time relative to plain C, by which drivers are listed.
+func (h *history) toFloor() float64 {
+	if h.floor == nil {
+		return math.Inf(1)
+	}
+	return h.floor.Ratio.Median
+}

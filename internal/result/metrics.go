@@ -21,7 +21,8 @@ type Metric struct {
 	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
-	// Asked says that the metric is counted only if the user asks for it. Narrow tables keep its column.
+	// Asked says that the metric is counted only with the setting [CountSyncs]. Narrow tables keep its
+	// column.
 	Asked bool
 
 	// With returns a cost of the same kind: if that is not 0, this metric was counted, even if its
@@ -30,6 +31,9 @@ type Metric struct {
 
 	Of func(*protocol.Costs) *int64
 }
+
+// CountSyncs is the setting with which workers count syncs and writes.
+const CountSyncs = "count_syncs"
 
 // Metrics lists all metrics, in the order of the fields of [protocol.Costs].
 var Metrics = []Metric{

@@ -21,15 +21,28 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 		case ofLatency(e.Figure) && !latencies:
 			l.errorf(n, "the phase %s has no latencies, so nothing can be expected of its %s: want such as time: < 5ms", p.Name, e.Figure)
 		default:
+			l.count(n, e.Figure)
 			l.expects = append(l.expects, e)
 		}
 	}
+}
+
+// count sets [result.CountSyncs] if the figure is counted only with it.
+func (l *resolver) count(n *yaml.Node, figure string) {
+	if !slices.ContainsFunc(result.Metrics, func(m result.Metric) bool { return m.Name == figure && m.Asked }) {
+		return
+	}
+	if l.settings[result.CountSyncs] == "off" {
+		l.errorf(n, "%s is off, so nothing can be expected of %s: write %[1]s: on under settings, or leave it out there", result.CountSyncs, figure)
+	}
+	l.settings[result.CountSyncs] = "on"
 }
 
 // expectedOfAll reads the bounds that a workload has for all its timed phases. A phase's own bound for the
 // same figure replaces that of the workload.
 func (l *resolver) expectedOfAll(n *yaml.Node) {
 	for _, e := range l.limits(n, false) {
+		l.count(n, e.Figure)
 		used := false
 		for i := range l.plan.Phases {
 			p := &l.plan.Phases[i]

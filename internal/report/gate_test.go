@@ -274,7 +274,7 @@ func TestGateExpectations(t *testing.T) {
 	g.Expected = a.ExpectationsOfSecond()
 	for format, wants := range map[string][]string{
 		"table":    {"Failed: modernc against mattn: at most 140% worse in 1 cell", "Of 3 expectations of the workloads, 1 is not met, and 1 not decided.", "not met simple insert modernc: time < 1ns, measured ", "syncs < 1, which is counted only with count_syncs=on"},
-		"markdown": {"## What the workloads expect", "| simple | insert | modernc | time < 1s |"},
+		"markdown": {"## What the workloads expect", "| simple | insert | modernc | time &lt; 1s |"},
 		"html":     {"What the workloads expect"},
 		"json":     {`"decision": "Failed"`, `"figure": "time"`, `"verdict": "not met"`},
 		"junit":    {`tests="4" failures="1" errors="1" skipped="0"`, `name="insert expects time &lt; 1s"`, `<failure message="not met: time &lt; 1ns, measured `, `<error message="not decided: syncs &lt; 1, which`},

@@ -68,11 +68,10 @@ func ExpectedWith(list stats.Expectations, met stats.Met) (words []string) {
 
 // ExpectedWords says what is expected and what was measured.
 func ExpectedWords(x stats.Expected) string {
-	m := stats.Metric(x.Figure).Cost()
 	switch {
 	case x.Summary.N > 0:
 		return fmt.Sprintf("%s, measured %s", x.Expectation, measured(x))
-	case m != nil && m.Asked && x.Case.Settings[result.CountSyncs] != "on":
+	case result.IsAsked(x.Figure) && !x.Counted():
 		return fmt.Sprintf("%s, which is counted only with %s=on", x.Expectation, result.CountSyncs)
 	}
 	return x.String()

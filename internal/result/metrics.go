@@ -1,6 +1,10 @@
 package result
 
-import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
 
 // A Metric is something besides time that is counted in a phase. Less of it is better. All code
 // about metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks
@@ -57,6 +61,11 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.WALBytes }},
 	{Name: "checkpoint", Key: "checkpoint_ns", Title: "time of the checkpoint", Unit: "ns",
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
+}
+
+// IsAsked reports whether a figure is a metric that is counted only with [CountSyncs].
+func IsAsked(figure string) bool {
+	return slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == figure && m.Asked })
 }
 
 // Value returns a sample's value of the metric. The result known is false if the value is 0, which usually

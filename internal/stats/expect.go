@@ -26,6 +26,10 @@ type Expected struct {
 	Summary Summary
 }
 
+// Counted reports whether the figure is one of those that workers count only with
+// [result.CountSyncs], and the case has this setting.
+func (x Expected) Counted() bool { return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on" }
+
 // Open reports whether more rounds may decide the expectation.
 func (x Expected) Open() bool { return x.Met == Undecided && x.Summary.N > 0 }
 
@@ -70,7 +74,7 @@ func (o *Outcome) expected(e result.Expectation) Expected {
 	var values []float64
 	var failed int64
 	for _, s := range o.samples(e.Phase) {
-		if v, known := figureOf(e.Figure, s.Sample); known {
+		if v, known := figureOf(e.Figure, s.Sample); known || x.Counted() { // 0 syncs and writes were counted, too
 			values = append(values, v)
 		}
 		failed += FailedOf(s.Sample)

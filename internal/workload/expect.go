@@ -20,6 +20,8 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 			l.errorf(n, "the phase %s is untimed, so nothing can be expected of its %s: leave it out", p.Name, e.Figure)
 		case ofLatency(e.Figure) && !latencies:
 			l.errorf(n, "the phase %s has no latencies, so nothing can be expected of its %s: want such as time: < 5ms", p.Name, e.Figure)
+		case result.IsAsked(e.Figure) && kind == "http":
+			l.errorf(n, "the %s of an http phase cannot be counted, so nothing can be expected of them: leave it out", e.Figure)
 		default:
 			l.count(n, e.Figure)
 			l.expects = append(l.expects, e)
@@ -29,7 +31,7 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 
 // count sets [result.CountSyncs] if the figure is counted only with it.
 func (l *resolver) count(n *yaml.Node, figure string) {
-	if !slices.ContainsFunc(result.Metrics, func(m result.Metric) bool { return m.Name == figure && m.Asked }) {
+	if !result.IsAsked(figure) {
 		return
 	}
 	if l.settings[result.CountSyncs] == "off" {
@@ -42,13 +44,13 @@ func (l *resolver) count(n *yaml.Node, figure string) {
 // same figure replaces that of the workload.
 func (l *resolver) expectedOfAll(n *yaml.Node) {
 	for _, e := range l.limits(n, false) {
-		l.count(n, e.Figure)
 		used := false
 		for i := range l.plan.Phases {
 			p := &l.plan.Phases[i]
-			if p.Untimed || ofLatency(e.Figure) && p.Mix == nil && p.HTTP == nil && p.Replay == nil {
+			if p.Untimed || ofLatency(e.Figure) && p.Mix == nil && p.HTTP == nil && p.Replay == nil || result.IsAsked(e.Figure) && p.HTTP != nil {
 				continue
 			}
+			l.count(n, e.Figure)
 			used = true
 			if !slices.ContainsFunc(l.expects, func(own result.Expectation) bool { return own.Phase == p.Name && own.Figure == e.Figure }) {
 				e.Phase = p.Name
@@ -56,7 +58,7 @@ func (l *resolver) expectedOfAll(n *yaml.Node) {
 			}
 		}
 		if !used && len(l.plan.Phases) > 0 {
-			l.errorf(n, "no timed phase has latencies, so nothing can be expected of their %s: want such as time: < 5ms", e.Figure)
+			l.errorf(n, "no timed phase has %s, so nothing can be expected of it: want such as time: < 5ms", e.Figure)
 		}
 	}
 }

@@ -150,7 +150,9 @@ func firefoxOf(p *Profiled) columns {
 			"markers": columns{"length": 0, "data": []int{}, "name": []int{}, "startTime": []int{}, "endTime": []int{}, "phase": []int{}, "category": []int{}}})
 		visible = append(visible, i)
 	}
-	facts := document.Map(profileFacts(p), func(it document.Item) columns {
+	alone := *p
+	alone.Files = nil // they were written beside this file
+	facts := document.Map(profileFacts(&alone), func(it document.Item) columns {
 		return columns{"label": it.Label, "format": "string", "value": it.Text}
 	})
 	return columns{

@@ -46,7 +46,7 @@ func Explained(first, second *stats.Analysis, cells []*stats.Compared, worse map
 				list = append(list, Explanation{Defect: d.ID, Title: d.Title, Needs: conditions.DefectNeeds(d.Needs), Driver: driver})
 			}
 			list[i].Metrics = distinct.Append(list[i].Metrics, string(x.Metric))
-			list[i].Cells = distinct.Append(list[i].Cells, x.TableName.String())
+			list[i].Cells = distinct.Append(list[i].Cells, x.String())
 		}
 	}
 	return list

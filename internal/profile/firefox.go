@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"path"
@@ -53,6 +54,15 @@ type (
 	firefoxFrame struct{ function, category int }
 	firefoxStack struct{ prefix, frame int } // prefix is -1 for an outermost function
 )
+
+// firefoxSamples is a table of samples or allocations.
+type firefoxSamples struct {
+	Length     int       `json:"length"`
+	Stack      []int     `json:"stack"`
+	Time       []float64 `json:"time"` // milliseconds
+	Weight     []float64 `json:"weight"`
+	WeightType string    `json:"weightType"` // "tracing-ms" or "bytes"
+}
 
 // firefoxTables are the tables that all threads share.
 type firefoxTables struct {
@@ -107,28 +117,34 @@ func (t *firefoxTables) shared() columns {
 	}
 }
 
+// outermostFirst compares the functions of two stacks, beginning with the outermost ones.
+func outermostFirst(a, b stacks.Stack) int {
+	m, n := len(a.Frames), len(b.Frames)
+	for i := 1; i <= min(m, n); i++ {
+		if order := strings.Compare(a.Frames[m-i].Function, b.Frames[n-i].Function); order != 0 {
+			return order
+		}
+	}
+	return cmp.Compare(m, n)
+}
+
 // samples returns the table of the samples of one driver, with a row for each stack, and the time of
 // all rows. A row's weight is the stack's value per trial, multiplied by unit. Samples have no times of
 // their own. So rows are sorted by their functions and laid end to end, and a chart over time is a
 // flame graph.
-func (t *firefoxTables) samples(side FlameSide, list []stacks.Stack, weightType string, unit float64) (_ columns, end float64) {
+func (t *firefoxTables) samples(side FlameSide, list []stacks.Stack, weightType string, unit float64) (out firefoxSamples, end float64) {
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b stacks.Stack) int {
-		x, y := slices.Clone(a.Frames), slices.Clone(b.Frames)
-		slices.Reverse(x)
-		slices.Reverse(y)
-		return slices.CompareFunc(x, y, func(f, g stacks.Frame) int { return strings.Compare(f.Function, g.Function) })
-	})
-	stack, time, weight := []int{}, []float64{}, []float64{}
+	slices.SortStableFunc(list, outermostFirst)
+	out = firefoxSamples{len(list), []int{}, []float64{}, []float64{}, weightType}
 	for _, s := range list {
 		if len(s.Frames) == 0 {
 			s.Frames = []stacks.Frame{{Function: "[unknown]"}}
 		}
 		w := side.perTrial(s) * unit
-		stack, time, weight = append(stack, t.stack(s, side.Grouper)), append(time, end), append(weight, w)
+		out.Stack, out.Time, out.Weight = append(out.Stack, t.stack(s, side.Grouper)), append(out.Time, end), append(out.Weight, w)
 		end += w
 	}
-	return columns{"length": len(stack), "stack": stack, "time": time, "weight": weight, "weightType": weightType}, end
+	return out, end
 }
 
 // firefoxOf returns a profile with a thread for each driver. Weights are milliseconds of CPU time, and
@@ -138,12 +154,12 @@ func firefoxOf(p *Profiled) columns {
 	interval := 1.0
 	for i, side := range p.Flames {
 		samples, end := tables.samples(side, side.Stacks, "tracing-ms", 1e-6)
-		if n := samples["length"].(int); n > 0 {
-			interval = min(interval, samples["weight"].([]float64)[n-1])
+		if samples.Length > 0 {
+			interval = min(interval, samples.Weight[samples.Length-1])
 		}
 		allocations, all := tables.samples(side, side.Allocations, "bytes", 1)
-		for j, t := range allocations["time"].([]float64) { // over the same time as samples
-			allocations["time"].([]float64)[j] = t / max(all, 1) * end
+		for j := range allocations.Time { // over the same time as samples
+			allocations.Time[j] *= end / max(all, 1)
 		}
 		threads = append(threads, columns{"name": side.Name, "processName": side.Name, "processType": "default", "isMainThread": true, "pid": side.Name, "tid": i,
 			"processStartupTime": 0, "processShutdownTime": nil, "registerTime": 0, "unregisterTime": nil, "pausedRanges": []int{}, "samples": samples, "nativeAllocations": allocations,

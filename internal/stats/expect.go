@@ -28,7 +28,9 @@ type Expected struct {
 
 // Counted reports whether the figure is one of those that workers count only with
 // [result.CountSyncs], and the case has this setting.
-func (x Expected) Counted() bool { return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on" }
+func (x Expected) Counted() bool {
+	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
+}
 
 // Open reports whether more rounds may decide the expectation.
 func (x Expected) Open() bool { return x.Met == Undecided && x.Summary.N > 0 }

@@ -76,8 +76,8 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	if l := compare.MachineChanged(compared); l != nil {
 		out.Beware = document.Upper(l[0].Text) + ". " + out.Beware
 	}
-	for _, it := range compare.Explanations(out.Defects) {
-		out.Beware = strings.TrimSpace(out.Beware + " " + document.Upper(it.Label) + ": " + it.Text + ".")
+	for _, e := range out.Defects {
+		out.Beware = strings.TrimSpace(out.Beware + " " + document.Upper(e.Brief()) + ".")
 	}
 	return out, nil
 }

@@ -697,7 +697,7 @@ func TestCompareBeware(t *testing.T) {
 	for i := range slow.Trials {
 		slow.Trials[i].Proof.ModuleVersion = "v1.14.53"
 	}
-	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), slow), "/api/v1/compare?first=1&second=2"); !strings.Contains(c.Beware, ". Known defect: mattn-reprepare may explain why mattn needs more time in ") {
+	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), slow), "/api/v1/compare?first=1&second=2"); !strings.Contains(c.Beware, ". Known defect: mattn-reprepare may explain it.") {
 		t.Errorf("%q", c.Beware)
 	}
 	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {

@@ -47,10 +47,11 @@ more than --max-regression longer, in two measurements. Wrong answers and more f
 operations are regressions too. A cell passes if its whole interval excludes a
 regression. If --time ends before that, the answer is "Not known yet": use more --time,
 a greater --max-regression or fewer workloads. With --strict=false its exit status is 0.
+The candidate must also meet what workload files expect.
 
-Exit status: 0 passed; 3 a regression; 4 not passed: a regression is possible, some
-cells failed or had too few rounds, or nothing was measured; 1 sqlite3perf failed; 2
-wrong usage.`,
+Exit status: 0 passed; 3 a regression, or an expectation that is not met; 4 not passed:
+a regression is possible, an expectation is not decided, some cells failed or had too
+few rounds, or nothing was measured; 1 sqlite3perf failed; 2 wrong usage.`,
 		Example: `  sqlite3perf gate --baseline mattn@v1.14.22 --workloads simple,read-write
   sqlite3perf gate --baseline main
   sqlite3perf gate --baseline base.json --max-regression 10% --also junit=gate.xml
@@ -222,7 +223,12 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 			if !stats.Look(round) {
 				return nil, false
 			}
-			return stats.NewGate(most, out.Compare(stats.Analyze(run, lab.Floor))...).Settled(), true
+			a := stats.Analyze(run, lab.Floor)
+			g := stats.NewGate(most, out.Compare(a)...)
+			if len(out.Runs) == 0 { // a second measurement does not judge expectations
+				g.Expected = a.ExpectationsOfSecond()
+			}
+			return g.Settled(), true
 		}
 	}
 	a, failure := take(ctx, env, &o.runOptions, r)
@@ -230,7 +236,7 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		return failure
 	}
 	out.Gate, out.Runs = stats.NewGate(most, out.Compare(a)...), []*stats.Analysis{a}
-	out.Strict = o.strict
+	out.Strict, out.Expected = o.strict, a.ExpectationsOfSecond()
 	if failure != nil {
 		out.Confirm()
 		return failure

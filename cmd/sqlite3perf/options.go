@@ -154,11 +154,11 @@ func parseMetric(flag, name string) (stats.Metric, error) {
 	return stats.Metric(name), nil
 }
 
-// count sets count_syncs, unless the user has done so, if one of the metrics is counted only then.
+// count sets [result.CountSyncs], unless the user has done so, if one of the metrics is counted only then.
 func (o *runOptions) count(metrics ...stats.Metric) {
 	asked := slices.ContainsFunc(metrics, func(m stats.Metric) bool { return m.Cost() != nil && m.Cost().Asked })
-	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, "count_syncs=") }) {
-		o.set = append(o.set, "count_syncs=on")
+	if asked && !slices.ContainsFunc(o.set, func(s string) bool { return strings.HasPrefix(s, result.CountSyncs+"=") }) {
+		o.set = append(o.set, result.CountSyncs+"=on")
 	}
 }
 

@@ -254,11 +254,11 @@ func outcome(a *stats.Analysis) error {
 	if a.Run.Stopped == result.StoppedInterrupted {
 		return cli.StatusError(cli.ExitInterrupted)
 	}
-	if a.ExpectationsFailed() {
+	expected := a.Expectations()
+	if expected.Any(stats.NotMet) {
 		return cli.StatusError(cli.ExitRegression)
 	}
-	undecided := func(x stats.Expected) bool { return x.Met == stats.Undecided }
-	if !a.Complete() || slices.ContainsFunc(a.Expectations(), undecided) {
+	if !a.Complete() || expected.Any(stats.Undecided) {
 		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil

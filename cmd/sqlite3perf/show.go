@@ -65,7 +65,7 @@ the same on all of them and which are opposite.`,
 	cli.AddStoreFlag(f, &o.Store)
 	f.StringVar(&o.picture, "chart", "", "one picture of the run's page, by its `name`")
 	o.AddFlags(f)
-	formats := slices.Concat(report.Formats(), report.PictureFormats())
+	formats := slices.Concat(report.Formats(), report.PictureFormats(), []string{profile.FirefoxFormat})
 	o.SetFormats("how results are printed", formats, func(format string) error {
 		if !slices.Contains(formats, format) {
 			return fmt.Errorf("unknown format %q: %s", format, driver.Suggest(format, formats))
@@ -139,6 +139,8 @@ func (o *showOptions) showRun(ctx context.Context, env *cli.Environment, run *re
 		if err := profile.Formats.Check(o.Format); err != nil {
 			return cli.Usagef("run %d has profiles instead of samples: %w", run.ID, err)
 		}
+	} else if o.Format == profile.FirefoxFormat {
+		return cli.Usagef("--format %s: run %d has samples, and the format is for profiles: name a run of sqlite3perf profile", o.Format, run.ID)
 	}
 	return write(env, &o.OutputOptions, a)
 }

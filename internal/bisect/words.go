@@ -101,6 +101,15 @@ func (b Bisection) why() string {
 	return release + ": " + conditions.Reason(side.Outcome)
 }
 
+// explained lists the known defects that may explain the change of times or counts.
+func (b Bisection) explained() []compare.Explanation {
+	if b.Change == nil || b.Pair == nil || b.Pair.Cell == nil || b.Pair.Analysis == nil {
+		return nil
+	}
+	worse := map[stats.Verdict]int{stats.Slower: 1, stats.Faster: -1}[b.Change.Verdict]
+	return compare.Explained(b.Pair.Analysis, b.Pair.Analysis, []*stats.Compared{b.Pair.Cell}, map[*stats.Compared]int{b.Pair.Cell: worse})
+}
+
 func (b Bisection) none() string {
 	first, last := b.Releases[0], b.Releases[len(b.Releases)-1]
 	worse := "slower, faster, wrong or failed"
@@ -175,6 +184,7 @@ func bisection(b Bisection, _ document.Options) document.Document {
 			l.Note(document.Item{Label: a.What, Text: a.words()})
 		}
 	}
+	l = append(l, compare.Explanations(b.explained())...)
 	if len(b.Between) > 0 {
 		l.Note(document.Item{Label: "not judged", Text: strings.Join(b.Between, ", "), Alarm: true})
 	}
@@ -261,6 +271,8 @@ type JSONBisection struct {
 	Ratio    *stats.Summary `json:"ratio,omitempty"` // time, or other metric, of Bad divided by that of Good
 	Also     []Difference   `json:"also_changed,omitempty"`
 	Steps    []JSONStep     `json:"steps"`
+
+	Defects []compare.Explanation `json:"known_defects,omitempty"` // known defects that may explain the change
 }
 
 // JSONChange is the change that a bisection followed.
@@ -283,7 +295,7 @@ type JSONStep struct {
 
 func jsonOf(b Bisection) any {
 	out := JSONBisection{Version: BisectionVersion, Answer: b.Answer(), Certain: b.Certain(), Driver: b.Driver, Releases: b.Releases,
-		Margin: b.Margin, Metric: b.Metric, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}}
+		Margin: b.Margin, Metric: b.Metric, Good: b.Good, Bad: b.Bad, Between: b.Between, Also: b.Also, Steps: []JSONStep{}, Defects: b.explained()}
 	if c := b.Change; c != nil {
 		out.Change = &JSONChange{c, b.why()}
 	}

@@ -25,7 +25,8 @@ type Compared struct {
 var Formats = document.Question[Compared]{Name: "comparison", Document: Comparison, Title: "Comparison", Page: ComparisonPage, Fits: true,
 	JSON: func(c Compared) any { return JSONOf(c) }}.Formats()
 
-func beware(c *stats.Comparison) (l document.List) {
+func beware(of Compared) (l document.List) {
+	c := of.Comparison
 	if n, mean := c.Averaged(), cmp.Or(c.MeanInRun, c.Mean); mean != nil && mean.N > 0 && n > 1 {
 		text := fmt.Sprintf("%s is %s: geometric mean of %s", c.Second, document.SlowerThan(*mean, c.First), document.Counted(int64(n), "cell"))
 		if short := c.Measured() - n; short > 0 {
@@ -40,6 +41,7 @@ func beware(c *stats.Comparison) (l document.List) {
 			l = append(l, r.Item())
 		}
 	}
+	l = append(l, Explanations(of.explained())...)
 	return append(l, Doubtful(c.Cells)...)
 }
 
@@ -68,7 +70,7 @@ func Comparison(c Compared, o document.Options) document.Document {
 	section := func(rank int, missing string, body ...document.Block) {
 		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
 	}
-	if l := beware(c.Comparison); l != nil {
+	if l := beware(c); l != nil {
 		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Body: document.Document{l.Brief()}}, {Missing: "how sure that is"}}})
 	}
 	if forms := countedSection(c.Comparison); forms != nil {

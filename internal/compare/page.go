@@ -16,7 +16,7 @@ import (
 // ComparisonPage describes a comparison for a page: the answer and warnings, a picture of all
 // cells, the differences between the sides, and samples.
 func ComparisonPage(c Compared, o document.Options) document.Document {
-	d := document.Document{headline(c), beware(c.Comparison)}
+	d := document.Document{headline(c), beware(c)}
 	var rows []chart.Bar
 	var told []*stats.Compared
 	for _, x := range c.Cells {

@@ -124,6 +124,7 @@ type JSONSides struct {
 	Alone       []string       `json:"alone,omitempty"`    // cells that only one of the sides has
 	LeftOut     string         `json:"left_out,omitempty"` // says why cells are not compared
 	Differences []string       `json:"machine_differences,omitempty"`
+	Defects     []Explanation  `json:"known_defects,omitempty"` // known defects that may explain why a side needs more
 }
 
 // JSONSideCell is a cell of a comparison.
@@ -216,6 +217,6 @@ func JSONOf(c Compared) JSONSides {
 		}
 		out.Cells = append(out.Cells, cell)
 	}
-	out.Counts = jsonCounts(c.Comparison)
+	out.Counts, out.Defects = jsonCounts(c.Comparison), c.explained()
 	return out
 }

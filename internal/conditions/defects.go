@@ -85,6 +85,13 @@ func harmful(a *stats.Analysis, outcomes []*stats.Outcome, use defects.Use) Harm
 	return h
 }
 
+// SlowDefects lists the known defects that may make a case slow under its conditions.
+func SlowDefects(a *stats.Analysis, o *stats.Outcome) []defects.Defect {
+	known, _ := KnownDefects(a, o)
+	use := useIn(a, []*stats.Outcome{o})
+	return slices.DeleteFunc(known, func(d defects.Defect) bool { return d.Effect != defects.Slow || d.Needs.Unmet(use) != nil })
+}
+
 // IDs lists the IDs of a driver's harmful defects.
 func (h Harmful) IDs(driver string) []string {
 	return document.Map(h[driver], func(d defects.Defect) string { return d.ID })

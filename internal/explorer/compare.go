@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
@@ -74,6 +75,9 @@ func (s *Server) compare(r *http.Request, q *query) (*Comparison, error) {
 	}
 	if l := compare.MachineChanged(compared); l != nil {
 		out.Beware = document.Upper(l[0].Text) + ". " + out.Beware
+	}
+	for _, e := range out.Defects {
+		out.Beware = strings.TrimSpace(out.Beware + " " + document.Upper(e.Brief()) + ".")
 	}
 	return out, nil
 }

@@ -693,6 +693,13 @@ func TestCompareBeware(t *testing.T) {
 	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), slow), "/api/v1/compare?first=1&second=2"); !strings.Contains(c.Beware, "is 3.0 times as slow in run 2 as in run 1: the machine probably changed") {
 		t.Errorf("%q", c.Beware)
 	}
+	slow.Cases[1].Info.Module = "github.com/mattn/go-sqlite3"
+	for i := range slow.Trials {
+		slow.Trials[i].Proof.ModuleVersion = "v1.14.53"
+	}
+	if c := get[*Comparison](t, serveRuns(t, aRun(1, 1), slow), "/api/v1/compare?first=1&second=2"); !strings.Contains(c.Beware, ". Known defect: mattn-reprepare may explain it.") {
+		t.Errorf("%q", c.Beware)
+	}
 	if run := get[*Run](t, server, "/api/v1/runs/2"); !says(run.Caveats) {
 		t.Errorf("%+v", run.Caveats)
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/xml"
@@ -36,6 +37,9 @@ type JSONGate struct {
 	Cells         []JSONGateCell `json:"cells"`
 	Unknown       []stats.Metric `json:"unknown_metrics,omitempty"` // requested metrics for which no cell has figures
 	Alone         []string       `json:"alone,omitempty"`
+
+	Expected []conditions.JSONExpectation `json:"expectations,omitempty"`  // what the workloads expect of the candidate, in the first of Runs
+	Defects  []compare.Explanation        `json:"known_defects,omitempty"` // known defects that may explain regressions
 }
 
 // JSONGateCell is a cell of a gate.
@@ -59,7 +63,8 @@ type JSONGateCell struct {
 func JSONOf(g Gated) JSONGate {
 	out := JSONGate{Version: GateVersion, Answer: g.Answer(), Passed: g.Decision() == stats.Passed, Complete: g.Complete(), Decision: g.Decision(),
 		Baseline: g.Baseline, Candidate: g.Candidate, MaxRegression: g.Max, Interleaved: g.Base == nil, Runs: []int64{},
-		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone}
+		Differences: g.Differences, Apart: g.Apart, Cells: []JSONGateCell{}, Unknown: g.Unknown, Alone: g.Alone,
+		Expected: conditions.ExpectationsOf(g.Expected), Defects: g.explained(g.Cells...)}
 	for _, a := range g.Runs {
 		out.Runs = append(out.Runs, a.Run.ID)
 	}
@@ -81,7 +86,15 @@ func JSONOf(g Gated) JSONGate {
 	return out
 }
 
-// summary describes in one line the result of a cell.
+// summary describes in one line the result of a cell, and names known defects that may explain it.
+func (g Gated) summary(c *stats.Gated) string {
+	words := summary(c)
+	for _, x := range g.explained(c) {
+		words += "; " + document.Line(x.Brief())
+	}
+	return words
+}
+
 func summary(c *stats.Gated) string {
 	if c.State == stats.GateUnconfirmed && (c.FailuresTold() || c.Moot != "") {
 		return document.Line(remark(c, 0, 0))
@@ -122,11 +135,29 @@ type (
 	}
 )
 
+// add adds a test case for an expectation.
+func (s *testSuite) add(g Gated, x stats.Expected) {
+	t := testCase{Class: document.Line(x.Case.Workload), Name: document.Line(strings.TrimSpace(x.Variant + " " + x.Phase + " expects " + x.String())), Output: document.Line(conditions.ExpectedWords(x))}
+	p := &problem{Message: string(x.Met) + ": " + t.Output, Type: string(x.Met)}
+	switch {
+	case x.Met == stats.NotMet:
+		t.Failure = p
+		s.Failures++
+	case g.DoubtsExpected(x):
+		t.Error = p
+		s.Errors++
+	case x.Met == stats.Undecided:
+		t.Skipped = &problem{Message: p.Message}
+		s.Skipped++
+	}
+	s.Tests, s.Cases = s.Tests+1, append(s.Cases, t)
+}
+
 func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 	suite := testSuite{Name: document.Line("sqlite3perf gate: " + g.Candidate + " against " + g.Baseline), Tests: len(g.Cells)}
 	for _, c := range g.Cells {
-		t := testCase{Class: document.Line(c.Workload), Name: document.Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: summary(c)}
-		p := &problem{Message: summary(c), Type: string(c.State)}
+		t := testCase{Class: document.Line(c.Workload), Name: document.Line(strings.TrimSpace(c.Variant + " " + c.Phase + " " + string(c.Metric))), Output: g.summary(c)}
+		p := &problem{Message: g.summary(c), Type: string(c.State)}
 		switch {
 		case c.State.Shuts():
 			t.Failure = p
@@ -137,10 +168,13 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 		case c.Hides(), c.State == stats.GateUnconfirmed:
 			// A passed test would hide this cell, because a CI service may show only the names of
 			// passed tests.
-			t.Skipped = &problem{Message: stateWords(c.State) + ": " + summary(c)}
+			t.Skipped = &problem{Message: stateWords(c.State) + ": " + g.summary(c)}
 			suite.Skipped++
 		}
 		suite.Cases = append(suite.Cases, t)
+	}
+	for _, x := range g.Expected {
+		suite.add(g, x)
 	}
 	fail := func(name, message string) { // adds a test case that is not about a cell
 		suite.Tests++
@@ -170,14 +204,14 @@ func writeJUnit(w io.Writer, g Gated, _ document.Options) error {
 
 // annotation is a message that a CI service shows with a code change.
 type annotation struct {
-	level string       // "error", "warning" or "notice"
-	cell  *stats.Gated // the cell that the annotation is about; nil for the whole gate
+	level string // "error", "warning" or "notice"
+	about string // the cell or the expectation that the annotation is about; "" for the whole gate
 	text  string
 }
 
 // annotations returns the annotations of a gate. The first one has the gate's answer. Then there is
-// an error for each cell that fails the gate or could not be judged, and a warning for each cell
-// that leaves the decision in doubt.
+// an error for each expectation and cell that fails the gate or could not be judged, and a warning
+// for each that leaves the decision in doubt.
 func annotations(g Gated) []annotation {
 	level := "notice"
 	switch {
@@ -187,6 +221,18 @@ func annotations(g Gated) []annotation {
 		level = "warning"
 	}
 	list := []annotation{{level: level, text: document.Line(g.Answer())}}
+	for _, x := range g.Expected {
+		switch {
+		case x.Met == stats.NotMet, g.DoubtsExpected(x):
+			level = "error"
+		case x.Met == stats.Undecided:
+			level = "warning"
+		default:
+			continue
+		}
+		about := fmt.Sprintf("%s %s", stats.TableName{Workload: x.Case.Workload, Variant: x.Variant, Phase: x.Phase}, x.Expectation)
+		list = append(list, annotation{level, about, document.Line(fmt.Sprintf("%s: %s", x.Met, conditions.ExpectedWith(stats.Expectations{x}, x.Met)[0]))})
+	}
 	for _, c := range g.Cells {
 		switch {
 		case c.State.Shuts(), g.Doubts(c):
@@ -196,7 +242,8 @@ func annotations(g Gated) []annotation {
 		default:
 			continue
 		}
-		list = append(list, annotation{level, c, document.Line(fmt.Sprintf("%s: %s: %s", compare.CellName(c.Compared), stateWords(c.State), summary(c)))})
+		name := compare.CellName(c.Compared)
+		list = append(list, annotation{level, name, document.Line(fmt.Sprintf("%s: %s: %s", name, stateWords(c.State), g.summary(c)))})
 	}
 	return list
 }
@@ -251,11 +298,7 @@ func writeGitLab(w io.Writer, g Gated, _ document.Options) error {
 		if a.level == "error" {
 			issue.Severity = "critical"
 		}
-		name := "gate"
-		if a.cell != nil {
-			name = compare.CellName(a.cell.Compared)
-		}
-		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + name))
+		sum := sha256.Sum256([]byte(g.Candidate + "\x00" + cmp.Or(a.about, "gate")))
 		issue.Fingerprint = hex.EncodeToString(sum[:16]) // the same for the same finding in another run
 		issue.Location.Path, issue.Location.Lines.Begin = g.Where, 1
 		issues = append(issues, issue)

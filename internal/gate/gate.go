@@ -70,24 +70,41 @@ func (g Gated) Answer() string {
 	decision := g.Decision()
 	decided := DecisionWords(decision)
 	sides := fmt.Sprintf("%s: %s against %s: ", decided, g.Candidate, g.Baseline)
-	short := conditions.CountTooShort(comparedCells(g.Gate))
+	further := conditions.CountTooShort(comparedCells(g.Gate))
+	if expected := conditions.ExpectedAnswer(g.Expected); expected != "" {
+		further = " " + expected + further
+	}
 	switch {
 	case len(g.Cells) == 0 && g.Why != "":
 		return fmt.Sprintf("%s: %s.", decided, g.Why)
 	case len(g.Cells) == 0 && !g.Interrupted:
-		return fmt.Sprintf("%s: nothing of %s against %s could be compared.", decided, g.Candidate, g.Baseline)
-	case decision == stats.Passed:
-		words := fmt.Sprintf("at most %s worse in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
-		if measured := g.lasting(); len(measured) > 0 {
-			words += " (" + compare.Ratios(measured, len(g.Cells)) + ")"
-		}
-		words += ", in typical trials"
-		if n := g.Count(stats.GateUnconfirmed); n > 0 {
-			words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))
-		}
-		return sides + words + "." + short
+		return fmt.Sprintf("%s: nothing of %s against %s could be compared.%s", decided, g.Candidate, g.Baseline, further)
 	}
-	var found []string
+	found := g.found(decision)
+	if found == nil { // no cell is worse, but an expectation may be unmet
+		found = []string{g.within()}
+	}
+	return sides + strings.Join(found, "; ") + "." + further
+}
+
+// within says that no cell is worse than allowed.
+func (g Gated) within() string {
+	words := fmt.Sprintf("at most %s worse in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
+	if measured := g.lasting(); len(measured) > 0 {
+		words += " (" + compare.Ratios(measured, len(g.Cells)) + ")"
+	}
+	words += ", in typical trials"
+	if n := g.Count(stats.GateUnconfirmed); n > 0 {
+		words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))
+	}
+	return words
+}
+
+// found says what keeps the candidate from passing, except expectations.
+func (g Gated) found(decision stats.Decision) (found []string) {
+	if decision == stats.Passed {
+		return nil
+	}
 	for _, s := range []struct {
 		state         stats.State
 		before, after string
@@ -127,7 +144,7 @@ func (g Gated) Answer() string {
 	case g.Interrupted:
 		found = append(found, "interrupted before it was decided")
 	}
-	return sides + strings.Join(found, "; ") + "." + short
+	return found
 }
 
 // DecisionWords returns the words for a decision.
@@ -222,6 +239,20 @@ func (g Gated) confirmed() string {
 	return "measured twice"
 }
 
+// explained lists the known defects that may explain why cells are worse.
+func (g Gated) explained(cells ...*stats.Gated) []compare.Explanation {
+	if len(g.Runs) == 0 {
+		return nil
+	}
+	worse := map[*stats.Compared]int{}
+	for _, c := range cells {
+		if c.State == stats.GateRegression || c.State == stats.GatePossible && c.Ratio.Interval != nil && c.Ratio.Interval.Low > 1 {
+			worse[c.Compared] = 1
+		}
+	}
+	return compare.Explained(cmp.Or(g.Base, g.Runs[0]), g.Runs[0], document.Map(cells, func(c *stats.Gated) *stats.Compared { return c.Compared }), worse)
+}
+
 func gateBeware(g Gated, h document.Hints) (l document.List) {
 	beware := func(text string) { l = append(l, document.Item{Label: "beware", Text: text, Alarm: true}) }
 	if g.told != "" {
@@ -236,11 +267,17 @@ func gateBeware(g Gated, h document.Hints) (l document.List) {
 	if g.Apart != "" {
 		beware("the second measurement, too, was compared with the stored one, because the baseline's driver could not be measured together with the candidate: " + g.Apart)
 	}
+	for _, met := range []stats.Met{stats.NotMet, stats.Undecided} {
+		for _, words := range conditions.ExpectedWith(g.Expected, met) {
+			l = append(l, document.Item{Label: string(met), Text: words, Alarm: true})
+		}
+	}
 	for _, c := range g.Cells {
 		if words := remark(c, g.Max, g.Tests); words != "" {
 			l = append(l, document.Item{Label: stateWords(c.State), Text: c.String() + ": " + words, Alarm: c.State != stats.GatePassed})
 		}
 	}
+	l = append(l, compare.Explanations(g.explained(g.Cells...))...)
 	l = append(l, compare.Doubtful(comparedCells(g.Gate))...)
 	if g.Decision() == stats.NotExcluded {
 		l.Note(document.Item{Label: "to pass", Text: h.Pass})
@@ -261,6 +298,9 @@ func Gate(g Gated, o document.Options) document.Document {
 	}
 	section := func(rank int, missing string, body ...document.Block) {
 		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
+	}
+	if expected := conditions.Expectations(g.Expected); expected != nil {
+		section(1, "what the workloads expect", expected...)
 	}
 	if short := conditions.ComparedTooShort(comparedCells(g.Gate), o.Hints); short != nil {
 		section(1, "what is too short", short)
@@ -416,6 +456,7 @@ func gatePage(g Gated, o document.Options) document.Document {
 		}
 		d = append(d, document.Heading{Level: 2, Text: "All cells: " + p.Title}, p)
 	}
+	d = append(d, conditions.Expectations(g.Expected)...)
 	if short := conditions.ComparedTooShort(comparedCells(g.Gate), h); short != nil {
 		d = append(d, short)
 	}

@@ -97,7 +97,7 @@ func Stored(own *stats.Analysis, load func(run int64) (*stats.Analysis, error)) 
 // judge judges the cells from the runs as they were judged when they had been measured.
 func (g *Gated) judge(k *kept) {
 	g.Gate = stats.NewGate(k.Max, g.Compare(g.Runs[0])...)
-	g.Strict, g.Interrupted = k.Strict, k.Interrupted
+	g.Strict, g.Interrupted, g.Expected = k.Strict, k.Interrupted, g.Runs[0].ExpectationsOfSecond()
 	for _, d := range k.Dismissed {
 		for _, c := range g.Doubtful() {
 			if d.is(c) {

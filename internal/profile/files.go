@@ -27,6 +27,7 @@ const (
 	allocsFile     = ".allocs.pprof"
 	flameFile      = ".flame.svg"
 	PageFile       = "profile.html" // page with the answer, the tables and the flame graphs
+	firefoxFile    = "firefox.json" // profile for the Firefox Profiler
 	differenceFile = "difference.flame.svg"
 
 	// manifestFile lists the SHA-256 of each file that the command `sqlite3perf profile` wrote, in the
@@ -62,7 +63,7 @@ func (f *Files) Foreign() string {
 		}
 	}
 	known := readManifest(f.Dir)
-	for _, name := range append(names, differenceFile, PageFile) {
+	for _, name := range append(names, differenceFile, firefoxFile, PageFile) {
 		if file := filepath.Join(f.Dir, name); !known.wrote(file, name) {
 			return file
 		}
@@ -164,8 +165,10 @@ func (f *Files) Write(done []*lab.Profiled, answer *Profiled) error {
 			return err
 		}
 	}
-	if err := put(PageFile, func(w io.Writer) error { return Formats.Write(w, "html", answer, document.Options{}) }); err != nil {
-		return err
+	for _, in := range []struct{ name, format string }{{firefoxFile, FirefoxFormat}, {PageFile, "html"}} {
+		if err := put(in.name, func(w io.Writer) error { return Formats.Write(w, in.format, answer, document.Options{}) }); err != nil {
+			return err
+		}
 	}
 	var list bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(known)) {

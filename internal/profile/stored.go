@@ -16,7 +16,7 @@ func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 		return nil
 	}
 	p := &Profiled{Run: run.ID, Phase: run.Profiles.Phase, NoPerf: run.Profiles.NoPerf, Scale: run.Scale, Seed: run.Seed,
-		Machine: run.Machine, Warnings: run.Warnings, Rounds: run.Rounds, More: hints.Samples}
+		Machine: run.Machine, Started: run.Started, Warnings: run.Warnings, Rounds: run.Rounds, More: hints.Samples}
 	for i := range run.Cases {
 		c := &run.Cases[i]
 		if i == 0 {
@@ -31,7 +31,7 @@ func ProfileOf(run *result.Run, hints document.Hints) *Profiled {
 			if x.Status == result.OK {
 				grouper := stacks.Grouper{Module: c.Info.Module, Opaque: !x.Perf}
 				d.Summary = stacks.Summarize(x, grouper)
-				p.Flames = append(p.Flames, FlameSide{Name: c.Driver, Case: c.ID, Stacks: stacks.Stacks(x, x.CPU), Grouper: grouper, Trials: len(x.CPUNS)})
+				p.Flames = append(p.Flames, FlameSide{Name: c.Driver, Case: c.ID, Stacks: stacks.Stacks(x, x.CPU), Allocations: stacks.Stacks(x, x.Allocations), Grouper: grouper, Trials: len(x.CPUNS)})
 			}
 		}
 		p.Drivers = append(p.Drivers, d)

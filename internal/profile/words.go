@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
@@ -39,6 +40,8 @@ type Profiled struct {
 
 	More   string      `json:"-"` // command to type for more samples; "" if nothing helps
 	Flames []FlameSide `json:"-"` // flame graphs of the drivers that have profiles
+
+	Started time.Time `json:"-"`
 }
 
 // ProfiledDriver is the part of a profile about one driver.
@@ -76,7 +79,7 @@ func (p *Profiled) pair() (first, second *ProfiledDriver, ok bool) {
 
 // Formats are the output formats of a profile.
 var Formats = document.Question[*Profiled]{Name: "profile", Document: profiled, Title: "Profile", Fits: true, JSON: jsonOf,
-	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats()
+	Page: func(p *Profiled, _ document.Options) document.Document { return ProfilePage(p) }}.Formats(document.Format[*Profiled, document.Options]{Name: FirefoxFormat, To: writeFirefox})
 
 // ProfileAnswer says in a few sentences where drivers spent their time.
 func ProfileAnswer(p *Profiled) string {
@@ -299,14 +302,15 @@ func shortFunction(name string) string {
 
 // FlameSide has the stacks of all trials of one driver.
 type FlameSide struct {
-	Name    string
-	Case    int // ID of the case, as in [ProfiledDriver]
-	Stacks  []stacks.Stack
-	Grouper stacks.Grouper
-	Trials  int
+	Name        string
+	Case        int // ID of the case, as in [ProfiledDriver]
+	Stacks      []stacks.Stack
+	Allocations []stacks.Stack // values are bytes
+	Grouper     stacks.Grouper
+	Trials      int
 }
 
-// perTrial returns the CPU time of a stack per trial, in nanoseconds.
+// perTrial returns the value of a stack per trial, in nanoseconds of CPU time or in bytes.
 func (f FlameSide) perTrial(s stacks.Stack) float64 {
 	return float64(s.Value) / float64(max(f.Trials, 1))
 }

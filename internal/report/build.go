@@ -28,7 +28,7 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	if o.Study != nil {
 		return append(append(d, studyTables(a, o.Study)...), conditions.DriverNotes(a)...)
 	}
-	d = append(d, expectations(a)...)
+	d = append(d, conditions.Expectations(a.Expectations())...)
 	d = append(d, overall(a)...)
 	d = append(d, timeAndMemory(a, memoryTable(a)...)...)
 	d = append(d, firsts(said)...)

@@ -38,7 +38,8 @@ func caveats(a *stats.Analysis, o Options, tables []Ranking) []conditions.Caveat
 		list = append(list, conditions.Caveat{Code: conditions.CaveatEnded, Count: rounds(a), Text: conditions.Sentence(conditions.CaveatEnded, how, document.Counted(int64(rounds(a)), "complete round"))})
 	}
 	if o.Study == nil {
-		unmet, open := expectedWith(a, stats.NotMet), expectedWith(a, stats.Undecided)
+		expected := a.Expectations()
+		unmet, open := conditions.ExpectedWith(expected, stats.NotMet), conditions.ExpectedWith(expected, stats.Undecided)
 		say(conditions.CaveatUnmet, len(unmet), document.SomeOf(unmet, 3))
 		say(conditions.CaveatUndecided, len(open), document.SomeOf(open, 3))
 	}

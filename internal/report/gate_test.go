@@ -305,3 +305,35 @@ func TestGateNamesDefaults(t *testing.T) {
 		}
 	}
 }
+
+// TestGateExpectations checks that each format shows what the workloads expect of the candidate.
+func TestGateExpectations(t *testing.T) {
+	run := newRun(16)
+	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
+	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
+	run.Cases[1].Expects = []result.Expectation{{Phase: "insert", Figure: "time", Bound: 1}, {Phase: "insert", Figure: "time", Bound: 1e-9}, {Phase: "insert", Figure: "syncs", Bound: 1}}
+	a := stats.Analyze(run, "native")
+	g := gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(a)), Runs: []*stats.Analysis{a}, Where: "go.mod"}
+	g.Expected = a.ExpectationsOfSecond()
+	for format, wants := range map[string][]string{
+		"table":    {"Failed: modernc against mattn: at most 140% worse in 1 cell", "Of 3 expectations of the workloads, 1 is not met, and 1 not decided.", "not met simple insert modernc: time < 1ns, measured ", "syncs < 1, which is counted only with count_syncs=on"},
+		"markdown": {"## What the workloads expect", "| simple | insert | modernc | time &lt; 1s |"},
+		"html":     {"What the workloads expect"},
+		"json":     {`"decision": "Failed"`, `"figure": "time"`, `"verdict": "not met"`},
+		"junit":    {`tests="4" failures="1" errors="1" skipped="0"`, `name="insert expects time &lt; 1s"`, `<failure message="not met: time &lt; 1ns, measured `, `<error message="not decided: syncs &lt; 1, which`},
+		"github":   {"::error title=sqlite3perf::not met: simple insert modernc: time < 1ns", "::error title=sqlite3perf::not decided: "},
+		"azure":    {"##vso[task.logissue type=error]not met: simple insert modernc: time < 1ns"},
+		"gitlab":   {`"description": "not met: simple insert modernc: time < 1ns`, `"severity": "critical"`},
+	} {
+		got := strings.Join(strings.Fields(writeGated(t, format, g)), " ")
+		for _, want := range wants {
+			if !strings.Contains(strings.ReplaceAll(got, `\`, ""), want) && !strings.Contains(got, want) {
+				t.Errorf("%s: no %q in\n%s", format, want, got)
+			}
+		}
+	}
+	validate(t, compiled(t, "gate"), writeGated(t, "json", g))
+	if g.Expected = g.Expected[:1]; g.Decision() != stats.Passed || !strings.Contains(g.Answer(), "What the workloads expect is met (1 expectation).") {
+		t.Error(g.Answer())
+	}
+}

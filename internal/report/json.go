@@ -19,19 +19,19 @@ const JSONVersion = 2
 
 // JSON is the JSON report: the run as it was measured, and its analysis.
 type JSON struct {
-	Version     int                        `json:"version"`
-	Answer      string                     `json:"answer"`  // the answer of the run, in a sentence or two
-	Answers     Answers                    `json:"answers"` // the answers as data, for each table, with warnings
-	Run         *result.Run                `json:"run"`
-	Floor       string                     `json:"floor"` // name of the driver that ratios are relative to (the floor), as requested
-	Cells       []JSONCell                 `json:"cells"`
-	Comparisons []JSONComparison           `json:"comparisons"`
-	Factorials  []JSONFactorial            `json:"factorials,omitempty"` // workloads with several settings or parameters
-	Summary     []JSONSummary              `json:"summary"`              // one summary, or none if there is nothing to compare
-	Reliability JSONReliability            `json:"reliability"`
-	Expected    []JSONExpectation          `json:"expectations,omitempty"` // what the workloads expect of their phases
-	Defects     []conditions.DriverDefects `json:"defects,omitempty"`      // known defects of each driver
-	Study       *Study                     `json:"study,omitempty"`
+	Version     int                          `json:"version"`
+	Answer      string                       `json:"answer"`  // the answer of the run, in a sentence or two
+	Answers     Answers                      `json:"answers"` // the answers as data, for each table, with warnings
+	Run         *result.Run                  `json:"run"`
+	Floor       string                       `json:"floor"` // name of the driver that ratios are relative to (the floor), as requested
+	Cells       []JSONCell                   `json:"cells"`
+	Comparisons []JSONComparison             `json:"comparisons"`
+	Factorials  []JSONFactorial              `json:"factorials,omitempty"` // workloads with several settings or parameters
+	Summary     []JSONSummary                `json:"summary"`              // one summary, or none if there is nothing to compare
+	Reliability JSONReliability              `json:"reliability"`
+	Expected    []conditions.JSONExpectation `json:"expectations,omitempty"` // what the workloads expect of their phases
+	Defects     []conditions.DriverDefects   `json:"defects,omitempty"`      // known defects of each driver
+	Study       *Study                       `json:"study,omitempty"`
 }
 
 // JSONCell is one case and phase. If the cell's status is not ok, the fields with figures are
@@ -210,7 +210,7 @@ func WriteJSON(w io.Writer, a *stats.Analysis, opts Options) error {
 	r := a.Reliability
 	out.Reliability = JSONReliability{stats.Alpha, r.Tables, r.Comparisons, r.Telling, r.FalseTables()}
 	out.Defects, out.Study = conditions.DefectsOf(a), opts.Study
-	out.Expected = jsonExpectations(a)
+	out.Expected = conditions.ExpectationsOf(a.Expectations())
 	run := *a.Run // a copy, so that empty lists can be written as [] and not null
 	if run.Cases == nil {
 		run.Cases = []result.Case{}

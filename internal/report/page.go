@@ -96,7 +96,7 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 		heat.Behind = append(document.Document{document.ChartGrid(heat.Chart(0))}, below(cells)...)
 		d = append(d, document.Heading{Level: 2, Text: "Each cell"}, document.Paragraph{Text: heat.Title + "."}, heat)
 	}
-	d = append(d, expectations(a)...)
+	d = append(d, conditions.Expectations(a.Expectations())...)
 	d = append(d, p.tables()...)
 	if cells != nil && !ok {
 		d = append(append(d, document.Heading{Level: 2, Text: "Who comes first"}), cells[1:]...)

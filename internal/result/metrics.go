@@ -1,6 +1,10 @@
 package result
 
-import "github.com/sqlite3perf/sqlite3perf/worker/protocol"
+import (
+	"slices"
+
+	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
+)
 
 // A Metric is something besides time that is counted in a phase. Less of it is better. All code
 // about metrics has a loop over [Metrics]: tables, CSV, benchfmt, the explorer, gates, the checks
@@ -21,7 +25,8 @@ type Metric struct {
 	Adds         bool // Adds says how to combine the processes of a mix. true: the values are added; false: the value of the first process is used, because that process continues alone after the mix
 	Never0       bool // the value 0 means that the metric was not counted
 
-	// Asked says that the metric is counted only if the user asks for it. Narrow tables keep its column.
+	// Asked says that the metric is counted only with the setting [CountSyncs]. Narrow tables keep its
+	// column.
 	Asked bool
 
 	// With returns a cost of the same kind: if that is not 0, this metric was counted, even if its
@@ -30,6 +35,9 @@ type Metric struct {
 
 	Of func(*protocol.Costs) *int64
 }
+
+// CountSyncs is the setting with which workers count syncs and writes.
+const CountSyncs = "count_syncs"
 
 // Metrics lists all metrics, in the order of the fields of [protocol.Costs].
 var Metrics = []Metric{
@@ -53,6 +61,11 @@ var Metrics = []Metric{
 		Of: func(c *protocol.Costs) *int64 { return &c.WALBytes }},
 	{Name: "checkpoint", Key: "checkpoint_ns", Title: "time of the checkpoint", Unit: "ns",
 		Of: func(c *protocol.Costs) *int64 { return &c.CheckpointNS }},
+}
+
+// IsAsked reports whether a figure is a metric that is counted only with [CountSyncs].
+func IsAsked(figure string) bool {
+	return slices.ContainsFunc(Metrics, func(m Metric) bool { return m.Name == figure && m.Asked })
 }
 
 // Value returns a sample's value of the metric. The result known is false if the value is 0, which usually

@@ -26,13 +26,28 @@ type Expected struct {
 	Summary Summary
 }
 
-// ExpectationsFailed reports whether an expectation is not met.
-func (a *Analysis) ExpectationsFailed() bool {
-	return slices.ContainsFunc(a.Expectations(), func(x Expected) bool { return x.Met == NotMet })
+// Counted reports whether the figure is one of those that workers count only with
+// [result.CountSyncs], and the case has this setting.
+func (x Expected) Counted() bool {
+	return result.IsAsked(x.Figure) && x.Case.Settings[result.CountSyncs] == "on"
+}
+
+// Open reports whether more rounds may decide the expectation.
+func (x Expected) Open() bool { return x.Met == Undecided && x.Summary.N > 0 }
+
+// unusable reports whether the expectation has no figure by which it could be judged.
+func (x Expected) unusable() bool { return x.Met == Undecided && x.Summary.N == 0 }
+
+// Expectations are the expectations of several cases.
+type Expectations []Expected
+
+// Any reports whether an expectation has the verdict met.
+func (list Expectations) Any(met Met) bool {
+	return slices.ContainsFunc(list, func(x Expected) bool { return x.Met == met })
 }
 
 // Expectations judges what the workloads of a run expect of their phases, case by case.
-func (a *Analysis) Expectations() (list []Expected) {
+func (a *Analysis) Expectations() (list Expectations) {
 	for _, g := range a.Groups {
 		for _, o := range g.Outcomes {
 			for _, e := range o.Case.Expects {
@@ -47,6 +62,12 @@ func (a *Analysis) Expectations() (list []Expected) {
 	return list
 }
 
+// ExpectationsOfSecond is like [Analysis.Expectations], but leaves out the first side of a comparison.
+func (a *Analysis) ExpectationsOfSecond() Expectations {
+	by := a.Run.Compares
+	return slices.DeleteFunc(a.Expectations(), func(x Expected) bool { return by != nil && by.Value(x.Case) != by.Second })
+}
+
 func (o *Outcome) expected(e result.Expectation) Expected {
 	x := Expected{Case: o.Case, Expectation: e, Met: Undecided}
 	if o.Status != result.OK {
@@ -55,7 +76,7 @@ func (o *Outcome) expected(e result.Expectation) Expected {
 	var values []float64
 	var failed int64
 	for _, s := range o.samples(e.Phase) {
-		if v, known := figureOf(e.Figure, s.Sample); known {
+		if v, known := figureOf(e.Figure, s.Sample); known || x.Counted() { // 0 syncs and writes were counted, too
 			values = append(values, v)
 		}
 		failed += FailedOf(s.Sample)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
@@ -34,6 +35,7 @@ func TestExpectations(t *testing.T) {
 		{"memory", "< 1MiB", 8, nil, stats.NotMet},
 		{"checkpoint", "< 3ms", 8, nil, stats.IsMet},
 		{"instructions", "< 3", 8, nil, stats.Undecided},
+		{"syncs", "< 3", 8, nil, stats.Undecided},
 		{"errors", "0", 8, func(t *result.Trial) { t.Status = result.Failed }, stats.Undecided},
 	} {
 		e, err := result.ParseExpectation(c.figure, c.bound)
@@ -54,8 +56,21 @@ func TestExpectations(t *testing.T) {
 		}
 		a := stats.Analyze(run, "")
 		list := a.Expectations()
-		if len(list) != 1 || list[0].Met != c.want || a.ExpectationsFailed() != (c.want == stats.NotMet) {
+		if len(list) != 1 || list[0].Met != c.want || !list.Any(c.want) {
 			t.Errorf("%s after %d rounds: %+v, want %s", e, c.rounds, list, c.want)
+		}
+	}
+}
+
+// TestCountedExpectations checks that a phase without syncs meets a bound of syncs only if they were
+// counted.
+func TestCountedExpectations(t *testing.T) {
+	for setting, want := range map[string]stats.Met{"on": stats.IsMet, "off": stats.Undecided} {
+		a := sides(9, 0.01, 1)
+		c := &a.Run.Cases[0]
+		c.Settings, c.Expects = driver.Settings{result.CountSyncs: setting}, []result.Expectation{{Phase: "p", Figure: "syncs", Bound: 1}}
+		if list := stats.Analyze(a.Run, "").Expectations(); len(list) != 1 || list[0].Met != want {
+			t.Errorf("%s: %+v", setting, list)
 		}
 	}
 }

@@ -52,6 +52,9 @@ type Gate struct {
 	Interrupted         bool     // the measurement was interrupted before its end
 	Following           int      // number of cells that were left out, because [Gate.follows] is true for them
 
+	// Expected has what the workloads expect of the candidate, judged by the first measurement.
+	Expected Expectations
+
 	Tests int // number of comparisons for which p-values are corrected
 
 	interleaved bool // both sides were measured by one run
@@ -271,8 +274,9 @@ func (x *Compared) moreUntilJudged(most, tests float64) int {
 }
 
 // Settled returns the IDs of the cases that need no further rounds. Each cell of such a case has a
-// certain result: a fault such as a regression, no regression, or that it cannot be judged. If the
-// baseline was measured by another run, only cases of the candidate are returned.
+// certain result: a fault such as a regression, no regression, or that it cannot be judged. None of
+// its expectations is open. If the baseline was measured by another run, only cases of the candidate
+// are returned.
 func (g *Gate) Settled() []int {
 	open, ids := map[int]bool{}, map[int]bool{}
 	for _, c := range g.Cells {
@@ -286,6 +290,9 @@ func (g *Gate) Settled() []int {
 			ids[side.Case.ID] = true
 			open[side.Case.ID] = open[side.Case.ID] || !settled
 		}
+	}
+	for _, x := range g.Expected {
+		open[x.Case.ID] = open[x.Case.ID] || x.Open()
 	}
 	maps.DeleteFunc(ids, func(id int, _ bool) bool { return open[id] })
 	return slices.Sorted(maps.Keys(ids))
@@ -360,9 +367,10 @@ func (g *Gate) Count(s State) int {
 	return countIf(g.Cells, func(c *Gated) bool { return c.State == s })
 }
 
-// Shut reports whether any cell shuts the gate, so that the candidate must not pass.
+// Shut reports whether any cell, or an expectation that is not met, shuts the gate, so that the
+// candidate must not pass.
 func (g *Gate) Shut() bool {
-	return slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
+	return g.Expected.Any(NotMet) || slices.ContainsFunc(g.Cells, func(c *Gated) bool { return c.State.Shuts() })
 }
 
 // Shuts reports whether a cell in state s shuts the gate.
@@ -375,9 +383,10 @@ func (g *Gate) Decision() Decision {
 	switch {
 	case g.Shut():
 		return Failed
-	case g.Interrupted, len(g.Cells) == 0, len(g.Unknown) > 0, has(func(c *Gated) bool { return c.State == GateUnusable || c.State == GateTooFew }):
+	case g.Interrupted, len(g.Cells) == 0, len(g.Unknown) > 0, has(func(c *Gated) bool { return c.State == GateUnusable || c.State == GateTooFew }),
+		slices.ContainsFunc(g.Expected, Expected.unusable):
 		return NotPassed
-	case has((*Gated).Hides):
+	case has((*Gated).Hides), slices.ContainsFunc(g.Expected, Expected.Open):
 		return NotExcluded
 	}
 	return Passed
@@ -389,9 +398,10 @@ func (c *Gated) Hides() bool {
 }
 
 // Complete reports whether the gate could judge everything: it has cells, every metric has values,
-// [Gate.Doubts] is false for all cells, and the measurement was not interrupted.
+// [Gate.Doubts] is false for all cells and [Gate.DoubtsExpected] for all expectations, and the
+// measurement was not interrupted.
 func (g *Gate) Complete() bool {
-	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts)
+	return !g.Interrupted && len(g.Cells) > 0 && len(g.Unknown) == 0 && !slices.ContainsFunc(g.Cells, g.Doubts) && !slices.ContainsFunc(g.Expected, g.DoubtsExpected)
 }
 
 // Passes reports whether the candidate may pass. If the decision is NotExcluded, that depends
@@ -402,3 +412,6 @@ func (g *Gate) Passes() bool { return !g.Shut() && g.Complete() }
 func (g *Gate) Doubts(c *Gated) bool {
 	return c.State == GateUnusable || c.State == GateTooFew || g.Strict && c.Hides()
 }
+
+// DoubtsExpected reports whether an expectation that is not decided keeps the gate from passing.
+func (g *Gate) DoubtsExpected(x Expected) bool { return x.unusable() || g.Strict && x.Open() }

@@ -396,3 +396,41 @@ func TestGateSlowTrials(t *testing.T) {
 		t.Errorf("%s: %q, mean %+v", g.Decision(), g.Cells[0].Why, g.Cells[0].Means)
 	}
 }
+
+// TestGateExpectations checks that what the workloads expect of the candidate decides, and that the
+// candidate is measured until that is decided. The candidate's operations take about 1 ms.
+func TestGateExpectations(t *testing.T) {
+	for _, c := range []struct {
+		figure   string
+		bound    float64
+		decision stats.Decision
+		complete [2]bool // with and without Strict
+		settled  []int
+	}{
+		{"time", 1, stats.Passed, [2]bool{true, true}, []int{1, 2}},
+		{"time", 1e-6, stats.Failed, [2]bool{true, true}, []int{1, 2}},
+		{"time", 1e-3, stats.NotExcluded, [2]bool{false, true}, []int{1}},
+		{"p99", 1, stats.NotPassed, [2]bool{false, false}, []int{1, 2}}, // there are no latencies
+	} {
+		run := sides(7, 0.01, 1).Run
+		for i := range run.Cases {
+			run.Cases[i].Expects = []result.Expectation{{Phase: "p", Figure: c.figure, Bound: c.bound}}
+		}
+		run.Cases[0].Expects[0].Bound = 0 // the baseline's is not judged
+		a := stats.Analyze(run, "")
+		g := stats.NewGate(0.05, stats.CompareRun(a))
+		g.Expected = a.ExpectationsOfSecond()
+		if len(g.Expected) != 1 || g.Expected[0].Case.Driver != "d1" {
+			t.Fatalf("%+v", g.Expected)
+		}
+		complete := [2]bool{g.Complete()}
+		g.Strict = false
+		complete[1] = g.Complete()
+		if g.Decision() != c.decision || complete != c.complete || g.Shut() != (c.decision == stats.Failed) {
+			t.Errorf("%s < %g: %s, complete %v", c.figure, c.bound, g.Decision(), complete)
+		}
+		if d := cmp.Diff(c.settled, g.Settled()); d != "" {
+			t.Errorf("%s < %g: settled %s", c.figure, c.bound, d)
+		}
+	}
+}

@@ -20,10 +20,24 @@ func (l *resolver) expected(n *yaml.Node, p *plan.Phase, kind string) {
 			l.errorf(n, "the phase %s is untimed, so nothing can be expected of its %s: leave it out", p.Name, e.Figure)
 		case ofLatency(e.Figure) && !latencies:
 			l.errorf(n, "the phase %s has no latencies, so nothing can be expected of its %s: want such as time: < 5ms", p.Name, e.Figure)
+		case result.IsAsked(e.Figure) && kind == "http":
+			l.errorf(n, "the %s of an http phase cannot be counted, so nothing can be expected of them: leave it out", e.Figure)
 		default:
+			l.count(n, e.Figure)
 			l.expects = append(l.expects, e)
 		}
 	}
+}
+
+// count sets [result.CountSyncs] if the figure is counted only with it.
+func (l *resolver) count(n *yaml.Node, figure string) {
+	if !result.IsAsked(figure) {
+		return
+	}
+	if l.settings[result.CountSyncs] == "off" {
+		l.errorf(n, "%s is off, so nothing can be expected of %s: write %[1]s: on under settings, or leave it out there", result.CountSyncs, figure)
+	}
+	l.settings[result.CountSyncs] = "on"
 }
 
 // expectedOfAll reads the bounds that a workload has for all its timed phases. A phase's own bound for the
@@ -33,9 +47,10 @@ func (l *resolver) expectedOfAll(n *yaml.Node) {
 		used := false
 		for i := range l.plan.Phases {
 			p := &l.plan.Phases[i]
-			if p.Untimed || ofLatency(e.Figure) && p.Mix == nil && p.HTTP == nil && p.Replay == nil {
+			if p.Untimed || ofLatency(e.Figure) && p.Mix == nil && p.HTTP == nil && p.Replay == nil || result.IsAsked(e.Figure) && p.HTTP != nil {
 				continue
 			}
+			l.count(n, e.Figure)
 			used = true
 			if !slices.ContainsFunc(l.expects, func(own result.Expectation) bool { return own.Phase == p.Name && own.Figure == e.Figure }) {
 				e.Phase = p.Name
@@ -43,7 +58,7 @@ func (l *resolver) expectedOfAll(n *yaml.Node) {
 			}
 		}
 		if !used && len(l.plan.Phases) > 0 {
-			l.errorf(n, "no timed phase has latencies, so nothing can be expected of their %s: want such as time: < 5ms", e.Figure)
+			l.errorf(n, "no timed phase has %s, so nothing can be expected of it: want such as time: < 5ms", e.Figure)
 		}
 	}
 }

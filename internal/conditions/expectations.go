@@ -1,10 +1,10 @@
-package report
+package conditions
 
 import (
 	"fmt"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
@@ -21,8 +21,9 @@ type JSONExpectation struct {
 	*stats.Summary `jsonschema:"optional"` // the figure; absent if there is none
 }
 
-func jsonExpectations(a *stats.Analysis) (list []JSONExpectation) {
-	for _, x := range a.Expectations() {
+// ExpectationsOf returns the JSON form of expectations.
+func ExpectationsOf(expected stats.Expectations) (list []JSONExpectation) {
+	for _, x := range expected {
 		j := JSONExpectation{Case: x.Case.ID, Phase: x.Phase, Driver: x.Case.Driver, Figure: x.Figure, Bound: x.Bound, AtLeast: x.AtLeast, Verdict: x.Met}
 		if x.Summary.N > 0 {
 			j.Summary = &x.Summary
@@ -32,10 +33,9 @@ func jsonExpectations(a *stats.Analysis) (list []JSONExpectation) {
 	return list
 }
 
-// expectedAnswer counts the expectations by their verdicts. It returns "" if the workloads have none.
-func expectedAnswer(a *stats.Analysis) string {
-	list := a.Expectations()
-	if list == nil {
+// ExpectedAnswer counts expectations by their verdicts. It returns "" if there are none.
+func ExpectedAnswer(list stats.Expectations) string {
+	if len(list) == 0 {
 		return ""
 	}
 	n := map[stats.Met]int{}
@@ -56,18 +56,25 @@ func expectedAnswer(a *stats.Analysis) string {
 	return words + "."
 }
 
-// expectedWith lists the expectations with the given verdict, for a warning.
-func expectedWith(a *stats.Analysis, met stats.Met) (list []string) {
-	for _, x := range a.Expectations() {
+// ExpectedWith lists the expectations with the given verdict, for a warning.
+func ExpectedWith(list stats.Expectations, met stats.Met) (words []string) {
+	for _, x := range list {
 		if x.Met == met {
-			words := fmt.Sprintf("%s %s %s: %s", caseName(x), x.Phase, conditions.Label(x.Case), x.Expectation)
-			if x.Summary.N > 0 {
-				words += ", measured " + measured(x)
-			}
-			list = append(list, words)
+			words = append(words, fmt.Sprintf("%s %s %s: %s", caseName(x), x.Phase, Label(x.Case), ExpectedWords(x)))
 		}
 	}
-	return list
+	return words
+}
+
+// ExpectedWords says what is expected and what was measured.
+func ExpectedWords(x stats.Expected) string {
+	switch {
+	case x.Summary.N > 0:
+		return fmt.Sprintf("%s, measured %s", x.Expectation, measured(x))
+	case result.IsAsked(x.Figure) && !x.Counted():
+		return fmt.Sprintf("%s, which is counted only with %s=on", x.Expectation, result.CountSyncs)
+	}
+	return x.String()
 }
 
 func caseName(x stats.Expected) string {
@@ -89,10 +96,9 @@ func measured(x stats.Expected) string {
 	return words
 }
 
-// expectations lists what the workloads expect, and whether it is met.
-func expectations(a *stats.Analysis) document.Document {
-	list := a.Expectations()
-	if list == nil {
+// Expectations lists what the workloads expect, and whether it is met.
+func Expectations(list stats.Expectations) document.Document {
+	if len(list) == 0 {
 		return nil
 	}
 	return document.Document{
@@ -100,7 +106,7 @@ func expectations(a *stats.Analysis) document.Document {
 		document.GridOf(list,
 			document.Words("workload", caseName),
 			document.Words("phase", func(x stats.Expected) string { return x.Phase }),
-			document.Words("driver", func(x stats.Expected) string { return conditions.Label(x.Case) }),
+			document.Words("driver", func(x stats.Expected) string { return Label(x.Case) }),
 			document.Words("expected", func(x stats.Expected) string { return x.String() }),
 			document.Words("measured", measured),
 			document.Words("verdict", func(x stats.Expected) string { return string(x.Met) })),

@@ -107,14 +107,20 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
+// cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:
+// later slices would find the caches that the first slice has warmed.
+func (c *Case) cold() bool { return c.Settings["cold_caches"] == "on" }
+
 // mayRepeat reports whether workers can execute a phase of the case several times.
 func (c *Case) mayRepeat(p *plan.Phase) bool {
-	return p.Query != nil && p.Query.ForEach == "" && p.Query.Repeat == 1 && workload.Reads(p.Query.SQL)
+	return !c.cold() && p.Query != nil && p.Query.ForEach == "" && p.Query.Repeat == 1 && workload.Reads(p.Query.SQL)
 }
 
 // mayPause reports whether workers can measure a phase of the case in slices.
 func (c *Case) mayPause(p *plan.Phase) bool {
 	switch {
+	case c.cold():
+		return false
 	case p.Mix != nil:
 		return p.Mix.Rate == 0 && c.Settings.Processes() == 1
 	case p.Replay != nil:

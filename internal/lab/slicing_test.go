@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -147,6 +148,38 @@ phases:
 		for _, got := range list {
 			if got.Status != result.OK || got.Samples[0].Slices != 0 {
 				t.Errorf("%s, %d slices: %+v", got.Status, got.Samples[0].Slices, got.Reason)
+			}
+		}
+	}
+}
+
+// TestColdCaches checks that phases with cold caches are measured in one piece, that little of the database stays
+// in the page cache, and that the samples say so. In a mix of two processes, neither must warm it for the other.
+func TestColdCaches(t *testing.T) {
+	t.Parallel()
+	if err := pagecache.Check(t.TempDir()); err != nil {
+		t.Skipf("caches cannot be dropped here: %v", err)
+	}
+	cold := map[string][]string{"cold_caches": {"on"}, "mmap_size": {"1048576"}}
+	for _, text := range []string{sliced, strings.NewReplacer("PROCESSES", "2", "CLIENTS", "2", "END", "count: 100").Replace(upgrades)} {
+		cases := casesOf(t, faulty(t, "server-none"), 7, cold, nil, parse(t, text))
+		other := *cases[0]
+		other.ID = 2
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+		for range 2 {
+			list, err := p.Trials(t.Context(), []*lab.Case{cases[0], &other}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range list {
+				if got.Status != result.OK {
+					t.Fatalf("%s: %+v", got.Status, got.Reason)
+				}
+				for _, m := range got.Samples {
+					if m.Slices != 0 || m.Repeats != 0 || m.Caches == nil || m.Caches.FileBytes < 4096 || m.Caches.Share() > result.CachedShare {
+						t.Errorf("%s: %d slices, %d repetitions, %+v", m.Phase, m.Slices, m.Repeats, m.Caches)
+					}
+				}
 			}
 		}
 	}

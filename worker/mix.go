@@ -105,13 +105,8 @@ func (t *trial) mixClient(p *plan.Phase, m *plan.Mix) *mixClient {
 
 func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *Stopwatch) (err error) {
 	m := p.Mix
-	if err := t.canRun(m); err != nil {
+	if s.Checksum, err = t.beforeMix(ctx, p); err != nil {
 		return err
-	}
-	if t.req.Process == 0 {
-		if s.Checksum, err = t.verifyMix(ctx, p); err != nil {
-			return err
-		}
 	}
 	processes := t.req.Settings.Processes()
 	clients, latencies, err := t.mixClients(ctx, p)
@@ -143,6 +138,7 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		defer func() { s.WALRestarts = log.restarts() }()
 	}
 	if processes > 1 {
+		w.prepare() // not later, when the other processes may already use the database
 		if err := t.meet(ctx, p.Name, protocol.TypePrepared, protocol.TypeBegin); err != nil {
 			return err
 		}
@@ -193,6 +189,20 @@ func (t *trial) mix(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *S
 		return failf(protocol.CodeNoOperation, "not one operation of the mix succeeded: %v", s.Errors)
 	}
 	return nil
+}
+
+// beforeMix does what must be done before the clients of a mix take connections. It returns the checksum of
+// what the operations return.
+func (t *trial) beforeMix(ctx context.Context, p *plan.Phase) (checksum string, err error) {
+	if err := t.canRun(p.Mix); err != nil {
+		return "", err
+	}
+	if t.req.Process == 0 {
+		if checksum, err = t.verifyMix(ctx, p); err != nil {
+			return "", err
+		}
+	}
+	return checksum, t.forget(ctx, p)
 }
 
 // mixClients returns this process's clients, ready to run, and the latencies of each operation.

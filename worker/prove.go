@@ -28,7 +28,7 @@ func (t *trial) prove(ctx context.Context) (*protocol.Proof, error) {
 	if err := t.proveReaders(ctx, proof); err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"write_mutex", "processes", "count_syncs"} {
+	for _, name := range []string{"write_mutex", "processes", "count_syncs", "cold_caches"} {
 		if v, set := t.req.Settings[name]; set {
 			observed[name] = v // the engine itself applies these settings
 		}

@@ -131,6 +131,9 @@ func (t *trial) http(ctx context.Context, p *plan.Phase, s *protocol.Sample, w *
 			return err
 		}
 	}
+	if err := t.forget(ctx, p); err != nil {
+		return err
+	}
 	own := context.WithoutCancel(ctx)
 	if p.Context == "cancellable" {
 		own = nil

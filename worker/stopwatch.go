@@ -27,6 +27,7 @@ type Stopwatch struct {
 	counter   *counter   // counts instructions; nil if that is impossible
 	ioCounter *ioCounter // counts syncs and writes; nil if nobody asked
 
+	before func() // called before the clock runs for the first time; may be nil
 	begun  bool
 	paused bool // Pause has been called
 
@@ -64,18 +65,27 @@ func (s *Stopwatch) divide(n int64) {
 	}
 }
 
-// Start starts the stopwatch. The first call collects garbage and returns the memory to the system,
-// so that the garbage from generating values or from an earlier phase costs nothing while the clock
-// runs.
+// Start starts the stopwatch.
 func (s *Stopwatch) Start() {
-	if !s.begun {
-		s.begun = true
-		s.children = len(livingChildren()) > 0
-		debug.FreeOSMemory()
-	}
+	s.prepare()
 	s.profile.start()
 	s.allocs0, s.allocBytes0 = heapAllocs()
 	s.start()
+}
+
+// prepare does what must be done before the clock runs for the first time. It collects garbage and returns
+// the memory to the system, so that the garbage from generating values or from an earlier phase costs nothing
+// while the clock runs. Further calls do nothing.
+func (s *Stopwatch) prepare() {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	s.children = len(livingChildren()) > 0
+	debug.FreeOSMemory()
+	if s.before != nil {
+		s.before()
+	}
 }
 
 // start does what Start does, except for the steps that stop all goroutines.

@@ -44,6 +44,7 @@ type trial struct {
 
 	counter   *counter   // counts instructions; nil if that is impossible
 	ioCounter *ioCounter // counts syncs and writes; nil unless the setting count_syncs asks for it
+	cold      *coldFiles // drops the database from the page cache; nil unless the setting cold_caches asks for it
 
 	orders <-chan string // orders from the lab; nil if the request has no orders
 	out    *answers
@@ -76,6 +77,7 @@ func (t *trial) serve(ctx context.Context) error {
 			err = fmt.Errorf("%w; %v", err, left) // the message tells the user which data remains
 		}
 	}
+	t.cold.close()
 	answer := protocol.Response{Type: protocol.TypeDone}
 	if err != nil {
 		answer = protocol.Response{Type: protocol.TypeFailed, Reason: reasonOf(err, phase)}
@@ -151,15 +153,10 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 	}
 	t.counter = newCounter(instructions) // created before the library starts threads or processes, so that they inherit it
 	defer t.counter.close()
-	if t.req.Settings["count_syncs"] == "on" { // before the library starts processes, as above
-		if why, limited := t.drv.Info().Limit("count_syncs", "on"); limited {
-			return "", failf(protocol.CodeSetting, "count_syncs=on: %s", why)
-		}
-		if t.ioCounter, err = newIOCounter(); err != nil {
-			return "", failf(protocol.CodeUnsupported, "count_syncs=on: syncs cannot be counted here: %w", err)
-		}
-		defer t.ioCounter.close()
+	if err := t.instrument(); err != nil { // before the library starts processes, as above
+		return "", err
 	}
+	defer t.ioCounter.close()
 	if t.db, err = t.drv.Open(ctx, t.req.Path, pooled(t.req.Settings, t.req.Settings.PoolSize())); err != nil {
 		return "", fmt.Errorf("open: %w", err)
 	}
@@ -197,6 +194,26 @@ func (t *trial) run(ctx context.Context) (phase string, err error) {
 		}
 	}
 	return t.phases(ctx)
+}
+
+// instrument prepares what the settings count_syncs and cold_caches ask for.
+func (t *trial) instrument() (err error) {
+	for _, name := range []string{"count_syncs", "cold_caches"} {
+		if why, limited := t.drv.Info().Limit(name, "on"); limited && t.req.Settings[name] == "on" {
+			return failf(protocol.CodeSetting, "%s=on: %s", name, why)
+		}
+	}
+	if t.req.Settings["count_syncs"] == "on" {
+		if t.ioCounter, err = newIOCounter(); err != nil {
+			return failf(protocol.CodeUnsupported, "count_syncs=on: syncs cannot be counted here: %w", err)
+		}
+	}
+	if t.req.Settings["cold_caches"] == "on" {
+		if t.cold, err = newColdFiles(t.req.Path); err != nil {
+			return failf(protocol.CodeUnsupported, "cold_caches=on: the page cache cannot be dropped here: %w", err)
+		}
+	}
+	return nil
 }
 
 // phases runs the phases of the request. After an error it returns the name of the phase that
@@ -270,6 +287,7 @@ func pooled(s driver.Settings, n int) driver.Settings {
 	delete(s, "write_mutex")
 	delete(s, "processes")
 	delete(s, "count_syncs")
+	delete(s, "cold_caches")
 	return s
 }
 
@@ -284,9 +302,18 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 	}
 	s = &protocol.Sample{Phase: p.Name}
 	w := Stopwatch{profile: newProfiler(t.req.Profile, p.Name), counter: t.counter, ioCounter: t.ioCounter}
+	var dropped error
+	if t.cold != nil && !p.Untimed {
+		w.before = func() { s.Caches, dropped = t.cold.drop() }
+	}
 	var before []plan.RowSum
 	if p.Insert != nil {
 		if before, err = t.stored(ctx, p.Insert.Verify); err != nil {
+			return nil, nil, err
+		}
+	}
+	if p.Mix == nil && p.HTTP == nil { // these two first verify their statements
+		if err := t.forget(ctx, p); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -311,7 +338,7 @@ func (t *trial) phase(ctx context.Context, p *plan.Phase) (s *protocol.Sample, i
 		w.Stop()
 		s.Operations = 1
 	}
-	if err = cmp.Or(err, w.profile.finish()); err != nil {
+	if err = cmp.Or(err, w.profile.finish(), dropped); err != nil {
 		return nil, nil, err
 	}
 	w.Read(s)

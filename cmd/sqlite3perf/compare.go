@@ -76,6 +76,7 @@ func (o *compareOptions) addFlags(f *pflag.FlagSet) {
 	o.addScheduleFlags(f)
 	o.addMarginFlag(f, document.Share(stats.UsualMargin), "differences up to this `share` of the time count as none; a smaller share takes longer")
 	f.Lookup("rounds").Usage = roundsOfVerdicts
+	o.addHookFlags(f)
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
 	o.output.AddFullFlag(f)

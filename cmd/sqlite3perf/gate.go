@@ -96,6 +96,7 @@ func (o *gateOptions) addFlags(f *pflag.FlagSet) {
 	o.addWorkFlags(f)
 	o.addScheduleFlags(f)
 	f.Lookup("rounds").Usage = roundsOfVerdicts
+	o.addHookFlags(f)
 	o.addPlaceFlags(f)
 	o.hosts.addFlags(f)
 	o.output.AddFullFlag(f)

@@ -137,6 +137,14 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	o.output.AddFlags(f)
 }
 
+// addHookFlags adds the flags that name commands to run around each trial.
+func (o *runOptions) addHookFlags(f *pflag.FlagSet) {
+	f.StringVar(&o.hooks.Prepare, "prepare", "", "run this `command` by the shell before each trial, outside of what is timed; SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND say of which")
+	f.StringVar(&o.hooks.Cleanup, "cleanup", "", "run this `command` after each trial; if one fails, its cell has failed")
+	cli.Reaching(f, cli.Executes, "prepare", "cleanup")
+	cli.Grouped(f, cli.GroupWhat, "prepare", "cleanup")
+}
+
 func (o *runOptions) addPageFlag(f *pflag.FlagSet) {
 	f.StringVar(&o.page.File, "html", "", "`file` for a page with pictures, in addition to the printed result")
 	cli.Reaching(f, cli.Writes, "html")
@@ -175,7 +183,6 @@ type request struct {
 	study     *result.Study // the study that the run reproduces; nil if it reproduces none
 	compares  *result.Compares
 	search    *result.Search
-	hooks     result.Hooks         // commands to run around each trial
 	baseline  string               // name under which the run is stored as a baseline; "" if none
 	resumed   *result.Run          // the stored run to resume; nil if a new run is measured
 	retyped   map[string]build.Ref // drivers of the run to resume that the user had to type again, by name

@@ -40,8 +40,8 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	if err := cmp.Or(resumable(run, cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
 		return cli.Usagef("run %d %w", run.ID, err)
 	}
-	if before := run.Hooks; before != nil && o.hooks != *before || before == nil && o.hooks != (result.Hooks{}) {
-		return cli.Usagef("run %d had %s: type that again, because commands are never taken from a store", run.ID, hookWords(before))
+	if before := hookWords(run.Hooks); before != hookWords(&o.hooks) {
+		return cli.Usagef("run %d had %s: type that again, because commands are never taken from a store", run.ID, before)
 	}
 	o.computing = cli.NewProgress(env, o.quiet).Computing
 	r, err := o.resumeRequest(ctx, env, run)

@@ -70,10 +70,8 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 	cmd.Flags().StringVar(&again, "resume", "", "continue a stored `run` that was interrupted or lost cells (its number, or last), with its own plan")
 	cli.Reaching(cmd.Flags(), cli.Executes, "resume")
 	cmd.Flags().StringVar(&o.saveBaseline, "save-baseline", "", "`name` for this run, by which gate, compare and show find it: gate --baseline NAME")
-	cmd.Flags().StringVar(&o.hooks.Prepare, "prepare", "", "run this `command` by the shell before each trial, outside of what is timed; SQLITE3PERF_DIR, _DATABASE, _DRIVER, _WORKLOAD and _ROUND say of which")
-	cmd.Flags().StringVar(&o.hooks.Cleanup, "cleanup", "", "run this `command` after each trial; if one fails, its cell has failed")
-	cli.Reaching(cmd.Flags(), cli.Executes, "prepare", "cleanup")
-	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline", "prepare", "cleanup")
+	o.addHookFlags(cmd.Flags())
+	cli.Grouped(cmd.Flags(), cli.GroupWhat, "resume", "save-baseline")
 	return cmd
 }
 
@@ -85,7 +83,6 @@ func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	if r.baseline, err = o.checkBaselineName(r); err != nil {
 		return err
 	}
-	r.hooks = o.hooks
 	o.untilSettled(r)
 	if err := firstAnswer(ctx, env, o, r); err != nil {
 		return err
@@ -204,6 +201,9 @@ func (r *request) begin(ctx context.Context, env *cli.Environment, o *runOptions
 	}
 	run := newRun(r, p.machine, env.Now())
 	run.TrialLimitNS = int64(o.trialLimit)
+	if o.hooks != (result.Hooks{}) {
+		run.Hooks = &o.hooks
+	}
 	return run, st.Begin(ctx, run)
 }
 
@@ -232,9 +232,6 @@ func newRun(r *request, m result.Machine, now time.Time) *result.Run {
 		Version: cli.Version(), Started: now.UTC(), Command: os.Args[1:],
 		Seed: r.matrix.Seed, Scale: r.matrix.Scale, Precision: r.precision,
 		LeftOut: r.leftOut, Study: r.study, Compares: r.compares, Search: r.search, Baseline: r.baseline, Machine: m, Host: r.host,
-	}
-	if r.hooks != (result.Hooks{}) {
-		run.Hooks = &r.hooks
 	}
 	if run.Schedule = (&result.Schedule{Rounds: r.schedule.Rounds}); r.schedule.Rounds == 0 {
 		run.Schedule.TimeNS = int64(r.schedule.Time)

@@ -51,6 +51,7 @@ INFO = {
     "kind": "other language",
     "interface": "direct",
     "limits": {
+        "cold_caches": "its worker does not drop them",
         "context": "calls take no context: a cancellable phase is run as any other, and the timeout of an operation ends its statements, but no wait for a lock",
         "count_syncs": "its worker does not count them",
         "http": "its worker serves no HTTP",

@@ -203,7 +203,8 @@ func More(h document.Hints) document.Item {
 }
 
 // Doubtful lists settings that make a comparison doubtful, with their workloads. These are settings
-// that have no effect, and settings that nobody set although they differ between the sides.
+// that have no effect, settings that nobody set although they differ between the sides, and cold caches
+// that were not cold.
 func Doubtful(cells []*stats.Compared) (l document.List) {
 	var idle conditions.Groups[string, string]         // names of workloads, by the text of a warning
 	var unset conditions.Groups[document.Item, string] // names of workloads, by a setting and its values
@@ -225,7 +226,25 @@ func Doubtful(cells []*stats.Compared) (l document.List) {
 		warning.Text += ". This may explain the whole difference"
 		l = append(l, warning)
 	}
-	return l
+	l = append(l, notCold(cells, func(x *stats.Compared) *stats.Cell { return x.First })...)
+	return append(l, notCold(cells, func(x *stats.Compared) *stats.Cell { return x.Second })...)
+}
+
+// notCold lists the cells of a side that began with part of the database in the page cache, although it was
+// dropped.
+func notCold(cells []*stats.Compared, side func(*stats.Compared) *stats.Cell) document.List {
+	var list []result.Warning
+	names := map[int]string{}
+	for _, x := range cells {
+		o := side(x).Outcome
+		names[o.Case.ID] = x.Workload + " " + conditions.Name(o)
+		for _, w := range o.Warnings {
+			if w.Code == result.WarningCached && w.Phase == x.Phase {
+				list = append(list, w)
+			}
+		}
+	}
+	return conditions.Warnings(list, names)
 }
 
 // HowSure says how likely it is that the verdicts slower and faster are wrong: that equal sides are

@@ -37,6 +37,7 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 	if first == second {
 		l.Note(document.Item{Label: "command", Text: CommandLine(first.Run.Command)})
 	}
+	l = append(l, hooksOf(names, first.Run, second.Run)...)
 	if differ := MachinesDiffer(first.Run.Machine, second.Run.Machine); differ == nil {
 		l = append(l, MachineItems(first.Run.Machine)...)
 	} else {
@@ -61,6 +62,31 @@ func Origin(names [2]string, cells []*stats.Compared, first, second *stats.Analy
 			}
 		}
 		l = append(l, w)
+	}
+	return l
+}
+
+// HookItems lists the commands that ran around each trial of a run.
+func HookItems(run *result.Run) (l document.List) {
+	if h := run.Hooks; h != nil {
+		l.Note(document.Item{Label: "prepare", Text: document.Line(h.Prepare)})
+		l.Note(document.Item{Label: "cleanup", Text: document.Line(h.Cleanup)})
+	}
+	return l
+}
+
+// hooksOf lists the commands that ran around the trials of two sides, and warns if they differ.
+func hooksOf(names [2]string, first, second *result.Run) document.List {
+	sides := [2]document.List{HookItems(first), HookItems(second)}
+	if slices.Equal(sides[0], sides[1]) {
+		return sides[0]
+	}
+	l := document.List{{Label: "beware", Text: "different commands ran around the trials of the two sides", Alarm: true}}
+	for i, items := range sides {
+		for _, x := range items {
+			x.Text = names[i] + ": " + x.Text
+			l = append(l, x)
+		}
 	}
 	return l
 }

@@ -110,6 +110,7 @@ var Kinds = []Kind{
 	{Code: result.WarningCPU, Name: "CPU time"},
 	{Code: result.WarningClock, Name: "clock"},
 	{Code: result.WarningApart, Name: "began apart"},
+	{Code: result.WarningCached, Name: "not cold"},
 	{Code: result.WarningOnePiece, Name: "one piece"},
 	{Code: result.WarningIdle, Name: "no effect"},
 	{Code: result.WarningUnasked, Name: "not applied"},

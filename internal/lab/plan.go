@@ -344,6 +344,9 @@ func poolSize(s driver.Settings, p *plan.Plan) error {
 	if err := severalProcesses(s, p); err != nil {
 		return err
 	}
+	if s["cold_caches"] == "on" && s["mode"] == "memory" {
+		return errors.New("setting cold_caches=on: a database in memory has no files whose caches could be dropped: leave one of them out")
+	}
 	atOnce, kept, keptInMix := 1, 1, 0 // numbers of connections
 	for i := range p.Phases {
 		if q := p.Phases[i].Query; q != nil {

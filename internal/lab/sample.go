@@ -97,6 +97,14 @@ func (c *sampleCheck) naturals() {
 	for _, x := range result.Metrics {
 		c.natural(x.Key, *x.Of(&m.Costs))
 	}
+	if x := m.Caches; x != nil {
+		c.natural("caches.file_bytes", x.FileBytes)
+		c.part("caches.cached_bytes", x.CachedBytes, x.FileBytes, "the size of the files")
+		if share := x.Share(); share > result.CachedShare {
+			c.doubt(result.WarningCached, "%.0f%% of the database stayed in the page cache, although it was dropped: another process may have mapped it", 100*share)
+			c.doubts[len(c.doubts)-1].Share = share
+		}
+	}
 }
 
 // wall checks the wall time against the times that the lab observed.
@@ -385,7 +393,7 @@ func (c *sampleCheck) sample() *result.Sample {
 		Operations: m.Operations, Failed: m.Failed, Rows: m.Rows, Metric: Metric(c.phase),
 		Costs:    m.Costs,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,
-		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits,
+		Clients: m.Clients, WALRestarts: m.WALRestarts, Waits: m.Waits, Caches: m.Caches,
 		Replayed: c.phase.Replay != nil, Skipped: m.Skipped, Different: m.Different, Unlocked: named(m.Unlocked),
 	}
 }

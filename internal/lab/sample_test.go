@@ -128,6 +128,8 @@ func TestLies(t *testing.T) {
 		{"insert", func(m *protocol.Sample) { m.ColdNS = -1 }, "protocol", "cold_ns is -1"},
 		{"insert", func(m *protocol.Sample) { m.ColdNS = m.WallNS/2 + 1 }, "protocol", "cold_ns is 12500001: want at most half of wall_ns"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 0 }, "protocol", "wall_ns is 0"},
+		{"insert", func(m *protocol.Sample) { m.Caches = &protocol.Caches{FileBytes: -1} }, "protocol", "caches.file_bytes is -1"},
+		{"insert", func(m *protocol.Sample) { m.Caches = &protocol.Caches{FileBytes: 10, CachedBytes: 11} }, "protocol", "caches.cached_bytes is 11: want at most 10, the size of the files"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = -5 }, "protocol", "wall_ns is -5"},
 		{"insert", func(m *protocol.Sample) { m.WallNS = 40e6 }, "protocol", "wall_ns is 40000000, 40ms: want at most 30ms"},
 		{"insert", func(m *protocol.Sample) { m.Allocs = -1 }, "protocol", "allocs is -1: want a number from 0 to 2^53"},
@@ -243,12 +245,14 @@ func encoded(low, high, count int64) string {
 func TestDoubts(t *testing.T) {
 	k := samplesOfAll()["insert"]
 	k.said.WallNS, k.said.UserNS, k.said.SystemNS = 1e9, 3e9, 2e9
+	k.said.Caches = &protocol.Caches{FileBytes: 1000, CachedBytes: 120}
 	saw := lab.Seen{Possible: 10 * time.Second, Between: 700 * time.Millisecond, Cores: 4}
 	_, doubts, faults := lab.CheckSample(&k.phase, k.want, saw, &k.said)
-	if len(faults) > 0 || len(doubts) != 2 {
+	if len(faults) > 0 || len(doubts) != 3 {
 		t.Fatalf("%+v, %+v", doubts, faults)
 	}
 	for i, want := range []result.Warning{
+		{Code: "cached", Phase: "insert", Share: 0.12, Message: "12% of the database stayed in the page cache, although it was dropped: another process may have mapped it"},
 		{Code: "clock", Phase: "insert", Message: "the worker's clock ran for 1s, but the lab saw only 700ms between phase and sample: the lab was held up, or the time is wrong"},
 		{Code: "cpu", Phase: "insert", Message: "user_ns and system_ns are 5s in all, but 4 cores have only 4s in the wall time of 1s"},
 	} {

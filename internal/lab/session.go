@@ -367,6 +367,9 @@ func (s *session) due(said *protocol.Sample) (*plan.Phase, error) {
 	if s.next == 0 || s.current().Name != said.Phase {
 		return nil, s.broken("the worker sent the sample of phase %s before it had begun it", said.Phase)
 	}
+	if s.want.cold() && said.Caches == nil {
+		return nil, s.broken("phase %s: caches is missing: want it, because cold_caches is on", said.Phase)
+	}
 	return s.current(), nil
 }
 

@@ -338,6 +338,7 @@ func mergeShares(all []*protocol.Sample) (*protocol.Sample, error) {
 			sum.Latency[i].EndedEarly += m.Latency[i].EndedEarly
 		}
 	}
+	sum.Caches = all[len(all)-1].Caches // the last process to be prepared has dropped what the others read before
 	sum.Errors, sum.Results = failed.List(), results.List()
 	for i, h := range histograms {
 		sum.Latency[i].Histogram = h.Encode()

@@ -217,6 +217,7 @@ func TestProcessesRefused(t *testing.T) {
 		over     map[string][]string
 	}{
 		"processes=2: each process would have its own database in memory":                     {over: map[string][]string{"mode": {"memory"}}},
+		"cold_caches=on: a database in memory has no files":                                   {over: map[string][]string{"mode": {"memory"}, "processes": {"1"}, "cold_caches": {"on"}}},
 		"processes=2: with locking_mode=exclusive one process locks out the others":           {over: map[string][]string{"locking_mode": {"exclusive"}}},
 		"processes=2: write_mutex=on is a mutex in one process; between processes only":       {over: map[string][]string{"write_mutex": {"on"}}},
 		"processes=3: phase warm has 2 clients for them":                                      {over: map[string][]string{"processes": {"3"}}},
@@ -262,6 +263,7 @@ func TestMergeShares(t *testing.T) {
 	second.Waits = []protocol.Wait{{For: protocol.WaitConnection, Count: 4, WaitNS: 40}}
 	first.Checksum, first.DatabaseBytes, first.WALBytes, first.CheckpointNS, first.WALRestarts = "c", 4096, 512, 9, 2
 	second.Errors = append(second.Errors[:0], protocol.ErrorCount{Code: 5, Count: 10, WaitNS: 10}, protocol.ErrorCount{Code: 517, Count: 20, WaitNS: 20})
+	first.Caches, second.Caches = &protocol.Caches{FileBytes: 100, CachedBytes: 50}, &protocol.Caches{FileBytes: 100}
 	got, err := lab.MergeShares([]*protocol.Sample{first, second})
 	if err != nil {
 		t.Fatal(err)
@@ -274,6 +276,7 @@ func TestMergeShares(t *testing.T) {
 	want := &protocol.Sample{Phase: "mix", WallNS: 30e6, UserNS: 14e6, SystemNS: 2e6, Operations: 50, Failed: 35, Rows: 15,
 		Clients:  []int64{15, 0},
 		Checksum: "c", Costs: protocol.Costs{Allocs: 20, AllocBytes: 200, Instructions: 2000, PeakRSSBytes: 2 << 20, DatabaseBytes: 4096, WALBytes: 512, CheckpointNS: 9}, WALRestarts: 2,
+		Caches:  &protocol.Caches{FileBytes: 100},
 		Waits:   []protocol.Wait{{For: protocol.WaitConnection, Count: 7, WaitNS: 70}},
 		Errors:  []protocol.ErrorCount{{Code: 5, Name: "SQLITE_BUSY", Count: 15, WaitNS: 5e6 + 10}, {Code: 517, Name: "SQLITE_BUSY_SNAPSHOT", Count: 20, WaitNS: 20}},
 		Latency: []protocol.Latency{{Operation: "a", Count: 50, Failed: 35}}}

@@ -46,7 +46,8 @@ type phasePace struct{ wall, each float64 }
 type division struct{ slices, repeats map[string]int64 }
 
 // divide returns how to divide the phases of a case into slices. All cases of the same work get the same
-// division. Before any trial of the work, no times are known, and phases are not divided.
+// division, except that phases that begin with cold caches are not divided. Before any trial of the work, no
+// times are known, and no phases are divided.
 func (p *Processes) divide(c *Case) division {
 	want := p.Slice
 	if want == 0 {
@@ -54,7 +55,7 @@ func (p *Processes) divide(c *Case) division {
 	}
 	d := division{map[string]int64{}, map[string]int64{}}
 	at := p.paces[work(c)]
-	if at == nil {
+	if at == nil || c.cold() {
 		return d
 	}
 	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
@@ -107,6 +108,10 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
+// cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:
+// later slices would find the caches that the first slice has warmed.
+func (c *Case) cold() bool { return c.Settings["cold_caches"] == "on" }
+
 // mayRepeat reports whether workers can execute a phase of the case several times.
 func (c *Case) mayRepeat(p *plan.Phase) bool {
 	return p.Query != nil && p.Query.ForEach == "" && p.Query.Repeat == 1 && workload.Reads(p.Query.SQL)
@@ -140,6 +145,9 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 		n.disk = max(n.disk, uint64(s.DatabaseBytes+s.WALBytes))
 		took := phasePace{float64(s.WallNS), float64(s.WallNS) / float64(max(1, s.Operations))}
 		outside -= took.wall * float64(max(1, s.Repeats))
+		if c.cold() {
+			continue // its times say nothing about those with warm caches
+		}
 		if at.phases[s.Phase] == nil {
 			at.phases[s.Phase] = map[int]phasePace{}
 		}

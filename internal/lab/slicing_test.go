@@ -15,6 +15,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
+	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -147,6 +148,44 @@ phases:
 		for _, got := range list {
 			if got.Status != result.OK || got.Samples[0].Slices != 0 {
 				t.Errorf("%s, %d slices: %+v", got.Status, got.Samples[0].Slices, got.Reason)
+			}
+		}
+	}
+}
+
+// TestColdCaches checks that phases with cold caches are measured in one piece beside others in slices, that little
+// of the database stays in the page cache, and that the samples say so. In a mix of two processes, neither must
+// warm it for the other.
+func TestColdCaches(t *testing.T) {
+	t.Parallel()
+	if err := pagecache.Check(t.TempDir()); err != nil {
+		t.Skipf("caches cannot be dropped here: %v", err)
+	}
+	both := map[string][]string{"cold_caches": {"off", "on"}, "mmap_size": {"1048576"}}
+	inTwo := strings.NewReplacer("PROCESSES", "2", "CLIENTS", "2", "END", "count: 100").Replace(upgrades)
+	for _, text := range []string{sliced, inTwo} {
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 1}
+		cases := casesOf(t, faulty(t, "server-none"), 7, both, nil, parse(t, text))
+		var list []*result.Trial
+		for range 2 { // the first trials are never divided
+			var err error
+			if list, err = p.Trials(t.Context(), cases, 7); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, got := range list {
+			if got.Status != result.OK {
+				t.Fatalf("%s: %+v", got.Status, got.Reason)
+			}
+			divided := int64(0)
+			for _, m := range got.Samples {
+				divided += m.Slices + m.Repeats
+				if cold := i == 1; (m.Caches != nil) != cold || cold && (m.Caches.FileBytes < 4096 || m.Caches.Share() > result.CachedShare) {
+					t.Errorf("%s, %s: %+v", cases[i].Settings["cold_caches"], m.Phase, m.Caches)
+				}
+			}
+			if (divided > 0) != (i == 0) {
+				t.Errorf("%s: %d slices and repetitions", cases[i].Settings["cold_caches"], divided)
 			}
 		}
 	}

@@ -103,10 +103,7 @@ func header(a *stats.Analysis, o Options, first document.List) document.Document
 		{Label: "rounds", Text: rounds, Alarm: run.Stopped == result.StoppedInterrupted || run.Stopped == ""},
 	}...)
 	l = append(l, conditions.Resume(a, o.Hints)...)
-	if h := run.Hooks; h != nil {
-		l.Note(document.Item{Label: "prepare", Text: document.Line(h.Prepare)})
-		l.Note(document.Item{Label: "cleanup", Text: document.Line(h.Cleanup)})
-	}
+	l = append(l, conditions.HookItems(run)...)
 	l.Note(document.Item{Label: "baseline", Text: document.Line(run.Baseline)})
 	l.Note(document.Item{Label: "repeated", Text: conditions.CountRepeated(run).String()})
 	l = append(l, verdicts(a, o.Hints)...)

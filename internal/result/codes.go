@@ -37,6 +37,7 @@ const (
 	WarningPart        = "part"        // only the first process of a mix is profiled
 	WarningResumed     = "resumed"     // the run was interrupted, and continued later
 	WarningShared      = "shared"      // another host of the run is the same machine, and was measured at the same time
+	WarningCached      = "cached"      // with cold_caches, part of the database stayed in the page cache
 	WarningOnePiece    = "one-piece"   // a worker measured a phase in one piece, although other workers measured it in slices
 	WarningRobbed      = "robbed"      // trials count although other processes or machines took CPU time from them
 )
@@ -48,6 +49,10 @@ const OffSpeed = 0.10
 // ApartShare is a limit for the starts of a mix's processes, as a share of the mix's time. If the
 // first and the last start are further apart, the trial has a [WarningApart].
 const ApartShare = 0.01
+
+// CachedShare is a share of a database. If more than this share stays in the page cache although it was
+// dropped from it, the trial has a [WarningCached].
+const CachedShare = 0.01
 
 // RobbedShare is a share of a trial's duration. If other processes or machines took more CPU time
 // than this from a trial, the field [Trial].Robbed is true.

@@ -88,6 +88,10 @@ type Sample struct {
 	// SQLite waits within a call is not included.
 	Waits []protocol.Wait `json:"waits,omitempty"`
 
+	// Caches says how cold the page cache was when the phase began. It is nil unless the setting
+	// cold_caches is on.
+	Caches *protocol.Caches `json:"caches,omitempty"`
+
 	// Replayed says that the phase replays a recording. The next three fields count recorded
 	// events. Skipped counts the events that were not run, because their transaction had failed.
 	// Different counts the events that ended differently than in the recording. Unlocked counts the

@@ -56,6 +56,7 @@ var Vocabulary = []SettingDef{
 	{Name: "write_mutex", About: "hold a mutex of the application around each operation of a mix that may write", Values: []string{"off", "on"}, Shown: true},
 	{Name: "processes", About: "processes that share the clients of a mix, each with pools of its own; default: 1", Kind: integerValue, Min: 1, Shown: true},
 	{Name: "count_syncs", About: "count syncs and writes of files while the clock runs, which makes each sync a little slower; only on Linux", Values: []string{"off", "on"}, Shown: true},
+	{Name: "cold_caches", About: "drop the database from the system's page cache, and from SQLite's, before each timed phase; only on Linux", Values: []string{"off", "on"}, Shown: true},
 	{Name: "nodes", About: "nodes of a cluster", Values: []string{"1", "3", "5"}, Shown: true, Cluster: true},
 	{Name: "read_consistency", About: "what a read of a cluster may miss", Values: []string{"none", "weak", "linearizable", "strong"}, Shown: true, Cluster: true},
 	{Name: "queued_writes", About: "have a cluster acknowledge writes before they are done", Values: []string{"off", "on"}, Shown: true, Cluster: true},

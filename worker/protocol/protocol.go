@@ -195,6 +195,7 @@ type Sample struct {
 	BeganUS     int64        `json:"began_us,omitempty"` // mix in several processes: time at which this process's clock started, in µs since 1970
 	Waits       []Wait       `json:"waits,omitempty"`    // mix, replay: one entry for each kind of wait, such as for a connection, that the worker can count
 	Latency     []Latency    `json:"latency,omitempty"`
+	Caches      *Caches      `json:"caches,omitempty"` // with the setting cold_caches
 
 	// The next three fields are for a replay. Skipped counts the events that were not run, because
 	// their transaction had failed. Different counts the events with another outcome than the
@@ -228,6 +229,21 @@ type Costs struct {
 	WrittenBytes int64 `json:"written_bytes,omitempty"` // bytes that they wrote
 
 	CheckpointNS int64 `json:"checkpoint_ns,omitempty"` // time of the checkpoint after a phase that wrote, in WAL mode
+}
+
+// Caches says how cold the system's page cache was when the clock of a phase started, after the database had
+// been dropped from it.
+type Caches struct {
+	FileBytes   int64 `json:"file_bytes"`   // size of the database and its write-ahead log
+	CachedBytes int64 `json:"cached_bytes"` // bytes of them that stayed in the page cache
+}
+
+// Share returns the share of the files that stayed in the page cache.
+func (c *Caches) Share() float64 {
+	if c.FileBytes == 0 {
+		return 0
+	}
+	return float64(c.CachedBytes) / float64(c.FileBytes)
 }
 
 // Latency is the distribution of one operation's latency. The lab computes the mean and

@@ -33,6 +33,7 @@ type lie struct {
 	open  func(driver.Settings) error    // changes the settings with which the database is opened
 	exit  int                            // exit status of the worker
 	junk  string                         // text printed before the first answer
+	asked [2]string                      // a part of the request, and what the worker reads instead
 }
 
 // sample returns a lie that changes the value of a key in a phase's sample. If change returns nil, the lie
@@ -140,6 +141,7 @@ const (
 	aMix     = "mix/operations and their order"
 	anInsert = "insert/transaction: one"
 	aQuery   = "query/each way"
+	cold     = "settings/cold_caches=on"
 )
 
 var lies = map[string]lie{
@@ -231,11 +233,16 @@ var lies = map[string]lie{
 	})},
 	"a journal mode that is not in force": {check: "settings/journal_mode=wal", words: "journal_mode: the worker read back wal, and the header of the database says not wal", tell: readBack("journal_mode", "wal"), open: not("journal_mode")},
 	"a page size that is not in force":    {check: "settings/page_size=8192", words: "page_size: the worker read back 8192, and the header of the database says 4096", tell: readBack("page_size", "8192"), open: not("page_size")},
-	"nothing failed":                      {check: aLock, words: "phase mix: failed is 0: want more", tell: unfailed},
-	"nothing was repeated":                {check: aLock, words: "phase mix: retries is 0: want at least", tell: sample("mix", "retries", to(nil))},
-	"another type":                        {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
-	"exits badly":                         {check: aQuery, words: "exit status 3", exit: 3},
-	"a line that is no answer":            {check: aQuery, words: "not understood", junk: "Loading …"},
+	"caches of which nothing is said":     {check: cold, words: "phase query: caches is missing", tell: sample("query", "caches", to(nil))},
+	"caches that are not dropped": {check: cold, words: "phase query: the worker read", asked: [2]string{`"cold_caches":"on"`, `"cold_caches":"off"`}, tell: func(a answer) []answer {
+		a = sample("query", "caches", to(map[string]any{"file_bytes": 4 << 20, "cached_bytes": 0}))(a)[0]
+		return readBack("cold_caches", "on")(a)
+	}},
+	"nothing failed":           {check: aLock, words: "phase mix: failed is 0: want more", tell: unfailed},
+	"nothing was repeated":     {check: aLock, words: "phase mix: retries is 0: want at least", tell: sample("mix", "retries", to(nil))},
+	"another type":             {check: aQuery, words: `answered "hello" before "ready"`, tell: func(a answer) []answer { return []answer{{"type": "hello"}} }},
+	"exits badly":              {check: aQuery, words: "exit status 3", exit: 3},
+	"a line that is no answer": {check: aQuery, words: "not understood", junk: "Loading …"},
 }
 
 // TestLies checks that each lie of a worker makes the right check fail, with a message that describes the lie.
@@ -266,6 +273,9 @@ func told(name string, d driver.Driver) {
 		os.Exit(9)
 	}
 	first := bytes.Contains(request, []byte(`"smoke"`)) || bytes.Contains(request, []byte(`"describe"`))
+	if l.asked[0] != "" && !first {
+		request = bytes.ReplaceAll(request, []byte(l.asked[0]), []byte(l.asked[1]))
+	}
 	r, w := io.Pipe()
 	done := make(chan struct{})
 	go func() {

@@ -43,6 +43,7 @@ func messageChecks() []Check {
 type heard struct {
 	answers []protocol.Response
 	lines   [][]byte
+	read    int64 // bytes that the worker and its children read from disks, if the system counts them
 }
 
 func (h *heard) last() protocol.Response {
@@ -77,6 +78,7 @@ func (s *Subject) ask(ctx context.Context, line []byte, hangUp func(*protocol.Re
 		return hangUp == nil && !final(a.Type) || hangUp != nil && !hangUp(&a)
 	}}
 	err := c.Run(ctx, line)
+	h.read = c.BytesRead
 	return h, cmp.Or(bad, err)
 }
 

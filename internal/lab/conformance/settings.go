@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
+	"github.com/sqlite3perf/sqlite3perf/worker/pagecache"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -22,7 +26,7 @@ func settingChecks() []Check {
 	}
 	for _, def := range driver.Vocabulary {
 		switch def.Name {
-		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex", "processes", "count_syncs":
+		case "mode", "cache", "pool_size", "pool_idle", "pool_readers", "write_mutex", "processes", "count_syncs", "cold_caches":
 			continue
 		}
 		if def.Cluster {
@@ -41,6 +45,7 @@ func settingChecks() []Check {
 	add(driver.Settings{"pool_size": "2", "pool_readers": "3", "journal_mode": "wal"}, "pool_readers=3", "pool_readers=3")
 	add(driver.Settings{"write_mutex": "on"}, "write_mutex=on", "write_mutex=on")
 	list = append(list, Check{Name: "settings/count_syncs=on", Key: "count_syncs=on", test: countsSyncs})
+	list = append(list, Check{Name: "settings/cold_caches=on", Key: "cold_caches=on", test: dropsCaches})
 	list = append(list, Check{Name: "settings/processes=2", Key: "processes=2", Needs: "transactions=reads", test: verified(yaml("shared"))})
 	add(driver.Settings{
 		"page_size": "16384", "auto_vacuum": "incremental", "journal_mode": "wal", "synchronous": "full", "pool_size": "2",
@@ -68,6 +73,50 @@ func countsSyncs(ctx context.Context, s *Subject) error {
 		}
 	}
 	return nil
+}
+
+// dropsCaches checks that a query reads its table from the disk. Both SQLite's page cache and the system's have
+// room for the whole table.
+func dropsCaches(ctx context.Context, s *Subject) error {
+	cold := driver.Settings{"cold_caches": "on"}
+	_, t, err := s.trial(ctx, yaml("cold"), cold)
+	if failed, ok := errors.AsType[*trialError](err); ok && failed.trial.Reason.Code == protocol.CodeUnsupported {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if counted, err := readsCount(s.Dir); err != nil || !counted {
+		return err
+	}
+	h, err := s.askTrial(ctx, yaml("cold"), nil, func(r *protocol.Request) { r.Settings = r.Settings.With(cold) })
+	if err != nil {
+		return err
+	}
+	if size := t.Samples[0].Caches.FileBytes; h.read < size*3/4 {
+		return fmt.Errorf("phase query: the worker read %d bytes from the disk in all, and the database has %d: before the clock starts, "+
+			"drop its files from the page cache, and empty SQLite's caches with PRAGMA shrink_memory", h.read, size)
+	}
+	return nil
+}
+
+// readsCount reports whether the system drops files in a directory from its page cache, and counts what a
+// process then reads.
+func readsCount(dir string) (bool, error) {
+	data := make([]byte, 1<<20)
+	f, err := os.Create(filepath.Join(dir, "dropped"))
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return false, err
+	}
+	if _, _, err := pagecache.Drop(f); err != nil {
+		return false, err
+	}
+	before := process.OwnBytesRead()
+	_, err = f.ReadAt(data, 0)
+	return process.OwnBytesRead()-before >= int64(len(data)), err
 }
 
 // tellsChange checks that the worker reports a setting that SQL has changed although the workload declares no

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,11 +41,12 @@ func well(t *result.Trial) error {
 	if t.Status != result.OK {
 		return &trialError{t}
 	}
-	// A run continues despite warnings, but if a worker causes a warning, it breaks a promise. Three warnings
-	// are not caused by the worker: the load generator is the bottleneck, it is late, or processes begin at
-	// different times.
+	// A run continues despite warnings, but if a worker causes a warning, it breaks a promise. Four warnings
+	// are not caused by the worker: the load generator is the bottleneck, it is late, processes begin at
+	// different times, or the system keeps files in its page cache.
+	others := []string{result.WarningCeiling, result.WarningLate, result.WarningApart, result.WarningCached}
 	for _, w := range t.Warnings {
-		if w.Code != result.WarningCeiling && w.Code != result.WarningLate && w.Code != result.WarningApart {
+		if !slices.Contains(others, w.Code) {
 			return fmt.Errorf("phase %s: %s", w.Phase, w.Message)
 		}
 	}

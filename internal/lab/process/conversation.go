@@ -21,6 +21,10 @@ type Conversation struct {
 
 	// Stderr is the beginning and the end of the worker's standard error. Run sets it.
 	Stderr string
+
+	// BytesRead is how many bytes the worker and its children have read from disks. Run sets it. It is 0 if
+	// the system does not count them.
+	BytesRead int64
 }
 
 // Run starts the worker, sends it the line and waits until the worker exits. If the exit status is not 0, the
@@ -45,6 +49,7 @@ func (c *Conversation) Run(ctx context.Context, line []byte) error {
 	}
 	err = w.End()
 	c.Stderr = w.Errors()
+	c.BytesRead = bytesRead(w.ProcessState)
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

@@ -47,6 +47,27 @@ func InvoluntarySwitches(state *os.ProcessState) *int64 {
 	return nil
 }
 
+// bytesRead returns how many bytes an ended process and its children have read from disks. It returns 0 if
+// that is not known. Linux counts in units of 512 bytes.
+func bytesRead(state *os.ProcessState) int64 {
+	if state == nil {
+		return 0
+	}
+	if ru, ok := state.SysUsage().(*syscall.Rusage); ok {
+		return 512 * *integer(ru.Inblock)
+	}
+	return 0
+}
+
+// OwnBytesRead returns how many bytes this process has read from disks.
+func OwnBytesRead() int64 {
+	var ru syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &ru) != nil {
+		return 0
+	}
+	return 512 * *integer(ru.Inblock)
+}
+
 // integer converts a number whose type depends on the platform.
 func integer[T int32 | int64](n T) *int64 {
 	v := int64(n)

@@ -28,3 +28,9 @@ func OwnUserTime() time.Duration { return 0 }
 
 // InvoluntarySwitches returns nil, because Windows does not count these switches per process.
 func InvoluntarySwitches(*os.ProcessState) *int64 { return nil }
+
+// bytesRead returns 0, because Windows counts other reads, too.
+func bytesRead(*os.ProcessState) int64 { return 0 }
+
+// OwnBytesRead returns 0, because Windows counts other reads, too.
+func OwnBytesRead() int64 { return 0 }

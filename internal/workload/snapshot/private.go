@@ -18,7 +18,7 @@ TEXT INTEGER REAL BLOB ANY type value text real int bool time null sql Scan on c
 unsupported storing into invalid parsing strconv ParseInt ParseFloat ParseBool context deadline exceeded canceled operation phase
 closing reading expected returned declared got want panic runtime worker the of with was are and for by at from its it that this
 sqlite sqlite3 sqinn stmt conn exec prepare step bind
-count_syncs syncs counted seccomp old kernels lack no_new_privs containers forbid may here proc self io count writes
+count_syncs syncs counted cold_caches dropped emptying caches seccomp old kernels lack no_new_privs containers forbid may here proc self io count writes
 PRAGMA quick_check integrity_check foreign_key_check checksum mismatch corruption found missing differ values entries entry unique page freelist tree cell
 cannot be given source making observing pool_idle set inserting preparing INSERT does work user s settings has word which may reach files
 refuse only answer request one mix succeeded reads ends end so declares results check hung ended own no under way opening checking

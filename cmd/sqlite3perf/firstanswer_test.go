@@ -16,12 +16,14 @@ func TestFirstCases(t *testing.T) {
 		c.Driver, c.ID = name, len(cases)+1
 		cases = append(cases, c)
 	}
-	list := firstCases(cases, func(build.Ref) bool { return false })
+	list := firstCases(cases, func(build.Ref) (bool, error) { return false, nil })
 	if len(list) != 4 || list[0].Driver != "mattn" || list[3].Driver != "mattn" || list[3].ID != 4 || cases[6].ID != 7 {
 		t.Errorf("%d cases", len(list))
 	}
 	for _, built := range []string{"", "glebarez"} {
-		list := firstCases(cases, func(ref build.Ref) bool { return ref.Name != built && ref.Name != "mattn" && ref.Name != "bvinc" })
+		list := firstCases(cases, func(ref build.Ref) (bool, error) {
+			return ref.Name != built && ref.Name != "mattn" && ref.Name != "bvinc", nil
+		})
 		if list != nil {
 			t.Errorf("%d cases, although few drivers have to be built", len(list))
 		}

@@ -74,6 +74,18 @@ func ProcessEnvironment() *Environment {
 	}
 }
 
+// usualCalibration is what [machine.Calibrate] returns on the machine on which typical times were measured.
+const usualCalibration = 10 * time.Millisecond
+
+// Pace returns how long work takes on this machine, compared with that machine.
+func (env *Environment) Pace() float64 {
+	calibrate := env.Calibrate
+	if calibrate == nil {
+		calibrate = machine.Calibrate
+	}
+	return calibrate().Seconds() / usualCalibration.Seconds()
+}
+
 // Printing returns a copy of the environment whose output is made printable.
 func (env *Environment) Printing() *Environment {
 	own := *env

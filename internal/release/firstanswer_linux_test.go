@@ -1,0 +1,110 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
+)
+
+// spent matches the line with which run says where its time went.
+var spent = regexp.MustCompile(`This took (\S+): (\S+) of downloads before anything could be built, (\S+) of builds, (\S+) of measuring\.`)
+
+// BenchmarkFirstAnswer measures how long somebody waits who has just installed sqlite3perf, and has none of what
+// its workers are built from: until the first answer, and until all drivers are measured. It downloads and
+// compiles everything. Flags of run can be given in TEST_FLAGS.
+func BenchmarkFirstAnswer(b *testing.B) {
+	tool := filepath.Join(b.TempDir(), "sqlite3perf")
+	if out, err := exec.Command("go", "build", "-trimpath", "-o", tool, "../../cmd/sqlite3perf").CombinedOutput(); err != nil {
+		b.Fatalf("%v\n%s", err, out)
+	}
+	for b.Loop() {
+		home := b.TempDir()
+		cmd := exec.Command(tool, append([]string{"run"}, strings.Fields(os.Getenv("TEST_FLAGS"))...)...)
+		cmd.Dir = home
+		cmd.Env = append(os.Environ(), "GOWORK=off", "HOME="+home, "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
+			"GOPATH="+filepath.Join(home, "go"), "GOMODCACHE=", "GOCACHE=", "GOFLAGS=-modcacherw", "TERM=xterm")
+		terminal := start(b, cmd)
+		lines := bufio.NewScanner(terminal)
+		before, _ := machine.ReadCPUTime()
+		began := time.Now()
+		first := true
+		for lines.Scan() {
+			line := shown(lines.Text())
+			b.Logf("%6.1fs %s", time.Since(began).Seconds(), line)
+			part := spent.FindStringSubmatch(line)
+			if part == nil {
+				continue
+			}
+			name := "all"
+			if first {
+				name = "first"
+				now, _ := machine.ReadCPUTime()
+				b.ReportMetric(100*(now.Worked-before.Worked).Seconds()/time.Since(began).Seconds()/float64(runtime.NumCPU()), "busy%/first")
+			}
+			first = false
+			for i, unit := range []string{"s/", "s-download/", "s-build/", "s-measure/"} {
+				d, err := time.ParseDuration(part[i+1])
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(d.Seconds(), unit+name)
+			}
+		}
+		if err := cmd.Wait(); err != nil || first {
+			b.Fatalf("no first answer, or %v", err)
+		}
+		terminal.Close()
+	}
+}
+
+// shown returns what a line of a terminal shows after a bar has been removed from it.
+func shown(line string) string {
+	line = strings.TrimRight(line, "\r")
+	if i := strings.LastIndexAny(line, "\r\x1b"); i >= 0 {
+		line = line[i+1:]
+	}
+	return line
+}
+
+// start starts a command on a new terminal, and returns the other end of this terminal.
+func start(b *testing.B, cmd *exec.Cmd) *os.File {
+	b.Helper()
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	fd := int(terminal.Fd())
+	n, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
+	}
+	if err == nil {
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 24, Col: 80})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	tty, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer tty.Close()
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	return terminal
+}

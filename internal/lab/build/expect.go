@@ -49,7 +49,10 @@ func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) Expectat
 	var free [atOnce]time.Duration // when each place for a build is free
 	downloaded := time.Duration(0)
 	for _, ref := range refs {
-		if built, err := b.Built(ctx, ref); ref.Path != "" || built || err != nil {
+		if ref.Path != "" {
+			continue
+		}
+		if built, err := b.Built(ctx, ref); built || err != nil {
 			continue
 		}
 		takes := typical[ref.Known.Kind]
@@ -73,8 +76,7 @@ func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) Expectat
 		*at = max(*at, downloaded) + time.Duration(share*pace*float64(takes.build))
 		e.Ends[ref.Name], e.Total = *at, max(e.Total, *at)
 	}
-	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00"))
-	e.Less = len(entries) > 0
+	e.Less = b.caches.used
 	return e
 }
 

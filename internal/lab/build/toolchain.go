@@ -63,6 +63,8 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	if err := errors.Join(json.Unmarshal(out, env), json.Unmarshal(out, &b.caches)); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
 	}
+	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // one of 256 directories of the same kind
+	b.caches.used = len(entries) > 0
 	if err := b.newEnough(env.GOVERSION); err != nil {
 		return nil, err
 	}
@@ -77,7 +79,11 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 }
 
 // caches are the directories in which the go command keeps what it compiles and downloads.
-type caches struct{ GOCACHE, GOMODCACHE string }
+type caches struct {
+	GOCACHE, GOMODCACHE string
+
+	used bool // the first was not empty when this program began
+}
 
 // newEnough returns an error if the Go toolchain is older than the workers need, and does not download a newer
 // one. It accepts versions that are not released.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -56,19 +57,14 @@ func newCountdown(a Await, now time.Time) *countdown {
 	return &countdown{Await: a, began: now, at: now, left: len(a.Built.Ends), pace: 1}
 }
 
-// built notes that a worker is built, or that it can't be built.
-func (c *countdown) built(name string, now time.Time) {
-	for i, b := range c.building {
-		if b == name {
-			c.building = append(c.building[:i:i], c.building[i+1:]...)
-			break
-		}
-	}
+// built notes that a worker is built or, if err is not nil, that it can't be built.
+func (c *countdown) built(name string, err error, now time.Time) {
+	c.building = slices.DeleteFunc(c.building, func(b string) bool { return b == name })
 	end, expected := c.Built.Ends[name]
 	if !expected || c.left == 0 {
 		return
 	}
-	if c.left--; end >= c.last {
+	if c.left--; err == nil && end >= c.last {
 		c.at, c.last, c.pace = now, end, now.Sub(c.began).Seconds()/end.Seconds()
 	}
 	if c.left == 0 {
@@ -101,22 +97,25 @@ func (c *countdown) before(now time.Time) (text string, share float64) {
 		doing = "building " + strings.Join(c.building, ", ")
 	}
 	left := c.remaining(now)
-	return c.until(left, c.about(left), doing), c.share(now, left)
+	return c.until(left, doing), c.share(now, left)
 }
 
 // during says what is left while trials run. The parameter left is the estimate of the laboratory; it is 0 if
 // that is not known yet, or if ended is true.
 func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
-	about := "about " + coarsely(left)
-	if left == 0 && !ended {
-		left = c.remaining(now)
-		about = c.about(left)
+	if left > 0 || ended {
+		return fmt.Sprintf("about %s until %s: %s", coarsely(left), c.For, words), c.share(now, left)
 	}
-	return c.until(left, about, words), c.share(now, left)
+	left = c.remaining(now)
+	return c.until(left, words), c.share(now, left)
 }
 
-func (c *countdown) until(left time.Duration, about, doing string) string {
-	if left < 0 {
+func (c *countdown) until(left time.Duration, doing string) string {
+	about := c.about(left)
+	switch {
+	case c.left == 0 && c.Longer:
+		about = "estimating the time"
+	case left < 0:
 		about = "longer than estimated"
 	}
 	return about + " until " + c.For + ": " + doing

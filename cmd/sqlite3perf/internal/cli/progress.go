@@ -112,7 +112,7 @@ func (p *Progress) Building(i, n int, name string) {
 }
 
 func (p *Progress) Built(i, n int, name string, err error) {
-	p.told(func(c *countdown) { c.built(name, p.now()) })
+	p.told(func(c *countdown) { c.built(name, err, p.now()) })
 	if err == nil {
 		return
 	}

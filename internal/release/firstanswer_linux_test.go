@@ -70,13 +70,13 @@ func BenchmarkFirstAnswer(b *testing.B) {
 	}
 }
 
+// escapes matches what moves the cursor of a terminal.
+var escapes = regexp.MustCompile(`\x1b\[\d*[A-Z]`)
+
 // shown returns what a line of a terminal shows after a bar has been removed from it.
 func shown(line string) string {
-	line = strings.TrimRight(line, "\r")
-	if i := strings.LastIndexAny(line, "\r\x1b"); i >= 0 {
-		line = line[i+1:]
-	}
-	return line
+	line = strings.TrimRight(escapes.ReplaceAllString(line, ""), "\r")
+	return line[strings.LastIndex(line, "\r")+1:]
 }
 
 // start starts a command on a new terminal, and returns the other end of this terminal.

@@ -24,7 +24,8 @@ type moduleProxy struct {
 
 	mu    sync.Mutex
 	fault string
-	asked []string // archives that were requested
+	asked []string      // archives that were requested
+	wait  chan struct{} // with the fault "waits", nothing is sent before it is closed
 }
 
 func newModuleProxy(t *testing.T) *moduleProxy {
@@ -35,7 +36,7 @@ func newModuleProxy(t *testing.T) *moduleProxy {
 		"/example.com/lib/@v/v1.3.0.zip": archive(t, "example.com/lib@v1.3.0/a.go", "package lib\n\nimport _ \"example.com/dep\"\n"),
 		"/example.com/dep/@v/v1.0.0.zip": archive(t, "example.com/dep@v1.0.0/a.go", "package dep\n"),
 	}
-	p := &moduleProxy{}
+	p := &moduleProxy{wait: make(chan struct{})}
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, ok := files[r.URL.Path]
 		p.mu.Lock()
@@ -54,6 +55,8 @@ func newModuleProxy(t *testing.T) *moduleProxy {
 		case fault == "refuses":
 			http.Error(w, "not for you", http.StatusForbidden)
 			return
+		case fault == "waits":
+			<-p.wait
 		case fault == "cuts":
 			w.Header().Set("Content-Length", "1000000")
 		}
@@ -105,9 +108,7 @@ func TestUndelivered(t *testing.T) {
 			if !built {
 				t.Fatal("the first worker was not built")
 			}
-			write(t, ref.Known.Dir, map[string]string{"go.mod": strings.Replace(string(mod), "\texample.com/lib => ./lib\n", "", 1)})
-			other := ref
-			other.Name, other.Version = "toy@v1.3.0", "v1.3.0"
+			other := fromProxy(t, ref)
 			p.mu.Lock()
 			p.fault, p.asked = fault, nil
 			p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 
 // Download downloads what the workers of these drivers are built from, in this order, as far as they are not
 // built or downloaded already. It returns at once, so that the network works while the processors compile.
-// [Builder.Worker] waits for the download of its modules. The function stop ends all downloads. An error shows
+// [Builder.Worker] waits for the download of its modules, if the driver's library is not downloaded yet. The function stop ends all downloads. An error shows
 // when the worker is built, so Download reports none.
 func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
@@ -54,7 +54,10 @@ func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 			if b.downloads == nil {
 				b.downloads = map[string]chan struct{}{}
 			}
-			b.downloads[path] = make(chan struct{})
+			b.downloads[path] = nil
+			if !b.inModuleCache(ref) {
+				b.downloads[path] = make(chan struct{})
+			}
 		}
 		b.mu.Unlock()
 		if twice {
@@ -75,7 +78,9 @@ func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 func (b *Builder) downloaded(path string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.downloads[path])
+	if wait := b.downloads[path]; wait != nil {
+		close(wait)
+	}
 	delete(b.downloads, path)
 }
 

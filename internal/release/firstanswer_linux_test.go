@@ -23,11 +23,14 @@ var spent = regexp.MustCompile(`This took (\S+): (\S+) of downloads before anyth
 
 // BenchmarkFirstAnswer measures how long somebody waits who has just installed sqlite3perf, and has none of what
 // its workers are built from: until the first answer, and until all drivers are measured. It downloads and
-// compiles everything. Flags of run can be given in TEST_FLAGS.
+// compiles everything. TEST_TOOL can name the executable of another version, and TEST_FLAGS has flags of run.
 func BenchmarkFirstAnswer(b *testing.B) {
-	tool := filepath.Join(b.TempDir(), "sqlite3perf")
-	if out, err := exec.Command("go", "build", "-trimpath", "-o", tool, "../../cmd/sqlite3perf").CombinedOutput(); err != nil {
-		b.Fatalf("%v\n%s", err, out)
+	tool := os.Getenv("TEST_TOOL")
+	if tool == "" {
+		tool = filepath.Join(b.TempDir(), "sqlite3perf")
+		if out, err := exec.Command("go", "build", "-trimpath", "-o", tool, "../../cmd/sqlite3perf").CombinedOutput(); err != nil {
+			b.Fatalf("%v\n%s", err, out)
+		}
 	}
 	for b.Loop() {
 		home := b.TempDir()
@@ -36,38 +39,47 @@ func BenchmarkFirstAnswer(b *testing.B) {
 		cmd.Env = append(os.Environ(), "GOWORK=off", "HOME="+home, "XDG_CACHE_HOME=", "XDG_CONFIG_HOME=", "XDG_DATA_HOME=",
 			"GOPATH="+filepath.Join(home, "go"), "GOMODCACHE=", "GOCACHE=", "GOFLAGS=-modcacherw", "TERM=xterm")
 		terminal := start(b, cmd)
-		lines := bufio.NewScanner(terminal)
-		lines.Buffer(nil, 64<<20) // a bar is drawn again and again in the same line
-		before, _ := machine.ReadCPUTime()
-		began := time.Now()
-		first := true
-		for lines.Scan() {
-			line := shown(lines.Text())
-			b.Logf("%6.1fs %s", time.Since(began).Seconds(), line)
-			part := spent.FindStringSubmatch(line)
-			if part == nil {
-				continue
-			}
-			name := "all"
-			if first {
-				name = "first"
-				now, _ := machine.ReadCPUTime()
-				b.ReportMetric(100*(now.Worked-before.Worked).Seconds()/time.Since(began).Seconds()/float64(runtime.NumCPU()), "busy%/first")
-			}
-			first = false
-			for i, unit := range []string{"s/", "s-download/", "s-build/", "s-measure/"} {
-				d, err := time.ParseDuration(part[i+1])
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(d.Seconds(), unit+name)
-			}
-		}
-		if err := cmd.Wait(); err != nil || first {
-			b.Fatalf("no first answer, or %v", err)
+		follow(b, terminal)
+		if err := cmd.Wait(); err != nil {
+			b.Fatal(err)
 		}
 		terminal.Close()
 	}
+}
+
+// follow logs what appears on a terminal, and reports when the first answer and the last one appeared, and what the
+// command said about where the time went.
+func follow(b *testing.B, terminal *os.File) {
+	b.Helper()
+	lines := bufio.NewScanner(terminal)
+	lines.Buffer(nil, 64<<20) // a bar is drawn again and again in the same line
+	before, _ := machine.ReadCPUTime()
+	began := time.Now()
+	answer := "first"
+	for lines.Scan() {
+		line, elapsed := shown(lines.Text()), time.Since(began).Seconds()
+		b.Logf("%6.1fs %s", elapsed, line)
+		if strings.HasPrefix(line, "First answer") {
+			now, _ := machine.ReadCPUTime()
+			b.ReportMetric(elapsed, "s/first")
+			b.ReportMetric(100*(now.Worked-before.Worked).Seconds()/elapsed/float64(runtime.NumCPU()), "busy%/first")
+		}
+		part := spent.FindStringSubmatch(line)
+		for i, name := range []string{"download", "build", "measure"} {
+			if part == nil {
+				break
+			}
+			d, err := time.ParseDuration(part[i+2])
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportMetric(d.Seconds(), "s-"+name+"/"+answer)
+		}
+		if part != nil {
+			answer = "all"
+		}
+	}
+	b.ReportMetric(time.Since(began).Seconds(), "s/all")
 }
 
 // escapes matches what moves the cursor of a terminal.

@@ -27,13 +27,13 @@ var typical = map[driver.Kind]struct {
 	megabytes float64       // to download
 }{
 	driver.Cgo:        {70 * time.Second, 5},
-	driver.Transpiled: {80 * time.Second, 50},
-	driver.Wasm:       {60 * time.Second, 5},
+	driver.Transpiled: {45 * time.Second, 50},
+	driver.Wasm:       {45 * time.Second, 5},
 }
 
 const (
-	// again is the share of the time and size for a second driver of a kind: much of it is the same library.
-	again = 0.3
+	// again is the share of the time and size for another driver of the same kind, which shares packages.
+	again = 0.5
 	// network is the speed of an ordinary network, in megabytes per second.
 	network = 4
 )

@@ -71,6 +71,9 @@ func (w *watched) Write(b []byte) (int, error) {
 // answer takes, count that down on the bar, print the answer, and say where the time went. A Ctrl-C ends the
 // test when the other drivers are being built.
 func TestFirstAnswer(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds workers")
+	}
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	here := t.TempDir()
 	interrupts := make(chan os.Signal, 2)

@@ -24,14 +24,14 @@ func (b *Builder) cannotBuild(ref Ref, said string, err error) *BuildError {
 // a proxy or a server that does not have the module.
 var (
 	undelivered = regexp.MustCompile(`(\S+@v[^\s:]+): (?:reading |Get |read )"?([^\s"]+?)"?: (.+)`)
-	lacking     = regexp.MustCompile(`^(?:40[134]|410|451) |^no such file`)
+	lacking     = regexp.MustCompile(`^(?:40[0134]|410|451) |^no such file`)
 	interrupted = regexp.MustCompile(`dial tcp|unexpected EOF|connection reset|i/o timeout|TLS handshake timeout|git ls-remote|git fetch|unrecognized import path`)
 )
 
 // outside explains a failure whose cause is neither the library nor this program, and says what to do. It returns
 // "" if it finds no such cause in the go command's output.
 func (b *Builder) outside(said string, err error) string {
-	const again = "run the same again when the network works, it goes on where it has ended"
+	const again = "run the same again when the network and the module proxy (GOPROXY) work, it goes on where it has ended"
 	if strings.Contains(said, syscall.ENOSPC.Error()) {
 		return fmt.Sprintf("the disk of %s, of %s or of %s is full: make room there, then run the same again", b.Cache, b.caches.GOCACHE, b.caches.GOMODCACHE)
 	}
@@ -45,7 +45,8 @@ func (b *Builder) outside(said string, err error) string {
 	case strings.Contains(said, "GOPROXY=off"):
 		return fmt.Sprintf("not everything is downloaded yet, and GOPROXY=off forbids it (%s): unset GOPROXY", FirstComplaint(said, err))
 	case interrupted.MatchString(said):
-		return fmt.Sprintf("downloading failed (%s): %s", FirstComplaint(said, err), again)
+		whole := strings.ReplaceAll(said, "\n\t", " ") // git explains in the next line
+		return fmt.Sprintf("downloading failed (%s): %s", FirstComplaint(whole, err), again)
 	}
 	return ""
 }

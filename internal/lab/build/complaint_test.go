@@ -96,7 +96,7 @@ func TestUndelivered(t *testing.T) {
 	for fault, want := range map[string]string{
 		"lacks":   "the module proxy doesn't deliver example.com/dep@v1.0.0 (" + p.URL + "/example.com/dep/@v/v1.0.0.zip: 404 Not Found): name one that does, such as GOPROXY=https://",
 		"refuses": "/v1.0.0.zip: 403 Forbidden): name one that does, such as GOPROXY=https://",
-		"cuts":    "downloading example.com/dep@v1.0.0 failed (unexpected EOF): run the same again when the network works, it goes on where it has ended",
+		"cuts":    "downloading example.com/dep@v1.0.0 failed (unexpected EOF): run the same again when the network and the module proxy (GOPROXY) work, it goes on where it has ended",
 		"gone":    "connection refused): run the same again",
 		"off":     "not everything is downloaded yet, and GOPROXY=off forbids it (",
 	} {
@@ -143,5 +143,15 @@ func TestUndelivered(t *testing.T) {
 				t.Errorf("the first worker was built again: %v", built)
 			}
 		})
+	}
+}
+
+// TestUnreachableRepository checks what is said if the go command asks a repository, because no proxy has the
+// module, and can't reach it. What git says is in a line of its own.
+func TestUnreachableRepository(t *testing.T) {
+	got := build.Outside("go: downloading example.com/lib v1.3.0\na.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128:\n\tfatal: could not resolve host\n")
+	want := "downloading failed (a.go:3:8: reading example.com/lib/go.mod at revision v1.3.0: git ls-remote -q origin in /x: exit status 128: fatal: could not resolve host): run the same again when"
+	if !strings.HasPrefix(got, want) || strings.Contains(got, "\n") {
+		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

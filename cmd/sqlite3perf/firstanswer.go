@@ -34,10 +34,10 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 	if first.cases == nil {
 		return nil
 	}
-	stop := r.Builder.Download(ctx, refsOf(slices.Concat(first.cases, r.cases)))
-	defer stop()
 	first.schedule, first.precision = lab.Schedule{Rounds: lab.MinRounds}, 0
 	first.await = o.untilFirst(ctx, env, &first)
+	stop := r.Builder.Download(ctx, refsOf(slices.Concat(first.cases, r.cases)))
+	defer stop()
 	fmt.Fprintf(env.Stderr, "the first answer is about %s, in %s; then the other drivers are built, and all are measured\n",
 		namesOf(first.cases), first.await.Words())
 	first.prepared = func([]*lab.Case) error {

@@ -95,3 +95,19 @@ func TestCountdownOfUnknown(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
+
+// TestPace checks that one undisturbed measurement is enough, and that a busy machine does not make estimates absurd.
+func TestPace(t *testing.T) {
+	for want, times := range map[float64][]time.Duration{
+		2: {900 * time.Millisecond, 20 * time.Millisecond, time.Second, time.Second, time.Second},
+		4: {time.Second, time.Second, time.Second, time.Second, time.Second},
+	} {
+		env := &Environment{Calibrate: func() (d time.Duration) {
+			d, times = times[0], times[1:]
+			return d
+		}}
+		if got := env.Pace(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}

@@ -77,6 +77,9 @@ func ProcessEnvironment() *Environment {
 // usualCalibration is what [machine.Calibrate] returns on the machine on which typical times were measured.
 const usualCalibration = 10 * time.Millisecond
 
+// slowest is the largest pace: what seems slower is mostly a machine that does something else for a moment.
+const slowest = 4
+
 // Pace returns how long work takes on this machine, compared with that machine. It takes the fastest of a few
 // measurements, because other processes may disturb one.
 func (env *Environment) Pace() float64 {
@@ -88,7 +91,7 @@ func (env *Environment) Pace() float64 {
 	for range 4 {
 		fastest = min(fastest, calibrate())
 	}
-	return fastest.Seconds() / usualCalibration.Seconds()
+	return min(fastest.Seconds()/usualCalibration.Seconds(), slowest)
 }
 
 // Printing returns a copy of the environment whose output is made printable.

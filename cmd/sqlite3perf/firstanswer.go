@@ -19,7 +19,7 @@ var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
 // firstMeasured is how long the rounds of the first answer take, on the machine on which the typical times of
 // builds were measured.
-const firstMeasured = 70 * time.Second
+const firstMeasured = 45 * time.Second
 
 // firstAnswer measures a few drivers in a run of their own, if most drivers still have to be built, which
 // takes minutes. Somebody who tries sqlite3perf for the first time has an answer before that. It is only for

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -49,7 +50,7 @@ type countdown struct {
 	building []string      // workers that are being built now
 	left     int           // number of workers that are not built yet
 	at       time.Time     // when the last worker was built, or else began
-	last     time.Duration // when that was expected, since began
+	last     time.Duration // when as many workers were expected to be built, since began
 	pace     float64       // how long it took, compared with what was expected
 }
 
@@ -60,11 +61,13 @@ func newCountdown(a Await, now time.Time) *countdown {
 // built notes that a worker is built or, if err is not nil, that it can't be built.
 func (c *countdown) built(name string, err error, now time.Time) {
 	c.building = slices.DeleteFunc(c.building, func(b string) bool { return b == name })
-	end, expected := c.Built.Ends[name]
-	if !expected || c.left == 0 {
+	if _, expected := c.Built.Ends[name]; !expected || c.left == 0 {
 		return
 	}
-	if c.left--; err == nil && end >= c.last {
+	if c.left--; err == nil {
+		// Workers may be built in another order than expected, so only their number counts.
+		ends := slices.Sorted(maps.Values(c.Built.Ends))
+		end := ends[len(ends)-c.left-1]
 		c.at, c.last, c.pace = now, end, now.Sub(c.began).Seconds()/end.Seconds()
 	}
 	if c.left == 0 {

@@ -111,3 +111,17 @@ func TestPace(t *testing.T) {
 		}
 	}
 }
+
+// TestCountdownInAnotherOrder checks that the estimate stays sensible if the worker that was expected last is
+// built first.
+func TestCountdownInAnotherOrder(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	c := newCountdown(Await{For: "the first trial", Built: build.Expectation{
+		Total: 2 * time.Minute, Ends: map[string]time.Duration{"mattn": time.Minute, "ncruces": 2 * time.Minute},
+	}}, now)
+	c.built("ncruces", nil, now.Add(time.Minute))
+	got, _ := c.before(now.Add(70 * time.Second))
+	if want := "about 50s until the first trial: downloading"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

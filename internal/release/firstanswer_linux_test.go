@@ -87,9 +87,15 @@ var escapes = regexp.MustCompile(`\x1b\[[\d;]*[A-Za-z]`)
 
 // shown returns what a line of a terminal shows after a bar has been removed from it.
 func shown(line string) string {
+	if i := strings.LastIndex(line, erased); i >= 0 {
+		line = line[i+len(erased):]
+	}
 	line = strings.TrimRight(escapes.ReplaceAllString(line, ""), "\r")
 	return line[strings.LastIndex(line, "\r")+1:]
 }
+
+// erased is what the display writes to remove a bar.
+const erased = "\x1b[2K"
 
 // start starts a command on a new terminal, and returns the other end of this terminal.
 func start(b *testing.B, cmd *exec.Cmd) *os.File {

@@ -3,7 +3,7 @@ MODULES := . worker record examples/bookshop deploy $(sort $(dir $(wildcard driv
 GO ?= go
 export GOWORK := off
 
-.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint release-tools release-check vulnerabilities cross bump added-cost fidelity simulate studies pages clean
+.PHONY: all build rqlited sources chromium sshd test soak race locks scripts kills cluster-kills prove lint release-tools release-check vulnerabilities cross first-answer bump added-cost fidelity simulate studies pages clean
 
 all: build
 
@@ -146,6 +146,11 @@ BYHAND := $(sort $(patsubst drivers/%/byhand/,%,$(dir $(wildcard drivers/*/byhan
 fidelity: build ## drivers beside programs written by hand with the same libraries: bin/NAME-by-hand, and the outputs in docs/proofs.md
 	@set -e; for d in $(BYHAND); do $(GO) -C drivers/$$d build -o $(CURDIR)/bin/$$d-by-hand ./byhand; done
 	$(GO) run ./docs/remake -tool bin/sqlite3perf docs/proofs.md by-hand
+
+# It downloads and compiles everything, for a quarter of an hour. FIRST=3 for three runs.
+FIRST := 1
+first-answer: ## how long somebody waits who has just installed sqlite3perf, until the first answer and until all drivers are measured
+	$(GO) test ./internal/release -run '^$$' -bench FirstAnswer -benchtime 1x -count $(FIRST) -timeout 3h -v
 
 bump: ## newer releases of the drivers' libraries: a list; with DRIVERS=mattn or all, they are taken, tested, compared and noted in CHANGELOG.md
 	$(GO) run ./internal/bump $(DRIVERS)

@@ -4,55 +4,73 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
 // firstDrivers are the drivers of the first answer: the most used library of each kind.
 var firstDrivers = []string{"mattn", "modernc", "ncruces"}
 
+// firstMeasured is how long the rounds of the first answer take, on the machine on which the typical times of
+// builds were measured.
+const firstMeasured = 45 * time.Second
+
 // firstAnswer measures a few drivers in a run of their own, if most drivers still have to be built, which
 // takes minutes. Somebody who tries sqlite3perf for the first time has an answer before that. It is only for
-// a person at a terminal who named no drivers.
+// a person at a terminal who named no drivers. The modules of the other drivers are downloaded while these
+// drivers are built.
 func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *request) error {
 	if o.quiet || env.StderrWidth == 0 || len(o.drivers) > 0 || o.exact || r.host != nil || len(o.hosts.names) > 0 {
 		return nil
 	}
 	first := *r
-	first.cases = firstCases(r.cases, func(ref build.Ref) bool {
-		built, err := r.Builder.Built(ctx, ref)
-		return built || err != nil
-	})
+	first.cases = firstCases(r.cases, func(ref build.Ref) (bool, error) { return r.Builder.Built(ctx, ref) })
 	if first.cases == nil {
 		return nil
 	}
 	first.schedule, first.precision = lab.Schedule{Rounds: lab.MinRounds}, 0
-	drivers := document.And(firstDrivers)
-	fmt.Fprintf(env.Stderr, "the first answer is about %s, in some minutes; then the other drivers are built, and all are measured\n", drivers)
+	first.await = o.untilFirst(ctx, env, &first)
+	stop := r.Builder.Download(ctx, refsOf(slices.Concat(first.cases, r.cases)))
+	defer stop()
+	fmt.Fprintf(env.Stderr, "the first answer is about %s, in %s; then the other drivers are built, and all are measured\n",
+		namesOf(first.cases), first.await.Words())
+	first.prepared = func([]*lab.Case) error {
+		stop() // nothing is downloaded while trials run
+		return nil
+	}
 	a, err := take(ctx, env, o, &first)
+	if namesOf(first.cases) == "" {
+		return nil // the run tries again, and the other drivers
+	}
 	if err != nil {
 		return err
 	}
 	answer := report.AnswersOf(a, ofRun(&o.output, env, a, document.Options{})).Text
-	fmt.Fprintf(env.Stderr, "\nFirst answer, about %s only, from %d rounds: %s\n%s has more.\n\n", drivers, a.Run.Rounds, answer, cli.InStore(o.store, cli.ShowAgain(a.Run.ID)))
+	fmt.Fprintf(env.Stderr, "\nFirst answer, about %s only, from %d rounds: %s\n%s\n%s has more.\n\n",
+		namesOf(first.cases), a.Run.Rounds, answer, r.took.words(env.Now(), a.Run), cli.InStore(o.store, cli.ShowAgain(a.Run.ID)))
 	r.told = true
 	return nil
 }
 
-// firstCases returns copies of the cases of the drivers of the first answer, or nil if no more drivers than these
-// have to be built.
-func firstCases(cases []*lab.Case, built func(build.Ref) bool) (list []*lab.Case) {
-	missing, asked := 0, map[string]bool{}
+// firstCases returns copies of the cases of the drivers of the first answer, without those that can't be
+// built. It returns nil if no more drivers than these have to be built.
+func firstCases(cases []*lab.Case, built func(build.Ref) (bool, error)) (list []*lab.Case) {
+	missing, impossible := 0, map[string]bool{}
 	for _, c := range cases {
-		if !asked[c.Driver] && !built(c.Ref) {
-			missing++
+		if _, asked := impossible[c.Driver]; !asked {
+			there, err := built(c.Ref)
+			impossible[c.Driver] = err != nil
+			if !there && err == nil {
+				missing++
+			}
 		}
-		asked[c.Driver] = true
-		if slices.Contains(firstDrivers, c.Driver) {
+		if slices.Contains(firstDrivers, c.Driver) && !impossible[c.Driver] {
 			own := *c
 			own.ID = len(list) + 1
 			list = append(list, &own)
@@ -62,4 +80,57 @@ func firstCases(cases []*lab.Case, built func(build.Ref) bool) (list []*lab.Case
 		return nil
 	}
 	return list
+}
+
+// namesOf lists the drivers of the cases that can be measured.
+func namesOf(cases []*lab.Case) string {
+	var names []string
+	for _, c := range cases {
+		if c.Unavailable == nil && !slices.Contains(names, c.Driver) {
+			names = append(names, c.Driver)
+		}
+	}
+	return document.And(names)
+}
+
+// refsOf returns the drivers of the cases, each once.
+func refsOf(cases []*lab.Case) (refs []build.Ref) {
+	for _, c := range cases {
+		if !slices.ContainsFunc(refs, func(r build.Ref) bool { return r.Name == c.Driver }) {
+			refs = append(refs, c.Ref)
+		}
+	}
+	return refs
+}
+
+// untilFirst estimates how long it takes until the first answer. How long trials take is only known for the
+// workloads that are measured by default.
+func (o *runOptions) untilFirst(ctx context.Context, env *cli.Environment, first *request) *cli.Await {
+	pace := env.Pace()
+	await := &cli.Await{For: "the first answer", Built: first.Builder.Expect(ctx, refsOf(first.cases), pace)}
+	for _, c := range first.cases {
+		await.Measure += lab.MinRounds * c.Lasts()
+	}
+	for _, flag := range []string{"workloads", "set", "dsn", "param", "scale"} {
+		await.Longer = await.Longer || o.flags.Changed(flag)
+	}
+	if !await.Longer {
+		await.Measure = time.Duration(pace * float64(firstMeasured))
+	}
+	return await
+}
+
+// split says where the time of a command went.
+type split struct {
+	began    time.Time
+	builder  *build.Builder
+	measured time.Duration
+}
+
+// words adds a run to the split, and returns the split up to now.
+func (s *split) words(now time.Time, run *result.Run) string {
+	s.measured += run.Ended.Sub(run.Started)
+	downloading, building := s.builder.Spent()
+	return fmt.Sprintf("This took %s: %s of downloads before anything could be built, %s of builds, %s of measuring.",
+		cli.Roughly(now.Sub(s.began)), cli.Roughly(downloading), cli.Roughly(building), cli.Roughly(s.measured))
 }

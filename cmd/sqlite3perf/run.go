@@ -76,6 +76,7 @@ with its plan, seed and workloads. Nothing is measured twice.`,
 }
 
 func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
+	began := env.Now()
 	r, err := o.check(ctx, env)
 	if err != nil {
 		return err
@@ -83,6 +84,7 @@ func run(ctx context.Context, env *cli.Environment, o *runOptions) error {
 	if r.baseline, err = o.checkBaselineName(r); err != nil {
 		return err
 	}
+	r.took = &split{began: began, builder: r.Builder}
 	o.untilSettled(r)
 	if err := firstAnswer(ctx, env, o, r); err != nil {
 		return err
@@ -95,6 +97,11 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 		return measureOnHosts(ctx, env, o, r)
 	}
 	a, failure := take(ctx, env, o, r)
+	if a != nil && failure == nil && !o.quiet && r.took != nil {
+		if _, building := r.Builder.Spent(); building > time.Second {
+			env.Say("%s", r.took.words(env.Now(), a.Run))
+		}
+	}
 	if a != nil && len(a.Run.Trials) > 0 {
 		print := r.print
 		if print == nil {
@@ -138,7 +145,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
-		err = r.prepare(early, o, p, show)
+		err = r.prepare(early, env, o, p, show)
 	}
 	if err := cli.UnlessInterrupted(stop, err); err != nil {
 		return nil, err
@@ -160,7 +167,7 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 }
 
 // prepare does everything before the first trial. If it returns an error, nothing is measured.
-func (r *request) prepare(ctx context.Context, o *runOptions, p *location, show *cli.Progress) error {
+func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptions, p *location, show *cli.Progress) error {
 	if !r.told {
 		sayWithout(&r.matrix, show.Note)
 		sayNeeded(r.cases, show.Note)
@@ -169,6 +176,9 @@ func (r *request) prepare(ctx context.Context, o *runOptions, p *location, show 
 		if err := r.tried(ctx, p.processes, show); err != nil {
 			return err
 		}
+	}
+	if p.processes != nil {
+		show.Await(func() *cli.Await { return r.waits(ctx, env) })
 	}
 	if err := p.prepare(ctx, r.cases, show); err != nil {
 		return err
@@ -191,6 +201,17 @@ func (r *request) prepare(ctx context.Context, o *runOptions, p *location, show 
 		sayUnset(r.cases, show.Note)
 	}
 	return r.fits(ctx, o, p, show)
+}
+
+// waits returns what the user waits for, or nil if nothing is built.
+func (r *request) waits(ctx context.Context, env *cli.Environment) *cli.Await {
+	if r.await != nil {
+		return r.await
+	}
+	if e := r.Builder.Expect(ctx, refsOf(r.cases), env.Pace()); e.Total > 0 {
+		return &cli.Await{For: "the first trial", Built: e}
+	}
+	return nil
 }
 
 // begin stores a new run before its first trial. For a resumed run it notes in the store that the

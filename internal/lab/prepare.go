@@ -30,9 +30,7 @@ func Prepare(ctx context.Context, cases []*Case, b *build.Builder, progress Buil
 		byName[c.Driver] = append(byName[c.Driver], c)
 	}
 	defer b.Download(ctx, refs)()
-	// Compiling SQLite's C code, which is one file, takes a minute of one processor.
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(2)
+	group, ctx := errgroup.WithContext(ctx) // the builder builds only some workers at the same time
 	var mu sync.Mutex
 	for i, name := range names {
 		group.Go(func() error {

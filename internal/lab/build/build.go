@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/mod/modfile"
@@ -41,9 +40,14 @@ type Builder struct {
 	// Only workers that need no C compiler can be built for it. "" means this machine.
 	Target string
 
-	mu    sync.Mutex // guards env
-	env   *toolchain
-	sweep sync.Once
+	mu        sync.Mutex // guards the next four fields
+	env       *toolchain
+	caches    caches                   // set together with env
+	downloads map[string]chan struct{} // by the path of a worker whose modules are being downloaded: closed after that; nil if its build needn't wait
+	turns     chan struct{}            // has a value for each worker that is being built
+	sweep     sync.Once
+
+	building, working span // working is building or downloading
 }
 
 // BuildError says why the worker of a driver cannot be built or started.
@@ -116,6 +120,14 @@ func (b *Builder) Worker(ctx context.Context, ref Ref, building func()) (path st
 	if ref.Dir != "" {
 		maps.Copy(with, checkedOut(ctx, ref.Dir))
 	} else if use(path); whole(path) {
+		return path, with, nil
+	}
+	done, err := b.turn(ctx, path)
+	if err != nil {
+		return "", nil, err
+	}
+	defer done()
+	if ref.Dir == "" && whole(path) { // built meanwhile, for a variant that differs only when it runs
 		return path, with, nil
 	}
 	if building != nil {
@@ -260,11 +272,7 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		return "", err
 	}
 	if said, err := b.compile(ctx, ref, env, temp, out, flags, nil); err != nil {
-		why := FirstComplaint(said, err) + ref.variantHint()
-		if strings.Contains(said, syscall.ENOSPC.Error()) { // the go command names neither of these directories
-			why = fmt.Sprintf("the disk of %s or of Go's build cache is full: make room there", b.Cache)
-		}
-		return "", cmp.Or[error](ctx.Err(), cannotBuild(why, said))
+		return "", cmp.Or[error](ctx.Err(), b.cannotBuild(ref, said, err))
 	}
 	built, err := SHA256Of(out)
 	if err != nil {
@@ -281,17 +289,9 @@ func (b *Builder) build(ctx context.Context, ref Ref, env *toolchain, path strin
 		}
 	}
 	if err := os.WriteFile(out+sumSuffix, []byte(built), 0o644); err != nil {
-		return "", err
+		return "", &CacheError{err}
 	}
 	return path, errors.Join(os.Rename(out, path), os.Rename(out+sumSuffix, path+sumSuffix))
-}
-
-// cannotBuild returns a [*BuildError]. The parameter why is the cause, and said is the complete output of the
-// go command.
-func cannotBuild(why, said string) *BuildError {
-	e := unbuildable(protocol.CodeBuild, "cannot be built: %s", why)
-	e.Reason.Detail = said
-	return e
 }
 
 // compile builds a driver's worker at path out, with further flags and environment

@@ -10,20 +10,19 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 )
 
-// Download downloads what the workers of these drivers are built from, as far as they are not built
-// already. It returns at once, so that the network works while the processors compile. The function stop
-// ends it. An error shows when the worker is built, so Download reports none.
+// Download downloads what the workers of these drivers are built from, in this order, as far as they are not
+// built or downloaded already. It returns at once, so that the network works while the processors compile.
+// [Builder.Worker] waits for the download of its modules, if the driver's library is not downloaded yet. The function stop ends all downloads. An error shows
+// when the worker is built, so Download reports none.
 func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var group errgroup.Group
 	group.SetLimit(1 + 2) // more would keep the first driver's modules waiting; the first place is that of the loop
-	downloads := b.downloads(ctx, refs)
+	downloads := b.missing(ctx, refs)
 	group.Go(func() error {
 		for _, download := range downloads {
 			group.Go(func() error {
-				if ctx.Err() == nil {
-					download()
-				}
+				download()
 				return nil
 			})
 		}
@@ -35,9 +34,9 @@ func (b *Builder) Download(ctx context.Context, refs []Ref) (stop func()) {
 	}
 }
 
-// downloads returns a function for each worker that is not built. The function lists the packages of the
-// worker, so that the go command downloads their modules.
-func (b *Builder) downloads(ctx context.Context, refs []Ref) (list []func()) {
+// missing returns a function for each worker that is not built, and that no other call of Download provides
+// for. The function downloads the worker's modules, unless ctx has ended.
+func (b *Builder) missing(ctx context.Context, refs []Ref) (list []func()) {
 	for _, ref := range refs {
 		if ref.Path != "" || len(ref.Known.Command) > 0 {
 			continue
@@ -49,22 +48,56 @@ func (b *Builder) downloads(ctx context.Context, refs []Ref) (list []func()) {
 		if _, err := os.Stat(path); err == nil {
 			continue
 		}
+		b.mu.Lock()
+		_, twice := b.downloads[path]
+		if !twice {
+			if b.downloads == nil {
+				b.downloads = map[string]chan struct{}{}
+			}
+			b.downloads[path] = nil
+			if !b.inModuleCache(ref) {
+				b.downloads[path] = make(chan struct{})
+			}
+		}
+		b.mu.Unlock()
+		if twice {
+			continue
+		}
 		list = append(list, func() {
-			scratch, err := process.NewTemporary()
-			if err != nil {
-				return
+			defer b.downloaded(path)
+			if ctx.Err() == nil {
+				defer b.working.begin()()
+				b.download(ctx, ref, env)
 			}
-			defer scratch.Remove()
-			flags, err := modFlags(ref, scratch.Dir)
-			if err != nil {
-				return
-			}
-			cmd := b.command(ctx, slices.Concat([]string{"list", "-deps"}, flags, tagFlags(ref, env), []string{"./worker"})...)
-			cmd.Dir = ref.Known.Dir
-			cmd.Env = append(cmd.Env, env.environment(ref)...)
-			temporaryIn(cmd, scratch.Dir)
-			_ = cmd.Run()
 		})
 	}
 	return list
+}
+
+// downloaded tells those who wait for the modules of the worker at path to go on.
+func (b *Builder) downloaded(path string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if wait := b.downloads[path]; wait != nil {
+		close(wait)
+	}
+	delete(b.downloads, path)
+}
+
+// download lists the packages of a worker, so that the go command downloads their modules.
+func (b *Builder) download(ctx context.Context, ref Ref, env *toolchain) {
+	scratch, err := process.NewTemporary()
+	if err != nil {
+		return
+	}
+	defer scratch.Remove()
+	flags, err := modFlags(ref, scratch.Dir)
+	if err != nil {
+		return
+	}
+	cmd := b.command(ctx, slices.Concat([]string{"list", "-deps"}, flags, tagFlags(ref, env), []string{"./worker"})...)
+	cmd.Dir = ref.Known.Dir
+	cmd.Env = append(cmd.Env, env.environment(ref)...)
+	temporaryIn(cmd, scratch.Dir)
+	_ = cmd.Run()
 }

@@ -1,12 +1,16 @@
 package build_test
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
@@ -39,4 +43,65 @@ func TestDownload(t *testing.T) {
 	<-asked
 	stop()
 	<-ended
+}
+
+// fromProxy makes the toy driver use the library that a module proxy has. It returns the driver in the proxy's
+// version.
+func fromProxy(t *testing.T, ref build.Ref) build.Ref {
+	t.Helper()
+	mod, err := os.ReadFile(filepath.Join(ref.Known.Dir, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, ref.Known.Dir, map[string]string{"go.mod": strings.Replace(string(mod), "\texample.com/lib => ./lib\n", "", 1)})
+	ref.Name, ref.Version = "toy@v1.3.0", "v1.3.0"
+	return ref
+}
+
+// TestBuildsDuringDownloads checks that a worker is built while the modules of others are still being downloaded,
+// even if these were asked for before, and that the builder knows how long it did what.
+func TestBuildsDuringDownloads(t *testing.T) {
+	s, ready := clone(t)
+	other, _ := clone(t)
+	list, err := other.Drivers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newModuleProxy(t)
+	p.fault = "waits"
+	modules := t.TempDir()
+	t.Setenv("GOMODCACHE", modules)
+	write(t, filepath.Join(modules, "example.com", "lib@v1.0.0"), map[string]string{"go.mod": "module example.com/lib\n"})
+	first := fromProxy(t, build.Ref{Known: &list[0]})
+	second := first
+	second.Name, second.Options = "toy@v1.3.0:GOEXPERIMENT=nogreenteagc", map[string]string{"GOEXPERIMENT": "nogreenteagc"}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	b := &build.Builder{Source: s, Cache: t.TempDir()}
+	refs := []build.Ref{first, second, ready}
+	e, slow := b.Expect(ctx, refs, 1), b.Expect(ctx, refs, 2)
+	if len(e.Ends) != 3 || e.Download <= 0 || e.Total != e.Ends[first.Name] || e.Total <= e.Ends[ready.Name] || slow.Total <= e.Total {
+		t.Errorf("expected %+v, and on a slower machine %+v", e, slow)
+	}
+	defer b.Download(ctx, refs)()
+	var waiting sync.WaitGroup
+	for _, ref := range []build.Ref{first, second} {
+		waiting.Go(func() {
+			if _, _, err := b.Worker(ctx, ref, nil); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if _, _, err := b.Worker(ctx, ready, nil); err != nil {
+		t.Error(err)
+	}
+	close(p.wait)
+	waiting.Wait()
+	if downloading, building := b.Spent(); downloading <= 0 || building <= 0 {
+		t.Errorf("%v downloading, %v building", downloading, building)
+	}
+	if e := b.Expect(ctx, refs, 1); e.Total != 0 || len(e.Ends) != 0 {
+		t.Errorf("all is built, and expected are %+v", e)
+	}
 }

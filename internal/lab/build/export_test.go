@@ -27,6 +27,9 @@ func SetBuiltFrom(t *testing.T, dir string) {
 // Tags returns the build tags of a driver with an empty GOFLAGS.
 func Tags(r Ref) string { return r.tags("") }
 
+// Outside explains the go command's output, if the cause is neither the library nor this program.
+func Outside(said string) string { return (&Builder{}).outside(said, nil) }
+
 // WorkerPath returns the path of the driver's executable in the cache, whether or not it
 // exists.
 func (b *Builder) WorkerPath(ctx context.Context, ref Ref) (string, error) {

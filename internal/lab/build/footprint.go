@@ -123,7 +123,7 @@ func (s *stripped) build(ctx context.Context, environment ...string) (ns, size i
 	begin := time.Now()
 	said, err := s.builder.compile(ctx, s.ref, s.env, s.dir, out, slices.Concat([]string{"-ldflags=-s -w"}, s.flags), environment)
 	if err != nil {
-		return 0, 0, cmp.Or[error](ctx.Err(), cannotBuild(FirstComplaint(said, err), said))
+		return 0, 0, cmp.Or[error](ctx.Err(), s.builder.cannotBuild(s.ref, said, err))
 	}
 	ns = time.Since(begin).Nanoseconds()
 	fi, err := os.Stat(out)

@@ -5,15 +5,19 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"go/version"
 	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
+	"golang.org/x/mod/modfile"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -47,11 +51,22 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	cmd.Stderr = &said
 	out, err := output(cmd)
 	if err != nil {
-		return nil, cmp.Or(ctx.Err(), fmt.Errorf("go env: %s", FirstComplaint(said.String(), err)))
+		complaint := FirstComplaint(said.String(), err)
+		if strings.Contains(complaint, "go: download go") {
+			err = unbuildable(protocol.CodeNoGo, "workers need Go %s or newer, and the go in PATH can't download it (%s): install Go from https://go.dev/dl", b.needsGo(), complaint)
+		} else {
+			err = fmt.Errorf("go env: %s", complaint)
+		}
+		return nil, cmp.Or(ctx.Err(), err)
 	}
 	env := &toolchain{}
-	if err := json.Unmarshal(out, env); err != nil {
+	if err := errors.Join(json.Unmarshal(out, env), json.Unmarshal(out, &b.caches)); err != nil {
 		return nil, fmt.Errorf("go env: %w", err)
+	}
+	entries, _ := os.ReadDir(filepath.Join(b.caches.GOCACHE, "00")) // one of 256 directories of the same kind
+	b.caches.used = len(entries) > 0
+	if err := b.newEnough(env.GOVERSION); err != nil {
+		return nil, err
 	}
 	if cc := strings.Fields(env.CC); len(cc) > 0 {
 		if env.ccPath, err = exec.LookPath(cc[0]); err == nil {
@@ -61,6 +76,40 @@ func (b *Builder) toolchain(ctx context.Context) (*toolchain, error) {
 	}
 	b.env = env
 	return env, nil
+}
+
+// caches are the directories in which the go command keeps what it compiles and downloads.
+type caches struct {
+	GOCACHE, GOMODCACHE string
+
+	used bool // the first was not empty when this program began
+}
+
+// newEnough returns an error if the Go toolchain is older than the workers need, and does not download a newer
+// one. It accepts versions that are not released.
+func (b *Builder) newEnough(have string) error {
+	need := b.needsGo()
+	if need == "" || !version.IsValid(have) || version.Compare(have, "go"+need) >= 0 {
+		return nil
+	}
+	or := ""
+	if version.Compare(have, "go1.21") >= 0 {
+		or = ", or set GOTOOLCHAIN=auto, with which go downloads it"
+	}
+	return unbuildable(protocol.CodeNoGo, "workers need Go %s or newer, and the go in PATH is %s: install Go from https://go.dev/dl%s", need, have, or)
+}
+
+// needsGo returns the oldest version of Go that can build workers, or "" if it is not known.
+func (b *Builder) needsGo() string {
+	data, err := directory.ReadRegular(filepath.Join(b.Source.Root, "worker", "go.mod"), maxModule)
+	if err != nil {
+		return ""
+	}
+	f, err := modfile.ParseLax("go.mod", data, nil)
+	if err != nil || f.Go == nil {
+		return ""
+	}
+	return f.Go.Version
 }
 
 // Tools returns the versions of the Go toolchain and of the C compiler that build workers.
@@ -175,21 +224,4 @@ func (env *toolchain) environment(ref Ref) []string {
 		list = append(list, "CGO_ENABLED=0")
 	}
 	return list
-}
-
-// FirstComplaint returns the most useful line of the go command's output: the C compiler's
-// first error, or else the first message. If there is none, it returns err's text.
-func FirstComplaint(output string, err error) string {
-	for line := range strings.Lines(output) {
-		if strings.Contains(line, " error: ") {
-			return strings.TrimSpace(line)
-		}
-	}
-	for line := range strings.Lines(output) {
-		line = strings.TrimSpace(line)
-		if line != "" && !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go: downloading") && !strings.HasPrefix(line, "go: finding") {
-			return line
-		}
-	}
-	return err.Error()
 }

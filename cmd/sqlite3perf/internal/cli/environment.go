@@ -74,6 +74,26 @@ func ProcessEnvironment() *Environment {
 	}
 }
 
+// usualCalibration is what [machine.Calibrate] returns on the machine on which typical times were measured.
+const usualCalibration = 10 * time.Millisecond
+
+// slowest is the largest pace: what seems slower is mostly a machine that does something else for a moment.
+const slowest = 4
+
+// Pace returns how long work takes on this machine, compared with that machine. It takes the fastest of a few
+// measurements, because other processes may disturb one.
+func (env *Environment) Pace() float64 {
+	calibrate := env.Calibrate
+	if calibrate == nil {
+		calibrate = machine.Calibrate
+	}
+	fastest := calibrate()
+	for range 4 {
+		fastest = min(fastest, calibrate())
+	}
+	return min(fastest.Seconds()/usualCalibration.Seconds(), slowest)
+}
+
 // Printing returns a copy of the environment whose output is made printable.
 func (env *Environment) Printing() *Environment {
 	own := *env

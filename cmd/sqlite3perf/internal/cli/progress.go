@@ -74,6 +74,10 @@ type Progress struct {
 	takes    time.Duration // last estimate of the time of the run; 0 if there is none
 	printed  time.Duration // the estimate that was last printed as a plain line; 0 if none was
 	changing bool          // a line with a changed estimate has been printed
+
+	await    *countdown // what the user waits for; nil if that is not estimated
+	ticking  bool       // the bar shows the countdown, every second
+	endTicks func()
 }
 
 const (
@@ -96,11 +100,19 @@ func NewProgress(env *Environment, quiet bool) *Progress {
 	return p
 }
 
+// Finish removes the bar.
+func (p *Progress) Finish() {
+	p.stopTicks()
+	p.display.Finish()
+}
+
 func (p *Progress) Building(i, n int, name string) {
+	p.told(func(c *countdown) { c.building = append(c.building, name) })
 	p.Note("building the worker for %s (%d of %d)", name, i, n)
 }
 
 func (p *Progress) Built(i, n int, name string, err error) {
+	p.told(func(c *countdown) { c.built(name, err, p.now()) })
 	if err == nil {
 		return
 	}
@@ -155,6 +167,11 @@ func (p *Progress) Merging(name string, done, of int) {
 func (p *Progress) draw(text string, share float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.drawLocked(text, share)
+}
+
+// drawLocked draws the bar. The caller holds p.mu.
+func (p *Progress) drawLocked(text string, share float64) {
 	p.bar.Describe(strings.ToValidUTF8(text[:min(len(text), p.text)], ""))
 	_ = p.bar.Set(min(int(share*barSteps), barSteps-1)) // Set returns an error only for a value above the maximum
 }
@@ -219,6 +236,7 @@ func (p *Progress) estimate(plan lab.Plan, unless string) {
 }
 
 func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
+	p.stopTicks()
 	if p.quiet {
 		return
 	}
@@ -249,11 +267,16 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		}
 		return
 	}
+	words := fmt.Sprintf("round %d%s, trial %d of %d", round, of, done, total)
+	if p.await != nil && p.await.measures() {
+		p.draw(p.await.during(p.now(), left, done == total, words))
+		return
+	}
 	share := 0.0
 	if left > 0 {
 		share = float64(elapsed) / float64(elapsed+left)
 	}
-	words := fmt.Sprintf("round %d%s, trial %d of %d%s", round, of, done, total, remaining)
+	words += remaining
 	if whole := " of " + Roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
 		words += whole
 	}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+)
+
+// An Await is something that a user waits for while workers are built.
+type Await struct {
+	For     string // such as "the first answer"
+	Built   build.Expectation
+	Measure time.Duration // estimated time after the workers are built
+	Longer  bool          // it may take longer than Measure, because how long trials take is not known yet
+}
+
+// Words says how long that is likely to take, and what the time is for.
+func (a *Await) Words() string {
+	text := fmt.Sprintf("%s (%s to download, %s to build, %s to measure: estimated",
+		a.about(a.Built.Total+a.Measure), coarsely(a.Built.Download), coarsely(a.Built.Total-a.Built.Download), a.about(a.Measure))
+	if a.Built.Less {
+		text += "; less if Go's build cache has parts of it"
+	}
+	return text + ")"
+}
+
+func (a *Await) about(d time.Duration) string {
+	if a.Longer {
+		return "at least " + coarsely(d)
+	}
+	return "about " + coarsely(d)
+}
+
+// coarsely formats an estimated duration, which is not known to the second.
+func coarsely(d time.Duration) string {
+	if d > time.Minute {
+		d = d.Round(5 * time.Second)
+	}
+	return max(d.Round(time.Second), 0).String()
+}
+
+// A countdown estimates how much of an [Await] is left. It corrects the estimate whenever a worker is built.
+type countdown struct {
+	Await
+	began    time.Time
+	building []string      // workers that are being built now
+	left     int           // number of workers that are not built yet
+	at       time.Time     // when the last worker was built, or else began
+	last     time.Duration // when as many workers were expected to be built, since began
+	pace     float64       // how long it took, compared with what was expected
+}
+
+func newCountdown(a Await, now time.Time) *countdown {
+	return &countdown{Await: a, began: now, at: now, left: len(a.Built.Ends), pace: 1}
+}
+
+// built notes that a worker is built or, if err is not nil, that it can't be built.
+func (c *countdown) built(name string, err error, now time.Time) {
+	c.building = slices.DeleteFunc(c.building, func(b string) bool { return b == name })
+	if _, expected := c.Built.Ends[name]; !expected || c.left == 0 {
+		return
+	}
+	if c.left--; err == nil {
+		// Workers may be built in another order than expected, so only their number counts.
+		ends := slices.Sorted(maps.Values(c.Built.Ends))
+		end := ends[len(ends)-c.left-1]
+		c.at, c.last, c.pace = now, end, now.Sub(c.began).Seconds()/end.Seconds()
+	}
+	if c.left == 0 {
+		c.at = now
+	}
+}
+
+// remaining estimates the time that is left. It is negative if everything takes longer than estimated.
+func (c *countdown) remaining(now time.Time) time.Duration {
+	if c.left == 0 {
+		return c.Measure - now.Sub(c.at)
+	}
+	build := time.Duration(float64(c.Built.Total-c.last)*c.pace) - now.Sub(c.at)
+	if build < 0 {
+		return build
+	}
+	return build + c.Measure
+}
+
+// measures reports whether the user waits for the end of what is measured, not only for its beginning.
+func (c *countdown) measures() bool { return c.Measure > 0 || c.Longer }
+
+// before says what is left while the workers are built. It also returns which part of the time is over.
+func (c *countdown) before(now time.Time) (text string, share float64) {
+	doing := "downloading"
+	switch {
+	case c.left == 0:
+		doing = "measuring"
+	case len(c.building) > 0:
+		doing = "building " + strings.Join(c.building, ", ")
+	}
+	left := c.remaining(now)
+	return c.until(left, doing), c.share(now, left)
+}
+
+// during says what is left while trials run. The parameter left is the estimate of the laboratory; it is 0 if
+// that is not known yet, or if ended is true.
+func (c *countdown) during(now time.Time, left time.Duration, ended bool, words string) (text string, share float64) {
+	if left > 0 || ended {
+		return fmt.Sprintf("about %s until %s: %s", coarsely(left), c.For, words), c.share(now, left)
+	}
+	left = c.remaining(now)
+	return c.until(left, words), c.share(now, left)
+}
+
+func (c *countdown) until(left time.Duration, doing string) string {
+	about := c.about(left)
+	switch {
+	case c.left == 0 && c.Longer:
+		about = "estimating the time"
+	case left < 0:
+		about = "longer than estimated"
+	}
+	return about + " until " + c.For + ": " + doing
+}
+
+func (c *countdown) share(now time.Time, left time.Duration) float64 {
+	over := now.Sub(c.began).Seconds()
+	return over / max(over+left.Seconds(), over, 1)
+}
+
+// Await begins to show on a bar, every second, how long the user has to wait. It does so until the first trial
+// has ended. Only if there is a bar, it calls what, which returns nil if there is nothing to wait for.
+func (p *Progress) Await(what func() *Await) {
+	if p.bar == nil {
+		return
+	}
+	a := what()
+	if a == nil {
+		return
+	}
+	p.await, p.ticking = newCountdown(*a, p.now()), true
+	p.tick()
+	ticker, done := time.NewTicker(time.Second), make(chan struct{})
+	p.endTicks = func() {
+		ticker.Stop()
+		close(done)
+	}
+	go func() {
+		for {
+			select {
+			case <-ticker.C:
+				p.tick()
+			case <-done:
+				return
+			}
+		}
+	}()
+}
+
+// tick draws the bar with the time that is left.
+func (p *Progress) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ticking {
+		p.drawLocked(p.await.before(p.now()))
+	}
+}
+
+// stopTicks ends what Await began, if it has not been ended.
+func (p *Progress) stopTicks() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ticking {
+		p.ticking = false
+		p.endTicks()
+	}
+}
+
+// told changes the countdown, if there is one.
+func (p *Progress) told(change func(*countdown)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.await != nil {
+		change(p.await)
+	}
+}

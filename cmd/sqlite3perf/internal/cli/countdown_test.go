@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/lab"
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
+)
+
+// TestCountdown checks what the bar says about the time until an answer: from the first second, corrected by
+// every worker that is built, and honest when everything takes longer than estimated.
+func TestCountdown(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 120, Now: func() time.Time { return now }}, false)
+	await := Await{For: "the first answer", Measure: time.Minute, Built: build.Expectation{
+		Download: 10 * time.Second, Total: 3 * time.Minute, Less: true,
+		Ends: map[string]time.Duration{"mattn": time.Minute, "modernc": 2 * time.Minute, "ncruces": 3 * time.Minute},
+	}}
+	if got, want := await.Words(), "about 4m0s (10s to download, 2m50s to build, about 1m0s to measure: estimated; less if Go's build cache has parts of it)"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	p.Await(func() *Await { return &await })
+	p.endTicks() // the test ticks
+	p.endTicks = func() {}
+	var got []string
+	share := regexp.MustCompile(`\s+\d+$`)
+	at := func(after time.Duration) {
+		now = time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC).Add(after)
+		p.tick()
+		drawn := out.String()
+		text, _, _ := strings.Cut(drawn[strings.LastIndex(drawn, "\r")+1:], "% |")
+		got = append(got, strings.TrimSpace(share.ReplaceAllString(text, "")))
+	}
+	at(0)
+	p.Building(1, 3, "mattn")
+	at(20 * time.Second)
+	p.Building(2, 3, "modernc")
+	at(30 * time.Second)
+	p.Built(1, 3, "mattn", nil) // in half of the time
+	at(30 * time.Second)
+	at(89 * time.Second)
+	at(91 * time.Second) // what is left was expected to take 60 s
+	p.Building(3, 3, "ncruces")
+	p.Built(2, 3, "modernc", errors.New("no network"))
+	at(100 * time.Second)
+	p.Built(3, 3, "ncruces", nil)
+	at(110 * time.Second)
+	ok := &result.Trial{Status: result.OK, TookNS: int64(time.Second)}
+	p.Trial(1, 6, 1, 2, 0, &lab.Case{}, ok)
+	at(110 * time.Second)
+	p.Trial(1, 6, 2, 2, 40*time.Second, &lab.Case{}, ok)
+	at(110 * time.Second)
+	want := []string{
+		"about 4m0s until the first answer: downloading",
+		"about 3m40s until the first answer: building mattn",
+		"about 3m30s until the first answer: building mattn, modernc",
+		"about 2m0s until the first answer: building modernc",
+		"about 1m0s until the first answer: building modernc",
+		"longer than estimated until the first answer: building modernc",
+		"longer than estimated until the first answer: building ncruces",
+		"about 50s until the first answer: measuring",
+		"about 50s until the first answer: round 1 of 6, trial 1 of 2",
+		"about 40s until the first answer: round 1 of 6, trial 2 of 2",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestCountdownOfUnknown checks what the bar says if nobody knows how long the trials of a workload take.
+func TestCountdownOfUnknown(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	c := newCountdown(Await{For: "the first answer", Longer: true, Built: build.Expectation{
+		Total: time.Minute, Ends: map[string]time.Duration{"mattn": time.Minute},
+	}}, now)
+	first, _ := c.before(now)
+	c.built("mattn", nil, now.Add(50*time.Second))
+	measuring, _ := c.before(now.Add(51 * time.Second))
+	trial, _ := c.during(now.Add(52*time.Second), 0, false, "round 1 of 6")
+	known, _ := c.during(now.Add(53*time.Second), 10*time.Second, false, "round 2 of 6")
+	want := []string{
+		"at least 1m0s until the first answer: downloading", "estimating the time until the first answer: measuring",
+		"estimating the time until the first answer: round 1 of 6", "about 10s until the first answer: round 2 of 6",
+	}
+	if d := cmp.Diff(want, []string{first, measuring, trial, known}); d != "" {
+		t.Errorf("-want +got:\n%s", d)
+	}
+}
+
+// TestPace checks that one undisturbed measurement is enough, and that a busy machine does not make estimates absurd.
+func TestPace(t *testing.T) {
+	for want, times := range map[float64][]time.Duration{
+		2: {900 * time.Millisecond, 20 * time.Millisecond, time.Second, time.Second, time.Second},
+		4: {time.Second, time.Second, time.Second, time.Second, time.Second},
+	} {
+		env := &Environment{Calibrate: func() (d time.Duration) {
+			d, times = times[0], times[1:]
+			return d
+		}}
+		if got := env.Pace(); got != want {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// TestCountdownInAnotherOrder checks that the estimate stays sensible if the worker that was expected last is
+// built first.
+func TestCountdownInAnotherOrder(t *testing.T) {
+	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	c := newCountdown(Await{For: "the first trial", Built: build.Expectation{
+		Total: 2 * time.Minute, Ends: map[string]time.Duration{"mattn": time.Minute, "ncruces": 2 * time.Minute},
+	}}, now)
+	c.built("ncruces", nil, now.Add(time.Minute))
+	got, _ := c.before(now.Add(70 * time.Second))
+	if want := "about 50s until the first trial: downloading"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

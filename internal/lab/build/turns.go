@@ -1,0 +1,81 @@
+package build
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// atOnce is how many workers are built at the same time. Compiling SQLite's C code, which is one file, takes a
+// minute of one processor.
+const atOnce = 2
+
+// turn waits until the modules of the worker at path are downloaded, and until fewer than [atOnce] workers are
+// being built. So a worker whose modules are still missing doesn't keep another one waiting. The caller calls
+// done after the build.
+func (b *Builder) turn(ctx context.Context, path string) (done func(), err error) {
+	b.mu.Lock()
+	if b.turns == nil {
+		b.turns = make(chan struct{}, atOnce)
+	}
+	turns, downloaded := b.turns, b.downloads[path]
+	b.mu.Unlock()
+	if downloaded != nil {
+		select {
+		case <-downloaded:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	select {
+	case turns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	building, working := b.building.begin(), b.working.begin()
+	return func() {
+		building()
+		working()
+		<-turns
+	}, nil
+}
+
+// Spent returns how long b has been building workers, and how long it has only been downloading modules, because
+// nothing could be built yet.
+func (b *Builder) Spent() (downloading, building time.Duration) {
+	building = b.building.total()
+	return b.working.total() - building, building
+}
+
+// A span adds up the time during which at least one of some activities runs.
+type span struct {
+	mu    sync.Mutex
+	n     int           // number of activities that run now
+	since time.Time     // since when at least one of them runs
+	sum   time.Duration // time before that
+}
+
+func (s *span) begin() (end func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n++; s.n == 1 {
+		s.since = time.Now()
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.n--; s.n == 0 {
+			s.sum += time.Since(s.since)
+		}
+	}
+}
+
+// total returns the time up to now.
+func (s *span) total() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.n > 0 {
+		return s.sum + time.Since(s.since)
+	}
+	return s.sum
+}

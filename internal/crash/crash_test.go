@@ -254,7 +254,7 @@ func TestAnswer(t *testing.T) {
 	c.Cells[0].Module = "github.com/tailscale/sqlite"
 	c.Cells[0].Results[Cancel] = &Outcome{Trouble: "the database cannot be closed"}
 	c.Faults = append(c.Faults, Cancel)
-	if got := c.Answer(); !strings.Contains(got, "after cancel (known defect: tailscale-rollback): see") {
+	if got := c.Answer(); !strings.Contains(got, "after cancel (known defect: tailscale-close): see") {
 		t.Error(got)
 	}
 	c = some()

@@ -106,7 +106,7 @@ func TestFitnessAnswer(t *testing.T) {
 			Fitness: result.Measurable, Difference: pointer(0.051), Findings: []result.Finding{finding(result.FindingNoise, result.Measurable)}},
 		"Fit to measure: differences of about 2.0% and more can be measured in 5 minutes (1.4% to 3.1% over all phases: estimated from 21 rounds of a driver compared with itself).": {
 			Difference: pointer(0.02), DifferenceRange: &result.Range{Low: 0.014, High: 0.031}, Fitness: result.Fit, Noise: &result.Noise{Rounds: 21}},
-		"Not fit to measure: no driver can be built without Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
+		"Not fit to measure: no driver can be built without a new enough Go.": {Fitness: result.Unfit, Findings: []result.Finding{finding(result.FindingNoGo, result.Unfit)}},
 	} {
 		c.WithinNS = 300e9
 		if got := doctor.FitnessAnswer(&c); got != want {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/locks"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -26,55 +28,47 @@ type question struct {
 }
 
 var stored = map[string]question{
-	result.QuestionAdvise: {advise.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (string, cli.AnswerWriter, error) {
+	result.QuestionAdvise: answered(advise.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (looked, error) {
 		l, err := advise.Stored(a.Run)
+		return looked{a, l}, err
+	}, func(l looked) string { return advise.Of(l.Analysis, l.Looked).Answer() },
+		func(_ *cli.OutputOptions, l looked) cli.AnswerWriter { return adviceWriter(l.Analysis, l.Looked, nil) }),
+	result.QuestionCluster: answered(cluster.Formats.Check, ofRunAlone(cluster.Stored), cluster.ClustersAnswer, as(cluster.Formats.Of)),
+	result.QuestionCrash:   answered(crash.Formats.Check, ofRunAlone(crash.Stored), (*crash.Crashes).Answer, as(crash.Formats.Of)),
+	result.QuestionDiff:    answered(diff.Formats.Check, ofRunAlone(diff.Stored), (*diff.Diffed).Answer, diffWriter),
+	result.QuestionGate:    answered(checkGateFormat, gate.Stored, gate.Gated.Answer, as(gate.Formats.Of)),
+	result.QuestionLocks: answered(locks.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (*locks.Locks, error) { return locks.Stored(a) },
+		locks.LocksAnswer, locksWriter),
+	result.QuestionTune: answered(tune.Formats.Check, tune.Stored, tune.Tuning.Answer, tuningWriter),
+}
+
+// looked is what advise has looked at.
+type looked struct {
+	*stats.Analysis
+	advise.Looked
+}
+
+// answered returns the question whose answer, a T, is read from a run by read, said in words by says, and
+// written by write.
+func answered[T any](check func(string) error, read func(*stats.Analysis, cli.Loader) (T, error), says func(T) string,
+	write func(*cli.OutputOptions, T) cli.AnswerWriter) question {
+	return question{check, func(o *cli.OutputOptions, a *stats.Analysis, load cli.Loader) (string, cli.AnswerWriter, error) {
+		answer, err := read(a, load)
 		if err != nil {
 			return "", nil, err
 		}
-		return advise.Of(a, l).Answer(), adviceWriter(a, l, nil), nil
-	}},
-	result.QuestionCluster: {cluster.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (string, cli.AnswerWriter, error) {
-		c, err := cluster.Stored(a.Run)
-		if err != nil {
-			return "", nil, err
-		}
-		return cluster.ClustersAnswer(c), cluster.Formats.Of(c), nil
-	}},
-	result.QuestionCrash: {crash.Formats.Check, func(_ *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (string, cli.AnswerWriter, error) {
-		c, err := crash.Stored(a.Run)
-		if err != nil {
-			return "", nil, err
-		}
-		return c.Answer(), crash.Formats.Of(c), nil
-	}},
-	result.QuestionDiff: {diff.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (string, cli.AnswerWriter, error) {
-		d, err := diff.Stored(a.Run)
-		if err != nil {
-			return "", nil, err
-		}
-		return d.Answer(), diffWriter(o, d), nil
-	}},
-	result.QuestionGate: {checkGateFormat, func(_ *cli.OutputOptions, a *stats.Analysis, load cli.Loader) (string, cli.AnswerWriter, error) {
-		g, err := gate.Stored(a, load)
-		if err != nil {
-			return "", nil, err
-		}
-		return g.Answer(), gate.Formats.Of(g), nil
-	}},
-	result.QuestionLocks: {locks.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, _ cli.Loader) (string, cli.AnswerWriter, error) {
-		l, err := locks.Stored(a)
-		if err != nil {
-			return "", nil, err
-		}
-		return locks.LocksAnswer(l), locksWriter(o, l), nil
-	}},
-	result.QuestionTune: {tune.Formats.Check, func(o *cli.OutputOptions, a *stats.Analysis, load cli.Loader) (string, cli.AnswerWriter, error) {
-		t, err := tune.Stored(a, load)
-		if err != nil {
-			return "", nil, err
-		}
-		return t.Answer(), tuningWriter(o, t), nil
-	}},
+		return says(answer), write(o, answer), nil
+	}}
+}
+
+// ofRunAlone reads an answer that needs nothing but its run.
+func ofRunAlone[T any](read func(*result.Run) (T, error)) func(*stats.Analysis, cli.Loader) (T, error) {
+	return func(a *stats.Analysis, _ cli.Loader) (T, error) { return read(a.Run) }
+}
+
+// as writes an answer that needs no options of the command.
+func as[T any, W ~func(io.Writer, string, document.Options) error](of func(T) W) func(*cli.OutputOptions, T) cli.AnswerWriter {
+	return func(_ *cli.OutputOptions, answer T) cli.AnswerWriter { return cli.AnswerWriter(of(answer)) }
 }
 
 // checkGateFormat returns an error for formats other than those for people. In the others, a stored

@@ -47,9 +47,9 @@ docs/durability.md. With --keep, the files of failing states are kept; --replay 
 such a state again, with any drivers. --bisect finds the release that changed something.
 With --drivers rqlite, a node starts with each state, of which there are half as many.
 
-It works on Linux (amd64). Where the system forbids recording, only the faults kill,
-shared and cancel are tried, and the answer says so. Before everything else it proves that it notices what it must
-notice; otherwise it prints no result.
+It records on Linux (amd64). Where the system forbids recording, only the faults kill,
+shared and cancel are tried, and the answer says so. Before everything else it proves
+that it notices what it must notice; otherwise it prints no result.
 
 The exit status is 4 if a setting is worse than SQLite's documentation says, or if
 something could not be explored.`,
@@ -127,12 +127,12 @@ func (o *crashOptions) check(ctx context.Context, r *request) (*crash.Explorer, 
 	}
 	if x.Unrecorded = crash.Available(); x.Unrecorded != nil {
 		for _, f := range x.Faults {
-			if !slices.Contains(crash.Unrecorded, f) {
+			if !slices.Contains(crash.LiveFaults, f) {
 				return nil, cli.Incomplete(fmt.Errorf("--faults %s: %w: without --faults, kill, shared and cancel are tried", f, x.Unrecorded))
 			}
 		}
 		if x.Faults == nil {
-			x.Faults = crash.Unrecorded
+			x.Faults = crash.LiveFaults
 		}
 	}
 	if x.Faults == nil {

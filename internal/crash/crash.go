@@ -51,8 +51,8 @@ const (
 // Faults lists the kinds of faults.
 var Faults = []Fault{Kill, Ordered, Posix, Errors, Shared, Cancel}
 
-// Unrecorded lists the faults that need no recording.
-var Unrecorded = []Fault{Kill, Shared, Cancel}
+// LiveFaults lists the faults that need no recording, because they happen to running processes.
+var LiveFaults = []Fault{Kill, Shared, Cancel}
 
 // Crashes is the answer: what survives which fault.
 type Crashes struct {

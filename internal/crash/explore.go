@@ -56,8 +56,8 @@ type Explorer struct {
 	Keep         string        // directory for the files of states that fail; "": they are not kept
 	Note         func(format string, args ...any)
 
-	// Unrecorded says why nothing can be recorded here. Then only [Unrecorded] faults are explored. nil:
-	// recording works.
+	// Unrecorded says why nothing can be recorded here, so that Faults has only [LiveFaults]. nil: recording
+	// works.
 	Unrecorded error
 
 	proofs []Proof     // of the first call of Run

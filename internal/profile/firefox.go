@@ -48,7 +48,7 @@ func (n *numbered[K]) row(key K) int {
 	return i
 }
 
-// Rows of tables. Each field but object is the number of a row of another table.
+// Rows of tables. Each field is the number of a row of another table, or of a group in [stacks.Groups].
 type (
 	firefoxFunc  struct{ name, resource int } // resource is -1 if the object file is not known
 	firefoxFrame struct{ function, category int }

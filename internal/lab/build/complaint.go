@@ -37,7 +37,7 @@ func (b *Builder) outside(said string, err error) string {
 	}
 	if m := undelivered.FindStringSubmatch(said); m != nil {
 		if lacking.MatchString(m[3]) {
-			return fmt.Sprintf("the module proxy doesn't deliver %s (%s: %s): name one that does, such as GOPROXY=https://proxy.golang.org", m[1], m[2], m[3])
+			return fmt.Sprintf("the module proxy doesn't deliver %s (%s: %s): name one that does with GOPROXY, or unset GOPROXY", m[1], m[2], m[3])
 		}
 		return fmt.Sprintf("downloading %s failed (%s): %s", m[1], m[3], again)
 	}

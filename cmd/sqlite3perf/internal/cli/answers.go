@@ -120,7 +120,7 @@ func Analyzed(ctx context.Context, storeFile string) Loader {
 }
 
 // Loader loads the run with the given ID from a store, and analyzes it.
-type Loader func(run int64) (*stats.Analysis, error)
+type Loader = func(run int64) (*stats.Analysis, error)
 
 // AllOfIt is the hint on how to print everything, for commands whose answer is not stored.
 var AllOfIt = document.Hints{Rest: []document.Hint{{Shows: "all of it", Command: "the same command with --full"}}}

@@ -126,9 +126,9 @@ func (c *Crashes) neverCheckpointed() string {
 		switch {
 		case k.Reason != "" || k.Cost.Files["wal"].Writes == 0:
 		case k.Cost.Files["database"].Writes > 0:
-			with = distinct.Append(with, k.Driver)
+			with = distinct.Append(with, document.Line(k.Driver))
 		default:
-			without = distinct.Append(without, k.Driver)
+			without = distinct.Append(without, document.Line(k.Driver))
 		}
 	}
 	without = slices.DeleteFunc(without, func(d string) bool { return slices.Contains(with, d) })

@@ -21,6 +21,7 @@ type queryClient struct {
 	latency *latency.Recorder // nil if there is only one execution
 	turns   *clientTurns      // divides the phase into slices; nil if it is measured in one piece
 	leads   bool              // the turns count this client's operations to know when a slice ends
+	byRow   *rowTurns         // divides single executions into slices; nil if there are several executions or clients
 	err     error
 }
 
@@ -77,9 +78,15 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 		}
 	}
 
+	single := int64(n)*q.Repeat == 1
 	var turns *clientTurns
-	if int64(n)*q.Repeat > 1 {
+	var rows *rowTurns
+	switch {
+	case !single:
 		turns = newClientTurns(ctx, t.slicing(p, w), q.Clients)
+	case q.Clients == 1:
+		rows = &rowTurns{slicing: t.slicing(p, w), ctx: ctx}
+		rows.watch, clients[0].byRow = w, rows
 	}
 	for _, c := range clients {
 		c.turns, c.leads = turns, c == clients[0]
@@ -98,7 +105,7 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	}
 	once()
 	repeats := int64(1)
-	if int64(n)*q.Repeat == 1 && t.req.Alternate {
+	if single && t.req.Alternate {
 		repeats = max(1, t.req.Repeats[p.Name])
 	}
 	for range repeats - 1 {
@@ -114,6 +121,12 @@ func (t *trial) query(ctx context.Context, p *plan.Phase, s *protocol.Sample, w 
 	w.divide(repeats)
 	if turns != nil {
 		s.ColdNS = turns.cold()
+	}
+	if rows != nil {
+		s.ColdNS, s.FirstRowNS = rows.cold()/repeats, rows.firstRow
+	}
+	if repeats > 1 {
+		s.Executions = repeats
 	}
 
 	for _, c := range clients {
@@ -158,6 +171,10 @@ func (t *trial) parameters(p *plan.Phase, params []plan.Parameter, forEach strin
 // counts the returned rows in c.rows.
 func (c *queryClient) run(ctx context.Context, q *plan.Query, b *driver.Batch, n int) error {
 	count := func(driver.Row) error { c.rows++; return nil }
+	if c.byRow != nil {
+		c.byRow.execution()
+		count = func(driver.Row) error { c.rows++; return c.byRow.row() }
+	}
 	var last int64
 	if c.latency != nil {
 		last = now()

@@ -89,6 +89,7 @@ func (c *sampleCheck) naturals() {
 		v   int64
 	}{
 		{"wall_ns", m.WallNS}, {"user_ns", m.UserNS}, {"system_ns", m.SystemNS}, {"cold_ns", m.ColdNS},
+		{"first_row_ns", m.FirstRowNS}, {"executions", m.Executions},
 		{"operations", m.Operations}, {"failed", m.Failed}, {"rows", m.Rows}, {"retries", m.Retries},
 		{"wal_restarts", m.WALRestarts}, {"began_us", m.BeganUS},
 	} {
@@ -96,6 +97,9 @@ func (c *sampleCheck) naturals() {
 	}
 	for _, x := range result.Metrics {
 		c.natural(x.Key, *x.Of(&m.Costs))
+	}
+	if m.Executions <= 1 {
+		c.part("first_row_ns", m.FirstRowNS, max(0, m.WallNS), "wall_ns")
 	}
 	if x := m.Caches; x != nil {
 		c.natural("caches.file_bytes", x.FileBytes)
@@ -389,7 +393,7 @@ func (c *sampleCheck) cpu(cores int, wall time.Duration) {
 func (c *sampleCheck) sample() *result.Sample {
 	m := c.said
 	return &result.Sample{
-		Phase: m.Phase, WallNS: m.WallNS - m.ColdNS, ColdNS: m.ColdNS, UserNS: m.UserNS, SystemNS: m.SystemNS,
+		Phase: m.Phase, WallNS: m.WallNS - m.ColdNS, ColdNS: m.ColdNS, FirstRowNS: m.FirstRowNS, UserNS: m.UserNS, SystemNS: m.SystemNS,
 		Operations: m.Operations, Failed: m.Failed, Rows: m.Rows, Metric: Metric(c.phase),
 		Costs:    m.Costs,
 		Checksum: m.Checksum, Errors: named(m.Errors), Results: named(m.Results), Retries: m.Retries, Latency: c.made,

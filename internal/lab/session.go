@@ -416,11 +416,20 @@ func (s *session) sample(said *protocol.Sample) error {
 	want.Unhashed = s.unhashed(p)
 	m, doubts, faults := CheckSample(p, want, saw, said)
 	m.ApartNS = apart
-	if n := int64(len(s.slices)) + 1; n > 1 && s.request.Repeats[p.Name] > 0 {
-		m.Repeats, m.SliceNS = n, sliceTimes(s.slices, said.WallNS*n)
-	} else if n > 1 {
+	switch n, asked := int64(len(s.slices))+1, s.request.Repeats[p.Name]; {
+	case said.Executions > min(n, asked):
+		return s.broken("phase %s: executions is %d: want at most %d, because the worker has waited %d times and was to execute the query %d times", p.Name, said.Executions, min(n, asked), n-1, asked)
+	case n > 1 && asked > 0:
+		if m.Repeats = n; said.Executions > 0 {
+			m.Repeats = said.Executions
+		}
+		s.sliced(m, said.WallNS*m.Repeats)
+		if m.Slices == m.Repeats {
+			m.Slices = 0 // each slice was an execution
+		}
+	case n > 1:
 		s.sliced(m, said.WallNS)
-	} else if n := s.request.Slices[p.Name]; n > 0 && m.Operations >= 2*n {
+	case s.request.Slices[p.Name] > 0 && m.Operations >= 2*s.request.Slices[p.Name]:
 		doubts = append(doubts, result.Warning{Code: result.WarningOnePiece, Phase: p.Name,
 			Message: fmt.Sprintf("%s on %s is measured in one piece, because the worker does not pause within it: its ratios vary more than those of other drivers", p.Name, s.want.Driver)})
 	}

@@ -39,8 +39,9 @@ type pace struct {
 	outside map[int]float64              // shortest time of a trial outside its measured phases, in ns, by ID of the case
 }
 
-// phasePace has the wall time of a phase, and its time per operation, in ns.
-type phasePace struct{ wall, each float64 }
+// phasePace has the wall time of a phase, its time per operation, and its number of rows. For a query that
+// is executed once, fetch is the time from its first row to its end, or 0 if that is not known. Times are in ns.
+type phasePace struct{ wall, each, rows, fetch float64 }
 
 // division has the sizes of slices, in operations, and the numbers of repetitions, by name of the phase.
 type division struct{ slices, repeats map[string]int64 }
@@ -68,6 +69,9 @@ func (p *Processes) divide(c *Case) division {
 		}
 		if c.mayRepeat(ph) {
 			repeated, again = append(repeated, ph.Name), again+wall
+			if n := rowsInSlice(at.phases[ph.Name], wall, float64(want)); n > 0 {
+				d.slices[ph.Name] = n
+			}
 			continue
 		}
 		once += wall
@@ -108,6 +112,29 @@ func middle(of map[int]phasePace) (wall, each float64) {
 	return walls[len(walls)/2], eachs[len(eachs)/2]
 }
 
+// rowsInSlice returns how many rows of a query that is executed once a slice should have, so that it takes the
+// time want. wall is the median of the times of the query. The result is 0 if the query can't be divided by
+// rows: if it takes most of its time before the first row, or has not enough rows.
+func rowsInSlice(of map[int]phasePace, wall, want float64) int64 {
+	var fetch []float64
+	var rows float64
+	for _, x := range of {
+		if x.fetch > 0 {
+			fetch, rows = append(fetch, x.fetch), x.rows
+		}
+	}
+	if fetch == nil {
+		return 0
+	}
+	slices.Sort(fetch)
+	took := fetch[len(fetch)/2]
+	parts := min(took/want, rows)
+	if took < wall/2 || parts < 2 {
+		return 0
+	}
+	return int64(math.Ceil(rows / parts))
+}
+
 // cold reports whether the phases of the case begin with cold caches. Such phases are measured in one piece:
 // later slices would find the caches that the first slice has warmed.
 func (c *Case) cold() bool { return c.Settings["cold_caches"] == "on" }
@@ -143,7 +170,10 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 		s := &t.Samples[i]
 		n.memory = max(n.memory, uint64(s.PeakRSSBytes))
 		n.disk = max(n.disk, uint64(s.DatabaseBytes+s.WALBytes))
-		took := phasePace{float64(s.WallNS), float64(s.WallNS) / float64(max(1, s.Operations))}
+		took := phasePace{wall: float64(s.WallNS), each: float64(s.WallNS) / float64(max(1, s.Operations)), rows: float64(s.Rows)}
+		if s.FirstRowNS > 0 && s.Repeats == 0 {
+			took.fetch = max(0, took.wall-float64(s.FirstRowNS))
+		}
 		outside -= took.wall * float64(max(1, s.Repeats))
 		if c.cold() {
 			continue // its times say nothing about those with warm caches
@@ -152,6 +182,9 @@ func (p *Processes) learn(c *Case, t *result.Trial) {
 			at.phases[s.Phase] = map[int]phasePace{}
 		}
 		if before, known := at.phases[s.Phase][c.ID]; !known || took.wall < before.wall {
+			if took.fetch == 0 {
+				took.fetch = before.fetch
+			}
 			at.phases[s.Phase][c.ID] = took
 		}
 	}

@@ -126,6 +126,44 @@ func testSlices(t *testing.T, executable string, reports bool) {
 	}
 }
 
+// TestSlicesOfRows measures a query that is executed once per turn. The engine divides each execution by rows if
+// most of its time comes after the first row; the Python worker does not.
+func TestSlicesOfRows(t *testing.T) {
+	t.Parallel()
+	const yaml = `
+name: rows
+schema: CREATE TABLE a(id INTEGER PRIMARY KEY)
+phases:
+  - {name: evenly, query: "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 4000) SELECT x, hex(zeroblob(x)) FROM n", columns: [int, text], expect: {rows: 4000}}
+  - {name: sorted, query: "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n WHERE x < 40000) SELECT x FROM n ORDER BY x % 1000, x LIMIT 100", columns: int, expect: {rows: 100}}
+`
+	for name, executable := range realWorkers(t) {
+		cases := casesOf(t, executable, 7, nil, nil, parse(t, yaml))
+		other := *cases[0]
+		other.ID = 2
+		p := &lab.Processes{Dir: t.TempDir(), Limit: time.Minute, Slice: 100 * time.Microsecond}
+		for i := range 2 {
+			list, err := p.Trials(t.Context(), []*lab.Case{cases[0], &other}, 7)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range list {
+				if got.Status != result.OK {
+					t.Fatalf("%s, trial %d: %+v", name, i+1, got.Reason)
+				}
+				for _, s := range got.Samples {
+					if divided := i == 1 && name == "engine" && s.Phase == "evenly"; (s.Slices >= 2*s.Repeats && s.Repeats > 1) != divided || s.Repeats > 1 && s.Slices%s.Repeats != 0 {
+						t.Errorf("%s, trial %d, %s: %d slices of %d executions", name, i+1, s.Phase, s.Slices, s.Repeats)
+					}
+					if (s.FirstRowNS > 0) != (name == "engine") || s.FirstRowNS > s.WallNS && i == 0 {
+						t.Errorf("%s, trial %d, %s: the first row took %d of %d ns", name, i+1, s.Phase, s.FirstRowNS, s.WallNS)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestNotSliced checks that a mix at a fixed rate is measured in one piece, because a worker must not interrupt
 // it.
 func TestNotSliced(t *testing.T) {

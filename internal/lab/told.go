@@ -137,7 +137,7 @@ func checkTold(c *Case, s *result.Sample, i int, took time.Duration, again bool)
 	}
 	p := &c.Plan.Phases[at]
 	said := &protocol.Sample{
-		Phase: s.Phase, WallNS: s.WallNS + s.ColdNS, ColdNS: s.ColdNS, UserNS: s.UserNS, SystemNS: s.SystemNS, Operations: s.Operations, Failed: s.Failed, Rows: s.Rows,
+		Phase: s.Phase, WallNS: s.WallNS + s.ColdNS, ColdNS: s.ColdNS, FirstRowNS: s.FirstRowNS, Executions: s.Repeats, UserNS: s.UserNS, SystemNS: s.SystemNS, Operations: s.Operations, Failed: s.Failed, Rows: s.Rows,
 		Costs:    s.Costs,
 		Checksum: s.Checksum, Errors: s.Errors, Results: s.Results, Retries: s.Retries,
 		Clients: s.Clients, WALRestarts: s.WALRestarts, Waits: s.Waits, Skipped: s.Skipped, Different: s.Different, Unlocked: s.Unlocked,

@@ -52,13 +52,17 @@ type Sample struct {
 	// trials could take turns. It is 0 if the phase was measured in one piece.
 	Slices int64 `json:"slices,omitempty"`
 
-	// SliceNS is the wall time of each slice, in order. If a query was repeated, it is the wall
-	// time of each execution. It is nil if the worker does not report it.
+	// SliceNS is the wall time of each slice, in order. If a query was repeated, and Slices is 0, it
+	// is the wall time of each execution. It is nil if the worker does not report it.
 	SliceNS []int64 `json:"slice_ns,omitempty"`
 
 	// ColdNS is the additional time that the slices took because each of them began with cold
 	// caches. It is not part of WallNS.
 	ColdNS int64 `json:"cold_ns,omitempty"`
+
+	// FirstRowNS is the time until a query had its first row. It is 0 if it is not known, if the phase
+	// has several executions or clients, and for phases that are not queries.
+	FirstRowNS int64 `json:"first_row_ns,omitempty"`
 
 	// Repeats is for a phase that normally executes a query once, but repeated it so that several
 	// trials could take turns. It is the number of executions, and the sample's figures are means

@@ -86,7 +86,8 @@ type Request struct {
 	Alternate bool `json:"alternate,omitempty"`
 
 	// Slices asks the worker to measure phases in slices. The key is the name of a phase. The value
-	// is the number of operations in a slice, or of rows for an insert. After each slice but the
+	// is the number of operations in a slice, or of rows for an insert, and for a query that one
+	// client executes once. After each slice but the
 	// last the worker stops its clock, sends a response of type waiting, and goes on when it gets a
 	// request of type proceed. A slice may have a few operations more or fewer, so that it ends
 	// between two transactions or statements. A worker may ignore Slices. It ignores Slices for a
@@ -181,6 +182,14 @@ type Sample struct {
 	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
 	// the operations that followed them, because the caches were cold. The lab subtracts it.
 	ColdNS int64 `json:"cold_ns,omitempty"`
+
+	// FirstRowNS is for a query that one client executes once: the part of WallNS until the first row.
+	// If the query was repeated, it is that of the first execution. It is 0 if it is not known.
+	FirstRowNS int64 `json:"first_row_ns,omitempty"`
+
+	// Executions is how often the query was executed because the request has Repeats. It is 0 if the
+	// worker has waited only between executions.
+	Executions int64 `json:"executions,omitempty"`
 
 	Operations int64 `json:"operations" jsonschema:"minimum=1"`
 	Failed     int64 `json:"failed,omitempty"`

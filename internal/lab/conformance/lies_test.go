@@ -214,6 +214,7 @@ var lies = map[string]lie{
 	"a truncated checksum":           {check: aQuery, words: "of 12 characters: want 64 lower-case hexadecimal digits", tell: sample("once", "checksum", func(s any) any { return s.(string)[:12] })},
 	"an upper-case checksum":         {check: aQuery, words: "want 64 lower-case hexadecimal digits", tell: sample("once", "checksum", func(s any) any { return strings.ToUpper(s.(string)) })},
 	"another checksum":               {check: aQuery, words: "phase once: checksum is", tell: sample("once", "checksum", to(strings.Repeat("0", 64)))},
+	"more executions than asked":     {check: aQuery, words: "phase once: executions is 2: want at most 0", tell: sample("once", "executions", to(2))},
 	"another checksum of a mix":      {check: aMix, words: "phase mix: sample.checksum is 000", tell: sample("mix", "checksum", to(strings.Repeat("0", 64)))},
 	"CPU time of a hundred cores":    {check: aMix, words: "user_ns and system_ns are", tell: sample("mix", "user_ns", to(int64(900e9)))},
 	"another phase":                  {check: aQuery, words: "a sample of another phase", tell: sample("once", "phase", to("twice"))},

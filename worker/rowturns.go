@@ -1,0 +1,62 @@
+package worker
+
+import (
+	"context"
+	"math"
+)
+
+// rowTurns divides the executions of a query into slices of rows. A query of one execution would
+// otherwise be one long slice. The slices of an execution begin after its first row, because the
+// first row can take much longer than the others, for example if SQLite must sort them.
+type rowTurns struct {
+	slicing
+	ctx context.Context
+
+	// firstRow is the time in nanoseconds until the first row of the first execution; 0 if there is none.
+	firstRow int64
+	next     rowEvent // what happens when slicing.left is 0
+	afterRow bool     // the current slice began after a row, so its lead is timed
+}
+
+// rowEvent is what happens when a row has been read.
+type rowEvent int
+
+const (
+	firstRow rowEvent = iota
+	leadEnd
+	sliceEnd
+)
+
+// execution must be called before each execution of the query.
+func (t *rowTurns) execution() { t.next, t.left, t.afterRow = firstRow, 1, false }
+
+// row must be called with each row that is read. If a slice ends, it waits for this process's next turn.
+func (t *rowTurns) row() error {
+	if t.left--; t.left > 0 {
+		return nil
+	}
+	if t.next == leadEnd {
+		t.leadEnds(t.lead)
+		t.next, t.left = sliceEnd, t.size-t.lead
+		return nil
+	}
+	wall := t.watch.wall + now() - t.watch.wall0
+	if t.next == firstRow {
+		if t.firstRow == 0 {
+			t.firstRow = wall
+		}
+		t.next, t.left = sliceEnd, t.size
+		if t.size == 0 {
+			t.left = math.MaxInt64
+		}
+		return nil
+	}
+	if t.afterRow {
+		t.sliceEnds(t.size - t.lead)
+	}
+	t.left = t.size
+	if t.lead > 0 {
+		t.next, t.left, t.afterRow = leadEnd, t.lead, true
+	}
+	return t.pause(t.ctx, wall)
+}

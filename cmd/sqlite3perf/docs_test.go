@@ -90,10 +90,14 @@ func TestDocumentedCommands(t *testing.T) {
 // documented is a command of a document, with the output that the document shows.
 type documented struct{ line, output string }
 
-// consoleCommands returns the lines "$ sqlite3perf …" of console blocks, without the
+// comment matches a comment, such as one with what a document says in a release.
+var comment = regexp.MustCompile(`(?s)<!--.*?-->`)
+
+// consoleCommands returns the lines "$ sqlite3perf …" of console blocks outside comments, without the
 // prompt, each with the lines that follow it.
 func consoleCommands(markdown string) []documented {
 	var list []documented
+	markdown = comment.ReplaceAllString(markdown, "")
 	inside, ours := false, false
 	for line := range strings.Lines(markdown) {
 		if fence, ok := strings.CutPrefix(strings.TrimSpace(line), "```"); ok {

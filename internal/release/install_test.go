@@ -92,6 +92,13 @@ func TestSoakRelease(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out.String())
 	}
 
+	if readme := gitDo(t, "show", "v0.0.1-test:README.md"); !strings.Contains(readme, "$ go install "+ours+"/cmd/sqlite3perf@v0.0.1-test\n$ sqlite3perf run\n") {
+		t.Errorf("README.md: %s", readme)
+	}
+	if left, err := git(t.Context(), ".", "grep", "-n", "in a release:\\|sqlite3perf@main", "v0.0.1-test", "--", "*.md"); err == nil {
+		t.Errorf("documents: %s", left)
+	}
+
 	u := newUser(t, proxy)
 	u.run(t, "", "go", "install", ours+"/cmd/sqlite3perf@v0.0.1-test")
 	tool := filepath.Join(u.dir, "go", "bin", "sqlite3perf")

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/mod/modfile"
@@ -55,7 +56,7 @@ func (r *release) commit(ctx context.Context) (commit string, err error) {
 			return "", err
 		}
 	}
-	if err := errors.Join(r.writeMod(), r.writeReadme()); err != nil {
+	if err := errors.Join(r.writeMod(), r.writeDocuments(ctx)); err != nil {
 		return "", err
 	}
 	if err := r.command(ctx, r.tree, "go", "mod", "tidy"); err != nil {
@@ -64,8 +65,8 @@ func (r *release) commit(ctx context.Context) (commit string, err error) {
 	if _, err := git(ctx, r.tree, "add", "--all"); err != nil {
 		return "", err
 	}
-	if changed, err := git(ctx, r.tree, "diff", "--cached", "--name-only"); err != nil || changed != "README.md\ngo.mod\ngo.sum" {
-		return "", errors.Join(fmt.Errorf("the commit must change README.md, go.mod and go.sum, but would change %q: go mod tidy on main, and commit", changed), err)
+	if changed, err := git(ctx, r.tree, "diff", "--cached", "--name-only", "--", ":!*.md"); err != nil || changed != "go.mod\ngo.sum" {
+		return "", errors.Join(fmt.Errorf("beside documents, the commit must change go.mod and go.sum, but would change %q: go mod tidy on main, and commit", changed), err)
 	}
 	if err := r.command(ctx, r.tree, "go", "mod", "verify"); err != nil {
 		return "", err
@@ -119,27 +120,32 @@ func (r *release) writeMod() error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// Lines of README.md around what only somebody with a clone can type.
-const (
-	cloneBegin = "<!-- With a clone. In a release, this is about go install. -->\n"
-	cloneEnd   = "<!-- end -->\n"
-)
+// unreleased matches what documents say for somebody with a clone, and what they say in a release instead.
+var unreleased = regexp.MustCompile(`(?s)<!-- until the first release -->\n.*?<!-- in a release:\n(.*?)-->\n`)
 
-// writeReadme writes into README.md how the release is installed, in place of how a clone is used.
-func (r *release) writeReadme() error {
-	file := filepath.Join(r.tree, "README.md")
-	data, err := os.ReadFile(file)
+// writeDocuments writes into the documents what they say in a release, with its version.
+func (r *release) writeDocuments(ctx context.Context) error {
+	list, err := git(ctx, r.tree, "ls-files", "*.md")
 	if err != nil {
 		return err
 	}
-	before, rest, found := strings.Cut(string(data), cloneBegin)
-	_, after, ended := strings.Cut(rest, cloneEnd)
-	if !found || !ended {
-		return fmt.Errorf("README.md: how to install the release belongs between the lines %q and %q, which are not there", strings.TrimSpace(cloneBegin), strings.TrimSpace(cloneEnd))
+	for name := range strings.Lines(list) {
+		file := filepath.Join(r.tree, strings.TrimSpace(name))
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		text := unreleased.ReplaceAll(data, []byte("$1"))
+		if bytes.Equal(text, data) {
+			continue
+		}
+		text = bytes.ReplaceAll(text, []byte("VERSION"), []byte(r.version))
+		text = bytes.ReplaceAll(text, []byte("/"+path.Base(r.module)+"@main"), []byte("/"+path.Base(r.module)+"@"+r.version))
+		if err := os.WriteFile(file, text, 0o644); err != nil {
+			return err
+		}
 	}
-	name := path.Base(r.module)
-	install := fmt.Sprintf("```console\n$ go install %s/cmd/%s@%s\n$ %[2]s run\n```\n\nIf your shell does not find `%[2]s`, add `$(go env GOPATH)/bin` to `PATH`.\n", r.module, name, r.version)
-	return os.WriteFile(file, []byte(before+install+after), 0o644)
+	return nil
 }
 
 // tag tags the commit, for each module. If it fails, no tag remains.

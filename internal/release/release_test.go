@@ -18,9 +18,11 @@ free
 -- README.md --
 # Toy
 
-<!-- With a clone. In a release, this is about go install. -->
+<!-- until the first release -->
 Clone it.
-<!-- end -->
+<!-- in a release:
+Type go install example.com/toy/cmd/toy@VERSION.
+-->
 
 It speaks.
 -- CHANGELOG.md --
@@ -143,7 +145,7 @@ func TestRelease(t *testing.T) {
 	if got := gitDo(t, "diff", "--name-only", before, "v0.2.0"); got != "README.md\ngo.mod\ngo.sum" {
 		t.Errorf("changed: %s", got)
 	}
-	readme := "# Toy\n\n```console\n$ go install example.com/toy/cmd/toy@v0.2.0\n$ toy run\n```\n\nIf your shell does not find `toy`, add `$(go env GOPATH)/bin` to `PATH`.\n\nIt speaks."
+	readme := "# Toy\n\nType go install example.com/toy/cmd/toy@v0.2.0.\n\nIt speaks."
 	if got := gitDo(t, "show", "v0.2.0:README.md"); got != readme {
 		t.Errorf("README.md: %s", got)
 	}
@@ -191,7 +193,6 @@ func TestRefused(t *testing.T) {
 		"another replace":   {edit("go.mod", "replace (", "replace (\nexample.com/a v1.0.0 => ./a\n"), []string{"v0.2.0"}, "go mod edit -dropreplace example.com/a@v1.0.0"},
 		"exclude":           {edit("go.mod", "replace (", "exclude example.com/a v1.0.0\nreplace ("), []string{"v0.2.0"}, "go mod edit -dropexclude example.com/a@v1.0.0"},
 		"replace in a part": {edit("worker/go.mod", "go 1.26", "go 1.26\nreplace example.com/a => ../a\n"), []string{"v0.2.0"}, "go -C worker mod edit -dropreplace example.com/a"},
-		"no line to end at": {edit("README.md", "<!-- end -->", ""), []string{"v0.2.0"}, "nothing was tagged: README.md: how to install the release belongs between"},
 		"does not compile":  {edit("worker/worker.go", "Name =", "Name int ="), []string{"v0.2.0"}, "nothing was tagged: go -C . vet"},
 		"no command":        {edit("cmd/toy/main.go", "package main", "package toy"), []string{"v0.2.0"}, "nothing was tagged: go install"},
 	} {

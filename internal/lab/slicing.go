@@ -24,11 +24,13 @@ const (
 	serverSlices = 50
 )
 
-// mostInClock is the fraction of a trial's time that the measured phases should take. mostRepeats is how many
-// times a query is executed at most to reach that fraction.
+// mostInClock is the fraction of a trial's time that the measured phases should take. To reach it, queries are
+// repeated, each for about longestRepeats, which makes it as precise as other phases, but at most mostRepeats
+// times, because each turn costs time outside the clock.
 const (
-	mostInClock = 0.85
-	mostRepeats = 12
+	mostInClock    = 0.85
+	longestRepeats = 150 * time.Millisecond
+	mostRepeats    = 50
 )
 
 // pace has the times of the cases that do the same work (see the function work). For each phase of a case, it
@@ -60,7 +62,7 @@ func (p *Processes) divide(c *Case) division {
 		return d
 	}
 	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
-	var repeated []string
+	repeated := map[string]float64{} // time of one execution
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]
 		wall, each := middle(at.phases[ph.Name])
@@ -68,7 +70,7 @@ func (p *Processes) divide(c *Case) division {
 			continue
 		}
 		if c.mayRepeat(ph) {
-			repeated, again = append(repeated, ph.Name), again+wall
+			repeated[ph.Name], again = wall, again+wall
 			if n := rowsInSlice(at.phases[ph.Name], wall, float64(want)); n > 0 {
 				d.slices[ph.Name] = n
 			}
@@ -89,9 +91,11 @@ func (p *Processes) divide(c *Case) division {
 	}
 	outside := slices.Sorted(maps.Values(at.outside))
 	inClock := outside[len(outside)/2] * mostInClock / (1 - mostInClock)
-	if n := int64(math.Ceil((inClock - once) / again)); again > 0 && n > 1 {
-		for _, name := range repeated {
-			d.repeats[name] = min(n, mostRepeats)
+	if again > 0 {
+		for name, wall := range repeated {
+			if n := min(math.Ceil((inClock-once)/again), math.Round(float64(longestRepeats)/wall), mostRepeats); n > 1 {
+				d.repeats[name] = int64(n)
+			}
 		}
 	}
 	return d

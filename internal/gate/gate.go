@@ -87,13 +87,27 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + further
 }
 
-// within says that no cell is worse than allowed.
+// within says that no cell is worse than allowed, and what was measured in the worst of them.
 func (g Gated) within() string {
-	words := fmt.Sprintf("at most %s worse in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
-	if measured := g.lasting(); len(measured) > 0 {
-		words += " (" + compare.Ratios(measured, len(g.Cells)) + ")"
+	which, worse := fmt.Sprintf("none of %d cells is", len(g.Cells)), "slower"
+	if len(g.Cells) == 1 {
+		which = g.Cells[0].String() + " is not"
 	}
-	words += ", in typical trials"
+	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Metric != stats.Time }) {
+		worse = "worse"
+	}
+	words := fmt.Sprintf("%s more than %s %s in typical trials", which, document.Share(g.Max), worse)
+	if measured := g.lasting(); len(measured) > 0 {
+		worst := slices.MaxFunc(measured, func(a, b *stats.Compared) int { return cmp.Compare(a.ShownRatio().Median, b.ShownRatio().Median) })
+		if words += ": "; len(g.Cells) > 1 {
+			words += "the worst is " + worst.String() + ", "
+		}
+		ratio := compare.RatioOf(worst)
+		if worst.ShownRatio().Interval != nil {
+			ratio = strings.Replace(ratio, ")", ", "+document.Share(1-stats.Doubt)+" interval)", 1)
+		}
+		words += ratio
+	}
 	if n := g.Count(stats.GateUnconfirmed); n > 0 {
 		words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))
 	}
@@ -321,7 +335,10 @@ func gateNote(g Gated) document.Paragraph {
 		chance += ", " + asFast
 	}
 	words := fmt.Sprintf("regression: takes more than %s more than the baseline, which chance explains with a probability of at most %s, and again in a second measurement. "+
-		"passed: the whole interval is below that. p: of the hypothesis that it takes at most %s more, corrected for all cells and looks.", document.Share(g.Max), chance, document.Share(g.Max))
+		"passed: the whole interval is below that.", document.Share(g.Max), chance)
+	if showsP(g.Gate) {
+		words += fmt.Sprintf(" p: of the hypothesis that it takes at most %s more, corrected for all cells and looks; none for a cell that passed, which is judged by its interval.", document.Share(g.Max))
+	}
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil, 1-stats.Doubt) + " " + words
 	}
@@ -424,7 +441,24 @@ func gateGrid(g *stats.Gate) document.Grid {
 		}
 	}
 	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(stateWords(byComparison[x].State), x) })
-	return document.GridOf(cells, compare.RatioColumns(state, func(x *stats.Compared) float64 { return byComparison[x].P }, g.Baseline, g.Candidate)...)
+	var p func(*stats.Compared) string // nil: no column
+	if showsP(g) {
+		p = func(x *stats.Compared) string { return shownP(byComparison[x]) }
+	}
+	return document.GridOf(cells, compare.RatioColumns(state, p, g.Baseline, g.Candidate)...)
+}
+
+func showsP(g *stats.Gate) bool {
+	return slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() && shownP(c) != "" })
+}
+
+// shownP formats the p-value of a cell. It returns "" for a cell that passed, which is judged by its interval
+// only.
+func shownP(c *stats.Gated) string {
+	if c.State == stats.GatePassed {
+		return ""
+	}
+	return document.Probability(c.P)
 }
 
 func gatePage(g Gated, o document.Options) document.Document {
@@ -441,7 +475,7 @@ func gatePage(g Gated, o document.Options) document.Document {
 		if c.State == stats.GateRegression {
 			shut = append(shut, c.Compared)
 		}
-		rows = append(rows, compare.RatioRow(c.Compared, c.P, slices.Index(kinds, stateWords(c.State)), stateWords(c.State)))
+		rows = append(rows, compare.RatioRow(c.Compared, shownP(c), slices.Index(kinds, stateWords(c.State)), stateWords(c.State)))
 	}
 	orders := compare.OrderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
 	if len(rows) > 0 {

@@ -87,6 +87,23 @@ func TestProgressOfManyRounds(t *testing.T) {
 	}
 }
 
+// TestProgressOfLeastRounds checks that a run without a fixed number of rounds says how many it has at least,
+// because there is no answer before, and that a long message ends its lines between words.
+func TestProgressOfLeastRounds(t *testing.T) {
+	var out bytes.Buffer
+	p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 80, Now: time.Now}, false)
+	for _, round := range []int{5, 7} {
+		p.Trial(round, 0, 1, 2, time.Minute, &lab.Case{}, &result.Trial{Status: result.OK})
+	}
+	p.Say("%s", strings.Repeat("eight ch ", 10))
+	p.Finish()
+	for _, want := range []string{"round 5 of at least 6, trial 1 of 2", "round 7, trial 1 of 2", "eight ch\neight ch\n"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q:\n%q", want, out.String())
+		}
+	}
+}
+
 // TestProgressOfComputing checks that long computing before the first trial is shown
 // every five seconds, and short computing is not shown.
 func TestProgressOfComputing(t *testing.T) {

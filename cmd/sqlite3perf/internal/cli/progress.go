@@ -84,6 +84,7 @@ type Progress struct {
 const (
 	barSteps = 1000            // number of steps of the bar
 	between  = 5 * time.Second // least time between two plain lines
+	longText = 60              // width of the longest usual text before the bar
 )
 
 // NewProgress returns the progress of a run, as a bar if standard error is a terminal.
@@ -255,6 +256,8 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	switch {
 	case rounds > 0:
 		of = fmt.Sprintf(" of %d", rounds)
+	case round <= lab.MinRounds && p.bar != nil && p.text < longText:
+		of = fmt.Sprintf(" of %d+", lab.MinRounds)
 	case round <= lab.MinRounds:
 		of = fmt.Sprintf(" of at least %d", lab.MinRounds)
 	}

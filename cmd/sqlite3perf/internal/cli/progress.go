@@ -109,7 +109,7 @@ func (p *Progress) Finish() {
 }
 
 func (p *Progress) Building(i, n int, name string) {
-	p.told(func(c *countdown) { c.building = append(c.building, name) })
+	p.told(func(c *countdown) { c.starts(name, p.now()) })
 	p.Note("building the worker for %s (%d of %d)", name, i, n)
 }
 

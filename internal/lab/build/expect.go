@@ -54,9 +54,9 @@ func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (en
 var typical = map[driver.Kind]struct {
 	build     time.Duration // if two workers are built at the same time, on two cores
 	megabytes float64       // to download
-	again     float64       // share of this for another driver of the kind, which shares packages, but no C code
+	again     float64       // share of this for another driver of the kind, which shares Go packages, but no C code
 }{
-	driver.Cgo:        {70 * time.Second, 5, 0.7},
+	driver.Cgo:        {70 * time.Second, 5, 1},
 	driver.Transpiled: {45 * time.Second, 50, 0.5},
 	driver.Wasm:       {45 * time.Second, 5, 0.5},
 }

@@ -294,7 +294,7 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 // unchanged, and how long builds are expected to take.
 func TestDirectory(t *testing.T) {
 	s, ref := clone(t)
-	write(t, s.Root, map[string]string{"drivers/toy/worker/main.go": `package main
+	write(t, s.Root, map[string]string{"drivers/toy/lib/a.go": "package lib\n\nconst Name = \"pinned\"\n", "drivers/toy/worker/main.go": `package main
 
 import (
 	"fmt"

@@ -12,6 +12,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
 
 // firstDrivers are the drivers of the first answer: the most used library of each kind.
@@ -38,7 +39,7 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 	first.await = o.untilFirst(ctx, env, &first)
 	stop := r.Builder.Download(ctx, refsOf(slices.Concat(first.cases, r.cases)))
 	defer stop()
-	fmt.Fprintf(env.Stderr, "the first answer is about %s, in %s; then the other drivers are built, and all are measured\n",
+	env.Say("the first answer is about %s, in %s; then the other drivers are built, and all are measured",
 		namesOf(first.cases), first.await.Words())
 	first.prepared = func([]*lab.Case) error {
 		stop() // nothing is downloaded while trials run
@@ -52,10 +53,23 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 		return err
 	}
 	answer := report.AnswersOf(a, ofRun(&o.output, env, a, document.Options{})).Text
-	fmt.Fprintf(env.Stderr, "\nFirst answer, about %s only, from %d rounds: %s\n%s\n%s has more.\n\n",
-		namesOf(first.cases), a.Run.Rounds, answer, r.took.words(env.Now(), a.Run), cli.InStore(o.store, cli.ShowAgain(a.Run.ID)))
+	shown := cli.InStore(o.store, cli.ShowAgain(a.Run.ID))
+	env.Say("\nFirst answer, about %s only, from %d rounds: %s\n%s\n%s has more.\n",
+		namesOf(first.cases), a.Run.Rounds, answer, r.took.words(env.Now(), a.Run), shown)
 	r.told = true
+	r.first = fmt.Sprintf("The first answer, about %s only, is in run %d: %s", namesOf(first.cases), a.Run.ID, shown)
 	return nil
+}
+
+// sayHowToGoOn says, after a Ctrl-C, where the first answer is, and how to go on with the run.
+func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Analysis) {
+	if r.first == "" {
+		return
+	}
+	env.Say("%s", r.first)
+	if a != nil && resumable(a.Run, false) == nil {
+		env.Say("To go on with run %d: %s", a.Run.ID, cli.InStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID)))
+	}
 }
 
 // firstCases returns copies of the cases of the drivers of the first answer, without those that can't be

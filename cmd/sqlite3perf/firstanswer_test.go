@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 )
@@ -69,7 +70,7 @@ func (w *watched) Write(b []byte) (int, error) {
 
 // TestFirstAnswer runs the command on a terminal without any workers. It must say at once how long the first
 // answer takes, count that down on the bar, print the answer, and say where the time went. A Ctrl-C ends the
-// test when the other drivers are being built.
+// test when the other drivers are being built; then the command must say which run has the answer.
 func TestFirstAnswer(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds workers")
@@ -97,12 +98,20 @@ func TestFirstAnswer(t *testing.T) {
 		`about [\dm]+s until the first answer: round 6 of`,
 		`First answer, about .*modernc and ncruces only, from 6 rounds: `,
 		`\nThis took [\dms.]+: [\dms.]+ of downloads before anything could be built, [\dms.]+ of builds, [\dms.]+ of measuring\.\nsqlite3perf show 1 .*has more\.\n\n`,
+		`The first answer, about .*modernc and ncruces only, is in run 1: sqlite3perf show 1 --store `,
 	} {
-		found := regexp.MustCompile(want).FindStringIndex(said[at:])
+		found := regexp.MustCompile("(?s)" + strings.ReplaceAll(want, " ", `\s+`)).FindStringIndex(said[at:]) // lines end between any two words
 		if found == nil {
 			t.Fatalf("no %s after byte %d of:\n%q", want, at, said)
 		}
 		at += found[0]
+	}
+	_, answer, _ := strings.Cut(said, "\nFirst answer, ")
+	answer, _, _ = strings.Cut(answer, " has more.")
+	for line := range strings.Lines(answer) {
+		if n := document.Width(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("a line of %d columns, which the terminal breaks within a word: %s", n, line)
+		}
 	}
 	if names := workersIn(t, filepath.Join(here, "workers")); !slices.Contains(names, "modernc") || !slices.Contains(names, "ncruces") {
 		t.Errorf("built are %q", names)

@@ -46,7 +46,8 @@ A cell (a phase of a workload with its settings) is a regression if it takes cle
 more than --max-regression longer, in two measurements. Wrong answers and more failed
 operations are regressions too. A cell passes if its whole interval excludes a
 regression. If --time ends before that, the answer is "Not known yet": use more --time,
-a greater --max-regression or fewer workloads. With --strict=false its exit status is 0.
+a greater --max-regression or fewer workloads, or mark the phases that don't matter
+"untimed: true" in your copy of the workload. With --strict=false the exit status is 0.
 The candidate must also meet what workload files expect.
 
 Exit status: 0 passed; 3 a regression, or an expectation that is not met; 4 not passed:
@@ -385,7 +386,7 @@ func (o *gateOptions) live(ctx context.Context, env *cli.Environment, most float
 	return r, nil
 }
 
-const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads; with --strict=false the exit status is 0"
+const passHint = "give it more --time, a quieter machine, a greater --max-regression or fewer workloads, or mark phases that don't matter \"untimed: true\" in your copy of a workload (sqlite3perf workloads NAME --yaml > mine.yaml); with --strict=false the exit status is 0"
 
 // write writes the result to all outputs. If begun is false, it writes nothing to standard output,
 // because the command prints the error. In GitHub Actions, it also writes annotations to standard

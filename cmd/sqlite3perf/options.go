@@ -199,6 +199,7 @@ type request struct {
 	fitted   bool                        // whether --time is long enough has been checked
 	await    *cli.Await                  // what the user waits for while workers are built; nil: the first trial
 	took     *split                      // where the time goes; nil if that is not printed
+	first    string                      // where the first answer is; "" if there is none
 	told     bool                        // the notes about needed variants and about settings left to defaults have been printed
 	print    func(*stats.Analysis) error // prints the results; if nil, they are printed as those of a run
 

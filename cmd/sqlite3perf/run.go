@@ -120,6 +120,7 @@ func measure(ctx context.Context, env *cli.Environment, o *runOptions, r *reques
 		}
 	}
 	if failure != nil {
+		r.sayHowToGoOn(env, o, a)
 		return failure
 	}
 	return outcome(a)

@@ -348,7 +348,7 @@ func TestInterruptedDoctor(t *testing.T) {
 	}
 	p := newPlace(t)
 	s := p.start("doctor", "--worker-cache", cache)
-	s.until("round 1:")
+	s.until("round 1 of at least 6:")
 	s.signal(os.Interrupt)
 	if code := s.wait(); code != 130 {
 		t.Errorf("exit status %d", code)

@@ -355,7 +355,7 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 			row := chart.Bar{Name: fmt.Sprintf("%s against %s", s.Second, s.First)}
 			switch {
 			case s.Cell != nil && s.Cell.Measured():
-				row = compare.RatioRow(s.Cell, s.Cell.Adjusted, slices.Index(kinds, judged(s)), judged(s))
+				row = compare.RatioRow(s.Cell, document.Probability(s.Cell.Adjusted), slices.Index(kinds, judged(s)), judged(s))
 				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
 				row.Tip = document.Tips(compare.CellName(s.Cell), row.Tip)
 				ok = true

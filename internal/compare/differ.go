@@ -185,7 +185,11 @@ func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string
 		}
 	}
 	add("driver", conditions.Label(o.Case))
-	add("module", strings.TrimSpace(p.Module+" "+p.ModuleVersion))
+	version := p.ModuleVersion
+	if o.Case.Build["directory"] != "" { // of a checkout, the worker knows only the path, which the driver's name has
+		version = cmp.Or(conditions.Version(o), version)
+	}
+	add("module", strings.TrimSpace(p.Module+" "+version))
 	add("SQLite", p.SQLiteVersion)
 	add("runtime", p.Runtime)
 	for _, more := range []map[string]string{p.Build, p.Environment, conditions.InForce(o, phase)} {

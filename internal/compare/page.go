@@ -27,7 +27,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 		case stats.Slower, stats.Faster:
 			told = append(told, x)
 		}
-		rows = append(rows, RatioRow(x, x.ShownP(), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
+		rows = append(rows, RatioRow(x, document.Probability(x.ShownP()), slices.Index(verdictKinds, Word(x.Verdict)), Told(x)))
 	}
 	orders := OrderPictures(told, c.Comparison.First, c.Comparison.Second, c.Interleaved, rows)
 	if len(rows) > 0 {
@@ -83,10 +83,10 @@ func whyNot(x *stats.Compared, c *stats.Comparison) string {
 	return fmt.Sprintf("%s: %s: %s", x.Second.Status, c.Second, NoFigure(x.Second))
 }
 
-// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value. kind is
+// RatioRow returns the row of a picture for a cell with a ratio. p is the cell's p-value, or "". kind is
 // the index of the verdict in the kinds that the picture distinguishes. judged is the verdict in
 // words.
-func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Bar {
+func RatioRow(x *stats.Compared, p string, kind int, judged string) chart.Bar {
 	m, ratio := medians(x), x.ShownRatio()
 	r := chart.Bar{Name: CellName(x), Kind: kind, Text: document.Times(ratio.Median) + " " + document.Interval(ratio.Interval) + " " + conditions.Marked(judged, x)}
 	r.Value, r.Low, r.High = document.OfSummary(ratio)
@@ -94,7 +94,10 @@ func RatioRow(x *stats.Compared, p float64, kind int, judged string) chart.Bar {
 	if x.Rounds > 0 {
 		settle = "to be sure: " + MoreRounds(x.Rounds, x.Time)
 	}
-	r.Tip = document.Tips(m[0]+" and "+m[1], fmt.Sprintf("p %s, n %d", document.Probability(p), x.Ratio.N), settle)
+	if p != "" {
+		p = "p " + p + ", "
+	}
+	r.Tip = document.Tips(m[0]+" and "+m[1], fmt.Sprintf("%sn %d", p, x.Ratio.N), settle)
 	return r
 }
 

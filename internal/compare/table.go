@@ -17,7 +17,7 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 	unclear := cellsThat(c, func(x *stats.Compared) bool { return x.Measured() && x.Verdict == stats.Unclear })
 	cells := append(clear, unclear...)
 	verdict := document.Words("verdict", func(x *stats.Compared) string { return conditions.Marked(Told(x), x) })
-	columns := RatioColumns(verdict, (*stats.Compared).ShownP, c.First, c.Second)
+	columns := RatioColumns(verdict, func(x *stats.Compared) string { return document.Probability(x.ShownP()) }, c.First, c.Second)
 	if p := slices.IndexFunc(columns, func(c document.ColumnOf[*stats.Compared]) bool { return c.Title == "p" }); inRun(c) {
 		columns[p].Title = "p (run)"
 	}
@@ -49,8 +49,8 @@ func comparedGrid(c *stats.Comparison) document.Grid {
 }
 
 // RatioColumns returns the columns of a table of cells with ratios. The parameter judged is the
-// first column. The function p returns the p-value of a cell.
-func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) float64, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
+// first column. The function p formats the p-value of a cell; without it, there is no column of p-values.
+func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compared) string, firstSide, secondSide string) []document.ColumnOf[*stats.Compared] {
 	return []document.ColumnOf[*stats.Compared]{
 		judged,
 		document.Words("cell", CellName),
@@ -59,7 +59,7 @@ func RatioColumns(judged document.ColumnOf[*stats.Compared], p func(*stats.Compa
 		{Column: document.Column{Title: "ratio", Whole: true},
 			Cell:   func(x *stats.Compared) string { return document.Times(x.ShownRatio().Median) },
 			Spread: func(x *stats.Compared) string { return document.Interval(x.ShownRatio().Interval) }},
-		document.Figures("p", 3, func(x *stats.Compared) string { return document.Probability(p(x)) }),
+		document.Figures("p", 3, p),
 		document.Figures("n", 4, func(x *stats.Compared) string { return fmt.Sprint(x.Ratio.N) }),
 	}
 }

@@ -140,6 +140,21 @@ func Width(s string) int {
 	return len(s) // each byte is a printable character of ASCII
 }
 
+// Wrap breaks the lines of s that are wider than width between words. A width of 0 breaks none.
+func Wrap(s string, width int) string {
+	if width == 0 {
+		return s
+	}
+	width = max(width, leastText)
+	lines := strings.Split(s, "\n")
+	for i, line := range lines {
+		if Width(line) > width { // other lines keep their indentation
+			lines[i] = strings.Join(wrapText(line, width, width), "\n")
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
 // wrapText breaks a text into lines between words. A word that is wider than width gets its own
 // line if it is not wider than full, the width of the terminal. Wider words are broken, except for
 // URLs and data source names: the terminal breaks their line, so they can still be clicked or

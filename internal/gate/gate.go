@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/chart"
 	"github.com/sqlite3perf/sqlite3perf/internal/compare"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -87,13 +86,27 @@ func (g Gated) Answer() string {
 	return sides + strings.Join(found, "; ") + "." + further
 }
 
-// within says that no cell is worse than allowed.
+// within says that no cell is worse than allowed, and what was measured in the worst of them.
 func (g Gated) within() string {
-	words := fmt.Sprintf("at most %s worse in %s", document.Share(g.Max), document.Counted(int64(len(g.Cells)), "cell"))
-	if measured := g.lasting(); len(measured) > 0 {
-		words += " (" + compare.Ratios(measured, len(g.Cells)) + ")"
+	which, worse := fmt.Sprintf("none of %d cells is", len(g.Cells)), "slower"
+	if len(g.Cells) == 1 {
+		which = g.Cells[0].String() + " is not"
 	}
-	words += ", in typical trials"
+	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Metric != stats.Time }) {
+		worse = "worse"
+	}
+	words := fmt.Sprintf("%s more than %s %s in typical trials", which, document.Share(g.Max), worse)
+	if measured := g.lasting(); len(measured) > 0 {
+		worst := slices.MaxFunc(measured, func(a, b *stats.Compared) int { return cmp.Compare(a.ShownRatio().Median, b.ShownRatio().Median) })
+		if words += ": "; len(g.Cells) > 1 {
+			words += "the worst is " + worst.String() + ", "
+		}
+		ratio := compare.RatioOf(worst)
+		if worst.ShownRatio().Interval != nil {
+			ratio = strings.Replace(ratio, ")", ", "+document.Share(1-stats.Doubt)+" interval)", 1)
+		}
+		words += ratio
+	}
 	if n := g.Count(stats.GateUnconfirmed); n > 0 {
 		words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))
 	}
@@ -321,7 +334,10 @@ func gateNote(g Gated) document.Paragraph {
 		chance += ", " + asFast
 	}
 	words := fmt.Sprintf("regression: takes more than %s more than the baseline, which chance explains with a probability of at most %s, and again in a second measurement. "+
-		"passed: the whole interval is below that. p: of the hypothesis that it takes at most %s more, corrected for all cells and looks.", document.Share(g.Max), chance, document.Share(g.Max))
+		"passed: the whole interval is below that.", document.Share(g.Max), chance)
+	if showsP(g.Gate) {
+		words += fmt.Sprintf(" p: of the hypothesis that it takes at most %s more, corrected for all cells and looks; none for a cell that passed, which is judged by its interval.", document.Share(g.Max))
+	}
 	if slices.ContainsFunc(g.Cells, func(c *stats.Gated) bool { return c.Measured() }) {
 		words = compare.RatioNote("the figure of the candidate", "that of the baseline", g.Base == nil, 1-stats.Doubt) + " " + words
 	}
@@ -413,55 +429,4 @@ func (g Gated) measured() []*result.Run {
 		return conditions.Runs(g.Runs)
 	}
 	return append([]*result.Run{g.Base.Run}, conditions.Runs(g.Runs)...)
-}
-
-func gateGrid(g *stats.Gate) document.Grid {
-	byComparison := map[*stats.Compared]*stats.Gated{}
-	var cells []*stats.Compared
-	for _, c := range g.Cells {
-		if byComparison[c.Compared] = c; c.Measured() {
-			cells = append(cells, c.Compared)
-		}
-	}
-	state := document.Words("state", func(x *stats.Compared) string { return conditions.Marked(stateWords(byComparison[x].State), x) })
-	return document.GridOf(cells, compare.RatioColumns(state, func(x *stats.Compared) float64 { return byComparison[x].P }, g.Baseline, g.Candidate)...)
-}
-
-func gatePage(g Gated, o document.Options) document.Document {
-	h := o.Hints
-	d := document.Document{document.Heading{Level: 1, Text: g.Answer()}, gateBeware(g, h)}
-	var rows []chart.Bar
-	var shut []*stats.Compared
-	kinds := document.Map(compare.GateKinds, stateWords)
-	for _, c := range g.Cells {
-		if !c.Measured() {
-			rows = append(rows, chart.Bar{Name: compare.CellName(c.Compared), Reason: fmt.Sprintf("%s: %s", stateWords(c.State), cause(c))})
-			continue
-		}
-		if c.State == stats.GateRegression {
-			shut = append(shut, c.Compared)
-		}
-		rows = append(rows, compare.RatioRow(c.Compared, c.P, slices.Index(kinds, stateWords(c.State)), stateWords(c.State)))
-	}
-	orders := compare.OrderPictures(shut, g.Baseline, g.Candidate, g.Base == nil, rows)
-	if len(rows) > 0 {
-		p := compare.Forest(rows, chart.Forest{
-			Axis: chart.Axis{Label: "what the candidate takes, × the baseline, less is better"},
-			Low:  1, High: 1 + g.Max, Band: "allowed: up to " + document.Share(g.Max) + " more",
-			Less: g.Candidate + " takes less", More: g.Candidate + " takes more", Kinds: kinds,
-		}, 1-stats.Doubt)
-		p.Title = fmt.Sprintf("what %s takes, × that of %s", g.Candidate, g.Baseline)
-		if table := gateGrid(g.Gate); len(table.Rows) > 0 {
-			p.Behind = document.Document{table, gateNote(g)}
-		}
-		d = append(d, document.Heading{Level: 2, Text: "All cells: " + p.Title}, p)
-	}
-	d = append(d, conditions.Expectations(g.Expected)...)
-	if short := conditions.ComparedTooShort(comparedCells(g.Gate), h); short != nil {
-		d = append(d, short)
-	}
-	d = append(d, compare.SidesDiffer(comparedCells(g.Gate), g.Baseline, g.Candidate)...)
-	d = append(d, orders...)
-	d = append(d, document.Heading{Level: 2, Text: "How it was measured"}, gateOrigin(g, h), document.Methodology(compare.OfSides))
-	return document.WithSource(d, conditions.PictureSource(g.measured()...))
 }

@@ -22,7 +22,6 @@ func Build(a *stats.Analysis, o Options) document.Document {
 	if l := said.alternatives(); l != nil {
 		d = append(d, l)
 	}
-	o.listed = "below, \"" + ImpreciseHeading + "\""
 	sure := document.List{{Label: "how sure", Text: HowSure(a, &said, o)}}
 	d = append(d, header(a, o, append(sure, caveatItems(said.Caveats, o.Study == nil)...))...)
 	if o.Study != nil {

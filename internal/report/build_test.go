@@ -62,8 +62,8 @@ func TestRoundsOfAKilledRun(t *testing.T) {
 // and names the least precise of the other ratios.
 func TestSettledAreCounted(t *testing.T) {
 	for last, want := range map[int]string{
-		13: "no ratio of a cell is precise to ±0.1%; 1 has fewer than 6 samples, and so no interval",
-		15: "no ratio of a cell is precise to ±0.1%, but 1 of 1 shows which is faster; the least precise: simple insert mattn ±3.9%",
+		13: "no ratio of a cell to native is precise to ±0.1%; 1 has fewer than 6 samples, and so no interval",
+		15: "no ratio of a cell to native is precise to ±0.1%, but 1 of 1 shows which is faster; the least precise: simple insert mattn ±3.9%",
 	} {
 		run := killed(last)
 		run.Precision = 0.001
@@ -74,7 +74,7 @@ func TestSettledAreCounted(t *testing.T) {
 	run := newRun(9)
 	run.Precision = 0.02
 	add(run, "simple", nil, nil, []string{"native", "mattn", "modernc", "ncruces", "zombiezen"}, bulk("insert", 1_000_000, 1, 1))
-	if got := line(t, run, "precision"); got != "2 of 4 ratios of cells are precise to ±2.0%; 2 of the others show which is faster; the least precise: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
+	if got := line(t, run, "precision"); got != "2 of 4 ratios of cells to native are precise to ±2.0%; 2 of the others show which is faster; the least precise: simple insert mattn ±2.1%, simple insert ncruces ±2.0%" {
 		t.Error(got)
 	}
 }

@@ -250,6 +250,15 @@ func TestAlsoDiffer(t *testing.T) {
 			t.Errorf("%s: no %q, or what is the same:\n%s", format, want, b.String())
 		}
 	}
+	// Of a checkout, which has no version, the revision is shown instead of the path.
+	run.Compares.Second, run.Cases[1].Driver = "modernc=./fork", "modernc=./fork"
+	run.Cases[1].Build = map[string]string{"directory": "/src/fork", "vcs.revision": "0123456789abcdef", "vcs.modified": "true"}
+	for i := range run.Trials {
+		run.Trials[i].Proof.ModuleVersion = []string{"v1.46.0", "/src/fork"}[run.Trials[i].Case-1]
+	}
+	if got := compare.SideDifferences(compared(run).Cells)[1]; got.What != "module" || got.First != "modernc.org/sqlite v1.46.0" || got.Second != "modernc.org/sqlite 0123456+changes" {
+		t.Errorf("a checkout: %+v", got)
+	}
 	run.Cases[1].Linked = nil // as in a run of an older sqlite3perf
 	if out := writeCompared(t, "table", compared(run)); strings.Contains(out, "libc") {
 		t.Errorf("modules of one side:\n%s", out)

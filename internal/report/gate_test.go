@@ -151,7 +151,18 @@ func TestGateSaysHowSure(t *testing.T) {
 	run.Compares = &result.Compares{Factor: result.FactorDriver, First: "mattn", Second: "modernc", Margin: 0.05}
 	add(run, "simple", nil, rollback, []string{"mattn", "modernc"}, bulk("insert", 812_000_000, 1_000_000, 1_000_000))
 	g := gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
-	if got, want := g.Answer(), "Passed: modernc against mattn: at most 140% worse in 1 cell (2.30 times as slow, 2.26 to 2.34)"; !strings.HasPrefix(got, want) {
+	if got, want := g.Answer(), "Passed: modernc against mattn: simple insert is not more than 140% slower in typical trials: 2.30 times as slow (2.26 to 2.34, 99% interval)."; !strings.HasPrefix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	// A cell that passed has no p-value, which would be that of a regression.
+	if table := writeGated(t, "table", g); strings.Contains(table, " p ") || strings.Contains(table, "p:") || !strings.Contains(table, "ratio") {
+		t.Errorf("a p-value:\n%s", table)
+	}
+	// Of several cells, the worst is named.
+	add(run, "other", nil, rollback, []string{"mattn", "modernc"}, bulk("query", 81_000_000, 1_000_000, 1_000_000))
+	spoil(run, "simple", "modernc", func(t *result.Trial) { t.Samples[0].WallNS /= 2 })
+	g = gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(stats.Analyze(run, "native")))}
+	if got, want := g.Answer(), "Passed: modernc against mattn: none of 2 cells is more than 140% slower in typical trials: the worst is other query, 2.31 times as slow ("; !strings.HasPrefix(got, want) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
@@ -316,7 +327,7 @@ func TestGateExpectations(t *testing.T) {
 	g := gate.Gated{Gate: stats.NewGate(1.4, stats.CompareRun(a)), Runs: []*stats.Analysis{a}, Where: "go.mod"}
 	g.Expected = a.ExpectationsOfSecond()
 	for format, wants := range map[string][]string{
-		"table":    {"Failed: modernc against mattn: at most 140% worse in 1 cell", "Of 3 expectations of the workloads, 1 is not met, and 1 not decided.", "not met simple insert modernc: time < 1ns, measured ", "syncs < 1, which is counted only with count_syncs=on"},
+		"table":    {"Failed: modernc against mattn: simple insert is not more than 140% slower in typical trials: 2.30 times as slow", "Of 3 expectations of the workloads, 1 is not met, and 1 not decided.", "not met simple insert modernc: time < 1ns, measured ", "syncs < 1, which is counted only with count_syncs=on"},
 		"markdown": {"## What the workloads expect", "| simple | insert | modernc | time &lt; 1s |"},
 		"html":     {"What the workloads expect"},
 		"json":     {`"decision": "Failed"`, `"figure": "time"`, `"verdict": "not met"`},

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -43,16 +42,15 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	default:
 		text = append(text, measured)
 	}
-	listed := ""
-	if opts.Study == nil { // the report of a study has no list of imprecise figures
-		u := impreciseOf(a)
-		listed = u.listed(cmp.Or(opts.listed, opts.Hints.Full))
+	precise := ""
+	if u := impreciseOf(a); opts.Study == nil && len(u.open) == 0 { // otherwise a warning counts the imprecise figures
+		precise = u.sentence()
 	}
-	return sentences(append(text, exactness(shown), listed)...)
+	return sentences(append(text, exactness(shown), precise)...)
 }
 
-// howSureItem returns an item with the text of [HowSure]. If there is room for two lines only, it
-// says how many figures are precise. In one line it leaves out which driver was compared with which.
+// howSureItem returns an item with the text of [HowSure]. If there is little room, it has only the
+// first sentence, or says in how many cells the fastest driver was faster.
 func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	it := document.Item{Label: "how sure", Text: HowSure(a, said, opts), Most: 3, Kept: true}
 	if a.Run.Compares != nil || opts.Study != nil {
@@ -60,15 +58,9 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 	}
 	first, _, _ := strings.Cut(it.Text, ". ")
 	it.Short = [2]string{first, first}
-	if u := impreciseOf(a); len(u.open) > 0 && opts.Hints.Full != "" {
-		it.Short[0] = first + ". " + u.brief() + ": " + opts.Hints.FullFlag + " lists them"
-	}
 	if of, over, ok := said.fastest(); ok && said.Overall != nil {
 		if c := cellByCell(a, of, over); c.n > 1 {
 			it.Short[1] = fmt.Sprintf("%s was faster than %s in %s", of, over, c.words())
-			if u := impreciseOf(a); len(u.open) > 0 && c.slower == 0 {
-				it.Short[1] = fmt.Sprintf("%s was faster in %d of %d cells; %s", of, c.faster, c.n, u.briefest())
-			}
 		}
 	}
 	return it

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 )
@@ -19,6 +20,7 @@ type imprecise struct {
 	precision float64
 	all       int            // number of figures of the run
 	ratios    bool           // figures are ratios; otherwise medians
+	to        string         // such as " to plain C", if all ratios have the same base; otherwise ""
 	open      []stats.Figure // the imprecise figures: first those without an interval, then the others, the widest first
 	direction []string       // for each figure in open, what [directionOf] returns
 }
@@ -58,6 +60,17 @@ func impreciseOf(a *stats.Analysis) imprecise {
 	})
 	tables := map[stats.TableName]*stats.Table{}
 	eachTable(a, func(n stats.TableName, t *stats.Table) { tables[n] = t })
+	var bases []string
+	for _, f := range figures {
+		if t := tables[f.TableName]; f.Base != nil && t != nil && t.IsFloor && t.Cells[t.Base] == f.Base {
+			bases = distinct.Append(bases, "plain C")
+		} else if f.Base != nil {
+			bases = distinct.Append(bases, nameOf(f.Base))
+		}
+	}
+	if len(bases) == 1 {
+		u.to = " to " + bases[0]
+	}
 	for i := range u.open {
 		f, difference := &u.open[i], ""
 		if f.Base != nil {
@@ -126,42 +139,12 @@ func (u *imprecise) sentence() string {
 func (u *imprecise) count() string {
 	switch {
 	case len(u.open) == 0:
-		return fmt.Sprintf("Every %s of a cell is precise to %s", u.kind(), u.within())
+		return fmt.Sprintf("Every %s of a cell%s is precise to %s", u.kind(), u.to, u.within())
 	case len(u.open) == u.all:
-		return fmt.Sprintf("No %s of a cell is precise to %s", u.kind(), u.within())
+		return fmt.Sprintf("No %s of a cell%s is precise to %s", u.kind(), u.to, u.within())
 	}
-	return fmt.Sprintf("%d of %s precise to %s", u.all-len(u.open), verb(u.all, u.kind()+" of a cell is", u.kind()+"s of cells are"), u.within())
-}
-
-// brief is [imprecise.count] in fewer words.
-func (u *imprecise) brief() string {
-	if n := u.all - len(u.open); n > 0 {
-		return fmt.Sprintf("%d of %s precise to %s", n, document.Counted(int64(u.all), u.kind()), u.within())
-	}
-	return fmt.Sprintf("No %s precise to %s", u.kind(), u.within())
-}
-
-// briefest is [imprecise.brief] in still fewer words, to follow others in a line.
-func (u *imprecise) briefest() string {
-	if n := u.all - len(u.open); n > 0 {
-		return fmt.Sprintf("%d of %s within %s", n, document.Counted(int64(u.all), u.kind()), u.within())
-	}
-	return fmt.Sprintf("no cell's %s within %s", u.kind(), u.within())
-}
-
-// listed returns the result of [imprecise.sentence], and says where the imprecise figures are
-// listed. The parameter where names that place: a command, or a part of the report. If there are
-// imprecise figures and the parameter is "", listed returns "", because then a warning counts the
-// figures.
-func (u *imprecise) listed(where string) string {
-	switch said := u.sentence(); {
-	case len(u.open) == 0:
-		return said
-	case where == "":
-		return ""
-	default:
-		return said + ": " + where + " lists them"
-	}
+	n := u.all - len(u.open)
+	return fmt.Sprintf("%d of %d %ss of cells%s %s precise to %s", n, u.all, u.kind(), u.to, document.Verb(n, "is", "are"), u.within())
 }
 
 // Settled returns the number of open figures, which are less precise than requested. text says how
@@ -196,13 +179,18 @@ func (u *imprecise) widest(n int) []string {
 	})
 }
 
-// namingWidest gives the warning about imprecise figures, if there is one, a short form that names the
-// widest of them and where all are listed.
+// brief is [imprecise.count] in fewer words.
+func (u *imprecise) brief() string {
+	return fmt.Sprintf("%d of %s%s within %s", u.all-len(u.open), document.Counted(int64(u.all), u.kind()), u.to, u.within())
+}
+
+// namingWidest gives the warning about imprecise figures, if there is one, a short form that counts the
+// precise ones, and names the command that lists the others and the widest of them.
 func namingWidest(warnings document.List, a *stats.Analysis, h document.Hints) document.List {
 	for i := range warnings {
 		if warnings[i].Label == conditions.KindOf(conditions.CaveatUnsettled).Name && h.Full != "" {
 			u := impreciseOf(a)
-			warnings[i].Short[1] = fmt.Sprintf("%s lists all; the widest: %s", h.FullFlag, strings.Join(u.widest(2), ", "))
+			warnings[i].Short[1] = fmt.Sprintf("%s; %s lists all; the widest: %s", u.brief(), h.FullFlag, strings.Join(u.widest(2), ", "))
 		}
 	}
 	return warnings

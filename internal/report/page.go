@@ -177,9 +177,6 @@ func pageAnswer(a *stats.Analysis, said *Answers, o Options) document.Document {
 		d = append(d, document.Paragraph{Text: rest})
 	}
 	sure := document.Item{Label: "how sure", Text: HowSure(a, said, o)}
-	if u := impreciseOf(a); o.Study == nil && len(u.open) > 0 {
-		sure.Text += ". " + u.sentence() // the contents of the page link to the list
-	}
 	l := append(said.alternatives(), sure)
 	if o.Study == nil {
 		risks, _ := conditions.RunRisks(a)

@@ -35,8 +35,7 @@ type Options struct {
 	// many cells, these are only in tables.
 	Brief bool
 
-	listed string // where imprecise figures are listed, for example in a part of the report; if "", the command Hints.Full lists them
-	alone  bool   // each picture is written by itself, so pictures need not be simplified to keep a page small
+	alone bool // each picture is written by itself, so pictures need not be simplified to keep a page small
 }
 
 var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{

@@ -81,7 +81,7 @@ func TestBuildsDuringDownloads(t *testing.T) {
 	b := &build.Builder{Source: s, Cache: t.TempDir()}
 	refs := []build.Ref{first, second, ready}
 	e, slow := b.Expect(ctx, refs, 1), b.Expect(ctx, refs, 2)
-	if len(e.Ends) != 3 || e.Download <= 0 || e.Ends[second.Name] >= e.Ends[first.Name] || e.Total != e.Ends[ready.Name] || slow.Total <= e.Total {
+	if len(e.Builds) != 3 || e.Download <= 0 || e.Builds[0].Ready != e.Download || e.Builds[1].Takes >= e.Builds[0].Takes || e.Total != build.EndOf(e.Builds, 0) || slow.Total <= e.Total {
 		t.Errorf("expected %+v, and on a slower machine %+v", e, slow)
 	}
 	defer b.Download(ctx, refs)()
@@ -101,7 +101,7 @@ func TestBuildsDuringDownloads(t *testing.T) {
 	if downloading, building := b.Spent(); downloading <= 0 || building <= 0 {
 		t.Errorf("%v downloading, %v building", downloading, building)
 	}
-	if e := b.Expect(ctx, refs, 1); e.Total != 0 || len(e.Ends) != 0 {
+	if e := b.Expect(ctx, refs, 1); e.Total != 0 || len(e.Builds) != 0 {
 		t.Errorf("all is built, and expected are %+v", e)
 	}
 }

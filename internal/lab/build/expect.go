@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/mod/module"
@@ -15,38 +17,64 @@ import (
 // An Expectation says how long it is likely to take until workers are built. It is an estimate from what is
 // typical on one machine, because nobody knows beforehand how fast a network is, or what Go's build cache has.
 type Expectation struct {
-	Download time.Duration            // time for downloads before anything can be built
-	Ends     map[string]time.Duration // when each worker that is not built yet will be built, by the driver's name
-	Total    time.Duration            // the latest of Ends; 0 if all workers are built
-	Less     bool                     // Go's build cache is not empty, so it may take much less
+	Download time.Duration   // time for downloads before anything can be built
+	Builds   []ExpectedBuild // the workers that are not built yet, in the order in which they are built
+	Total    time.Duration   // when all of them are built; 0 if there are none
+	Less     bool            // Go's build cache is not empty, so it may take much less
+}
+
+// An ExpectedBuild says how long it is likely to take to build a worker.
+type ExpectedBuild struct {
+	Name  string        // of the driver
+	Ready time.Duration // when its modules are downloaded, counted from the beginning
+	Takes time.Duration
+}
+
+// EndOf returns when the last of the workers is built, if their builds begin at the time now or later. busy says
+// until when builds are going on that have begun before. All times are counted from the beginning.
+func EndOf(builds []ExpectedBuild, now time.Duration, busy ...time.Duration) (end time.Duration) {
+	var places [atOnce]time.Duration // when each place for a build is free
+	for i := range places {
+		places[i] = now
+	}
+	copy(places[:], busy)
+	for _, x := range builds {
+		at := &places[0]
+		for i := range places {
+			if places[i] < *at {
+				at = &places[i]
+			}
+		}
+		*at = max(*at, x.Ready) + x.Takes
+	}
+	return slices.Max(places[:])
 }
 
 // typical is what a worker of each kind takes, if nothing of it is in Go's caches.
 var typical = map[driver.Kind]struct {
 	build     time.Duration // if two workers are built at the same time, on two cores
 	megabytes float64       // to download
+	again     float64       // share of this for another driver of the kind, which shares Go packages, but no C code
 }{
-	driver.Cgo:        {70 * time.Second, 5},
-	driver.Transpiled: {45 * time.Second, 50},
-	driver.Wasm:       {45 * time.Second, 5},
+	driver.Cgo:        {70 * time.Second, 5, 1},
+	driver.Transpiled: {45 * time.Second, 50, 0.5},
+	driver.Wasm:       {45 * time.Second, 5, 0.5},
 }
 
 const (
-	// again is the share of the time and size for another driver of the same kind, which shares packages.
-	again = 0.5
+	// compiled is the share of the time for a driver of which another worker has been built from the same sources.
+	compiled = 0.2
 	// network is the speed of an ordinary network, in megabytes per second.
 	network = 4
 )
 
 // Expect estimates how long it takes to build the workers of these drivers in this order. The parameter pace is
 // how long work takes on this machine, compared with the machine on which the typical times were measured.
-func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) Expectation {
-	e := Expectation{Ends: map[string]time.Duration{}}
+func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) (e Expectation) {
 	if runtime.NumCPU() < atOnce {
 		pace *= atOnce
 	}
 	seen := map[driver.Kind]bool{}
-	var free [atOnce]time.Duration // when each place for a build is free
 	downloaded := time.Duration(0)
 	for _, ref := range refs {
 		if ref.Path != "" {
@@ -55,29 +83,44 @@ func (b *Builder) Expect(ctx context.Context, refs []Ref, pace float64) Expectat
 		if built, err := b.Built(ctx, ref); built || err != nil {
 			continue
 		}
-		takes := typical[ref.Known.Kind]
-		share := 1.0
-		if seen[ref.Known.Kind] {
-			share = again
+		kind := ref.Known.Kind
+		takes, share := typical[kind], 1.0
+		if seen[kind] {
+			share = takes.again
 		}
-		seen[ref.Known.Kind] = true
+		seen[kind] = true
 		if !b.inModuleCache(ref) {
 			downloaded += time.Duration(share * takes.megabytes / network * float64(time.Second))
 		}
-		at := &free[0]
-		for i := range free {
-			if free[i] < *at {
-				at = &free[i]
-			}
+		if b.compiledBefore(ctx, ref) {
+			share = compiled
 		}
-		if len(e.Ends) == 0 {
+		if len(e.Builds) == 0 {
 			e.Download = downloaded
 		}
-		*at = max(*at, downloaded) + time.Duration(share*pace*float64(takes.build))
-		e.Ends[ref.Name], e.Total = *at, max(e.Total, *at)
+		e.Builds = append(e.Builds, ExpectedBuild{ref.Name, downloaded, time.Duration(share * pace * float64(takes.build))})
 	}
-	e.Less = b.caches.used
+	e.Total, e.Less = EndOf(e.Builds, 0), b.caches.used
 	return e
+}
+
+// compiledBefore reports whether the cache has another worker of the same driver in the same version, or from the
+// same directory. Then Go's cache most likely has its C code.
+func (b *Builder) compiledBefore(ctx context.Context, ref Ref) bool {
+	for key := range ref.Options {
+		if o, _ := lookupOption(key); o.built {
+			return false
+		}
+	}
+	path, _, err := b.path(ctx, ref)
+	if err != nil {
+		return false
+	}
+	if ref.Dir == "" {
+		path = path[:strings.LastIndexByte(path, '-')]
+	}
+	others, err := filepath.Glob(strings.TrimSuffix(path, ".exe") + "-*" + sumSuffix)
+	return err == nil && len(others) > 0
 }
 
 // inModuleCache reports whether the driver's library has been downloaded.

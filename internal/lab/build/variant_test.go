@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -289,11 +290,11 @@ func main() { fmt.Println(worker.Name + worker.Tagged) }
 	}
 }
 
-// TestDirectory checks that a worker is built from the current files of a checkout, and that
-// an earlier worker stays unchanged.
+// TestDirectory checks that a worker is built from the current files of a checkout, that an earlier worker stays
+// unchanged, and how long builds are expected to take.
 func TestDirectory(t *testing.T) {
 	s, ref := clone(t)
-	write(t, s.Root, map[string]string{"drivers/toy/worker/main.go": `package main
+	write(t, s.Root, map[string]string{"drivers/toy/lib/a.go": "package lib\n\nconst Name = \"pinned\"\n", "drivers/toy/worker/main.go": `package main
 
 import (
 	"fmt"
@@ -323,7 +324,17 @@ func main() { fmt.Println(worker.Name, lib.Name) }
 		}
 		return path, string(out), with
 	}
+	// That the pinned version has been built doesn't make the first build from a checkout shorter.
+	if _, _, err := b.Worker(t.Context(), ref, nil); err != nil {
+		t.Fatal(err)
+	}
+	tagged := r
+	tagged.Options = map[string]string{"tags": "special"}
+	cold := b.Expect(t.Context(), []build.Ref{r}, 1)
 	first, says, with := made()
+	if warm, other := b.Expect(t.Context(), []build.Ref{r}, 1), b.Expect(t.Context(), []build.Ref{tagged}, 1); cold.Total < time.Minute/2 || warm.Total >= cold.Total/2 || other.Total != cold.Total {
+		t.Errorf("expected for the first build: %v, for the next: %v, with tags: %v", cold.Total, warm.Total, other.Total)
+	}
 	if says != "one first\n" || with["directory"] != dir || with["module_version"] != "" || with["vcs.revision"] != "" {
 		t.Errorf("it says %q, built with %v", says, with)
 	}

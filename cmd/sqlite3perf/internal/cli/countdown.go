@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,44 +46,69 @@ func coarsely(d time.Duration) string {
 type countdown struct {
 	Await
 	began    time.Time
-	building []string      // workers that are being built now
-	left     int           // number of workers that are not built yet
-	at       time.Time     // when the last worker was built, or else began
-	last     time.Duration // when as many workers were expected to be built, since began
-	pace     float64       // how long it took, compared with what was expected
+	left     []build.ExpectedBuild // workers that are not built yet
+	building []string              // workers that are being built now
+	started  map[string]time.Time  // when the build of each worker began
+	at       time.Time             // when the last worker was built, or else began
+	expected time.Duration         // what the workers that are built were expected to take
+	took     time.Duration         // what they took
+	shown    float64               // the greatest share that was shown
 }
 
 func newCountdown(a Await, now time.Time) *countdown {
-	return &countdown{Await: a, began: now, at: now, left: len(a.Built.Ends), pace: 1}
+	return &countdown{Await: a, began: now, at: now, left: slices.Clone(a.Built.Builds), started: map[string]time.Time{}}
+}
+
+// starts notes that the build of a worker begins.
+func (c *countdown) starts(name string, now time.Time) {
+	c.building, c.started[name] = append(c.building, name), now
 }
 
 // built notes that a worker is built or, if err is not nil, that it can't be built.
 func (c *countdown) built(name string, err error, now time.Time) {
 	c.building = slices.DeleteFunc(c.building, func(b string) bool { return b == name })
-	if _, expected := c.Built.Ends[name]; !expected || c.left == 0 {
+	i := slices.IndexFunc(c.left, func(b build.ExpectedBuild) bool { return b.Name == name })
+	if i < 0 {
 		return
 	}
-	if c.left--; err == nil {
-		// Workers may be built in another order than expected, so only their number counts.
-		ends := slices.Sorted(maps.Values(c.Built.Ends))
-		end := ends[len(ends)-c.left-1]
-		c.at, c.last, c.pace = now, end, now.Sub(c.began).Seconds()/end.Seconds()
+	if start, ok := c.started[name]; ok && err == nil {
+		c.expected += c.left[i].Takes
+		c.took += now.Sub(start)
 	}
-	if c.left == 0 {
-		c.at = now
-	}
+	c.left, c.at = slices.Delete(c.left, i, i+1), now
 }
 
-// remaining estimates the time that is left. It is negative if everything takes longer than estimated.
-func (c *countdown) remaining(now time.Time) time.Duration {
-	if c.left == 0 {
-		return c.Measure - now.Sub(c.at)
+// pace returns how long builds take, compared with what was expected. If Go's build cache has something, a short
+// build may only have found its packages there, and the next ones may have to compile theirs.
+func (c *countdown) pace() float64 {
+	if c.expected == 0 || c.Built.Less && c.took < c.expected {
+		return 1
 	}
-	build := time.Duration(float64(c.Built.Total-c.last)*c.pace) - now.Sub(c.at)
-	if build < 0 {
-		return build
+	return c.took.Seconds() / c.expected.Seconds()
+}
+
+// remaining estimates the time that is left. late is true if the workers or, after them, what is measured take
+// longer than estimated.
+func (c *countdown) remaining(now time.Time) (left time.Duration, late bool) {
+	if len(c.left) == 0 {
+		left = c.Measure - now.Sub(c.at)
+		return max(left, 0), left < 0
 	}
-	return build + c.Measure
+	over, pace := now.Sub(c.began), c.pace()
+	var busy []time.Duration
+	var queue []build.ExpectedBuild
+	late = true
+	for _, b := range c.left {
+		b.Takes = time.Duration(float64(b.Takes) * pace)
+		start, begun := c.started[b.Name]
+		rest := b.Takes - now.Sub(start)
+		if late = late && begun && rest < 0; begun {
+			busy = append(busy, over+max(rest, 0))
+		} else {
+			queue = append(queue, b)
+		}
+	}
+	return build.EndOf(queue, over, busy...) - over + c.Measure, late
 }
 
 // measures reports whether the user waits for the end of what is measured, not only for its beginning.
@@ -94,13 +118,13 @@ func (c *countdown) measures() bool { return c.Measure > 0 || c.Longer }
 func (c *countdown) before(now time.Time) (text string, share float64) {
 	doing := "downloading"
 	switch {
-	case c.left == 0:
+	case len(c.left) == 0:
 		doing = "measuring"
 	case len(c.building) > 0:
 		doing = "building " + strings.Join(c.building, ", ")
 	}
-	left := c.remaining(now)
-	return c.until(left, doing), c.share(now, left)
+	left, late := c.remaining(now)
+	return c.until(left, late, doing), c.share(now, left)
 }
 
 // during says what is left while trials run. The parameter left is the estimate of the laboratory; it is 0 if
@@ -109,24 +133,26 @@ func (c *countdown) during(now time.Time, left time.Duration, ended bool, words 
 	if left > 0 || ended {
 		return fmt.Sprintf("about %s until %s: %s", coarsely(left), c.For, words), c.share(now, left)
 	}
-	left = c.remaining(now)
-	return c.until(left, words), c.share(now, left)
+	left, late := c.remaining(now)
+	return c.until(left, late, words), c.share(now, left)
 }
 
-func (c *countdown) until(left time.Duration, doing string) string {
+func (c *countdown) until(left time.Duration, late bool, doing string) string {
 	about := c.about(left)
 	switch {
-	case c.left == 0 && c.Longer:
+	case len(c.left) == 0 && c.Longer:
 		about = "estimating the time"
-	case left < 0:
+	case late:
 		about = "longer than estimated"
 	}
 	return about + " until " + c.For + ": " + doing
 }
 
+// share returns which part of the time is over. It never goes down, even if more is left than estimated before.
 func (c *countdown) share(now time.Time, left time.Duration) float64 {
 	over := now.Sub(c.began).Seconds()
-	return over / max(over+left.Seconds(), over, 1)
+	c.shown = max(c.shown, over/max(over+left.Seconds(), 1))
+	return c.shown
 }
 
 // Await begins to show on a bar, every second, how long the user has to wait. It does so until the first trial

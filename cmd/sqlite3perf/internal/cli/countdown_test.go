@@ -22,8 +22,11 @@ func TestCountdown(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: 120, Now: func() time.Time { return now }}, false)
 	await := Await{For: "the first answer", Measure: time.Minute, Built: build.Expectation{
-		Download: 10 * time.Second, Total: 3 * time.Minute, Less: true,
-		Ends: map[string]time.Duration{"mattn": time.Minute, "modernc": 2 * time.Minute, "ncruces": 3 * time.Minute},
+		Download: 10 * time.Second, Total: 3 * time.Minute, Less: true, Builds: []build.ExpectedBuild{
+			{Name: "mattn", Ready: 10 * time.Second, Takes: time.Minute},
+			{Name: "modernc", Ready: 10 * time.Second, Takes: 2 * time.Minute},
+			{Name: "ncruces", Ready: 20 * time.Second, Takes: 110 * time.Second},
+		},
 	}}
 	if got, want := await.Words(), "about 4m0s (10s to download, 2m50s to build, about 1m0s to measure: estimated; less if Go's build cache has parts of it)"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
@@ -46,26 +49,26 @@ func TestCountdown(t *testing.T) {
 	p.Building(2, 3, "modernc")
 	at(30 * time.Second)
 	p.Built(1, 3, "mattn", nil) // in half of the time
-	at(30 * time.Second)
-	at(89 * time.Second)
-	at(91 * time.Second) // what is left was expected to take 60 s
 	p.Building(3, 3, "ncruces")
+	at(30 * time.Second)
+	at(139 * time.Second)
+	at(141 * time.Second) // both were expected to be built
 	p.Built(2, 3, "modernc", errors.New("no network"))
-	at(100 * time.Second)
+	at(150 * time.Second)
 	p.Built(3, 3, "ncruces", nil)
-	at(110 * time.Second)
+	at(160 * time.Second)
 	ok := &result.Trial{Status: result.OK, TookNS: int64(time.Second)}
 	p.Trial(1, 6, 1, 2, 0, &lab.Case{}, ok)
-	at(110 * time.Second)
+	at(160 * time.Second)
 	p.Trial(1, 6, 2, 2, 40*time.Second, &lab.Case{}, ok)
-	at(110 * time.Second)
+	at(160 * time.Second)
 	want := []string{
 		"about 4m0s until the first answer: downloading",
-		"about 3m40s until the first answer: building mattn",
-		"about 3m30s until the first answer: building mattn, modernc",
-		"about 2m0s until the first answer: building modernc",
-		"about 1m0s until the first answer: building modernc",
-		"longer than estimated until the first answer: building modernc",
+		"about 3m30s until the first answer: building mattn",
+		"about 3m20s until the first answer: building mattn, modernc",
+		"about 2m50s until the first answer: building modernc, ncruces",
+		"about 1m0s until the first answer: building modernc, ncruces",
+		"longer than estimated until the first answer: building modernc, ncruces",
 		"longer than estimated until the first answer: building ncruces",
 		"about 50s until the first answer: measuring",
 		"about 50s until the first answer: round 1 of 6, trial 1 of 2",
@@ -80,7 +83,7 @@ func TestCountdown(t *testing.T) {
 func TestCountdownOfUnknown(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	c := newCountdown(Await{For: "the first answer", Longer: true, Built: build.Expectation{
-		Total: time.Minute, Ends: map[string]time.Duration{"mattn": time.Minute},
+		Total: time.Minute, Builds: []build.ExpectedBuild{{Name: "mattn", Takes: time.Minute}},
 	}}, now)
 	first, _ := c.before(now)
 	c.built("mattn", nil, now.Add(50*time.Second))
@@ -112,16 +115,53 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestCountdownCorrectsItself checks how a worker that is built changes the estimate of another, and that the
+// share of the time that is over never goes down. Both were expected to take 60 s. If Go's build cache has
+// something, a short build says nothing about the next, whose C code may never have been compiled.
+func TestCountdownCorrectsItself(t *testing.T) {
+	began := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		name     string
+		less     bool
+		took     time.Duration // by the first
+		together bool          // both begin at once
+		want     string
+	}{
+		{"the first was in Go's cache", true, 7 * time.Second, true, "about 53s"},
+		{"a fast machine", false, 15 * time.Second, false, "about 15s"},
+		{"a slow machine", true, 90 * time.Second, false, "about 1m30s"},
+		{"a slow machine, both at once", true, 90 * time.Second, true, "longer than estimated"},
+	} {
+		c := newCountdown(Await{For: "the first trial", Built: build.Expectation{Total: time.Minute, Less: tc.less, Builds: []build.ExpectedBuild{
+			{Name: "mattn", Takes: time.Minute}, {Name: "mattn=./fork", Takes: time.Minute},
+		}}}, began)
+		c.starts("mattn", began)
+		if tc.together {
+			c.starts("mattn=./fork", began)
+		}
+		_, before := c.before(began.Add(tc.took))
+		c.built("mattn", nil, began.Add(tc.took))
+		if !tc.together {
+			c.starts("mattn=./fork", began.Add(tc.took))
+		}
+		got, after := c.before(began.Add(tc.took + time.Second/2))
+		if got, _, _ := strings.Cut(got, " until "); got != tc.want || after < before {
+			t.Errorf("%s: %s, want %s; %.2f after %.2f", tc.name, got, tc.want, after, before)
+		}
+	}
+}
+
 // TestCountdownInAnotherOrder checks that the estimate stays sensible if the worker that was expected last is
 // built first.
 func TestCountdownInAnotherOrder(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	c := newCountdown(Await{For: "the first trial", Built: build.Expectation{
-		Total: 2 * time.Minute, Ends: map[string]time.Duration{"mattn": time.Minute, "ncruces": 2 * time.Minute},
+		Total: 2 * time.Minute, Builds: []build.ExpectedBuild{{Name: "mattn", Takes: time.Minute}, {Name: "ncruces", Takes: time.Minute}},
 	}}, now)
+	c.starts("ncruces", now)
 	c.built("ncruces", nil, now.Add(time.Minute))
 	got, _ := c.before(now.Add(70 * time.Second))
-	if want := "about 50s until the first trial: downloading"; got != want {
+	if want := "about 1m0s until the first trial: downloading"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -106,9 +106,9 @@ func (env *Environment) Printing() *Environment {
 	return &own
 }
 
-// Say prints a line to standard error.
+// Say prints a line to standard error. If that is a terminal, it breaks a long line between words.
 func (env *Environment) Say(format string, args ...any) {
-	fmt.Fprintf(env.Stderr, format+"\n", args...)
+	fmt.Fprintln(env.Stderr, document.Wrap(fmt.Sprintf(format, args...), env.StderrWidth))
 }
 
 // AsItIs returns standard output for text that must not be changed. If standard output is a

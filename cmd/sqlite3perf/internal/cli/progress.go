@@ -21,6 +21,7 @@ import (
 type display struct {
 	mu    sync.Mutex
 	w     io.Writer
+	width int // of the terminal in columns; 0: no terminal
 	quiet bool
 	bar   *progressbar.ProgressBar
 }
@@ -34,14 +35,14 @@ func newBar(env *Environment, most int64, options ...progressbar.Option) *progre
 	)...)
 }
 
-// Say prints a line, even if the display is quiet.
+// Say prints a line, even if the display is quiet. On a terminal it breaks a long line between words.
 func (d *display) Say(format string, args ...any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.bar != nil {
 		_ = d.bar.Clear() // if clearing fails, the line is printed beside the bar
 	}
-	fmt.Fprintf(d.w, format+"\n", args...)
+	fmt.Fprintln(d.w, document.Wrap(fmt.Sprintf(format, args...), d.width))
 }
 
 // Note prints a line, unless the display is quiet.
@@ -83,11 +84,12 @@ type Progress struct {
 const (
 	barSteps = 1000            // number of steps of the bar
 	between  = 5 * time.Second // least time between two plain lines
+	longText = 60              // width of the longest usual text before the bar
 )
 
 // NewProgress returns the progress of a run, as a bar if standard error is a terminal.
 func NewProgress(env *Environment, quiet bool) *Progress {
-	p := &Progress{display: display{w: env.Stderr, quiet: quiet}, now: env.Now}
+	p := &Progress{display: display{w: env.Stderr, width: env.StderrWidth, quiet: quiet}, now: env.Now}
 	if env.StderrWidth > 0 && !quiet {
 		width := max(5, min(30, env.StderrWidth-64))
 		p.text = max(0, env.StderrWidth-width-len(" 100% ||  ")-1)
@@ -107,7 +109,7 @@ func (p *Progress) Finish() {
 }
 
 func (p *Progress) Building(i, n int, name string) {
-	p.told(func(c *countdown) { c.building = append(c.building, name) })
+	p.told(func(c *countdown) { c.starts(name, p.now()) })
 	p.Note("building the worker for %s (%d of %d)", name, i, n)
 }
 
@@ -251,8 +253,13 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	}
 	elapsed := p.now().Sub(p.began)
 	of := ""
-	if rounds > 0 {
+	switch {
+	case rounds > 0:
 		of = fmt.Sprintf(" of %d", rounds)
+	case round <= lab.MinRounds && p.bar != nil && p.text < longText:
+		of = fmt.Sprintf(" of %d+", lab.MinRounds)
+	case round <= lab.MinRounds:
+		of = fmt.Sprintf(" of at least %d", lab.MinRounds)
 	}
 	remaining := ""
 	switch {

@@ -87,6 +87,28 @@ func TestProgressOfManyRounds(t *testing.T) {
 	}
 }
 
+// TestProgressOfLeastRounds checks that a run without a fixed number of rounds says how many it has at least,
+// because there is no answer before, and that a long message ends its lines between words.
+func TestProgressOfLeastRounds(t *testing.T) {
+	for width, wants := range map[int][]string{
+		120: {"round 5 of at least 6, trial 70 of 80, about 3m45s left ", "round 7, trial 70 of 80", "eight ch\neight ch"},
+		80:  {"round 5 of 6+, trial 70 of 80, about 3m45s left ", "round 7, trial 70 of 80", "eight ch\neight ch"},
+	} {
+		var out bytes.Buffer
+		p := NewProgress(&Environment{Stderr: &out, RawErr: &out, StderrWidth: width, Now: time.Now}, false)
+		for _, round := range []int{5, 7} {
+			p.Trial(round, 0, 70, 80, 225*time.Second, &lab.Case{}, &result.Trial{Status: result.OK})
+		}
+		p.Say("%s", strings.Repeat("eight ch ", 20))
+		p.Finish()
+		for _, want := range wants {
+			if !strings.Contains(out.String(), want) {
+				t.Errorf("%d columns: no %q:\n%q", width, want, out.String())
+			}
+		}
+	}
+}
+
 // TestProgressOfComputing checks that long computing before the first trial is shown
 // every five seconds, and short computing is not shown.
 func TestProgressOfComputing(t *testing.T) {

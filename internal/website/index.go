@@ -58,7 +58,7 @@ func explained(d document.Document) document.Document {
 	for i, b := range d {
 		g, _ := b.(document.Grid)
 		if slices.ContainsFunc(slices.Concat(g.Rows...), func(cell string) bool { return strings.Contains(cell, report.HarmMark) }) {
-			return slices.Insert(d, i+1, document.Block(document.Paragraph{Text: report.HarmMeans + " In the list of drivers it is marked if one workload is enough for that.", Quiet: true}))
+			return slices.Insert(d, i+1, document.Block(document.Paragraph{Text: report.HarmMeans + " The list of drivers marks a driver if that is so in any workload.", Quiet: true}))
 		}
 	}
 	return d

@@ -29,7 +29,7 @@ func siteCommand(env *cli.Environment) *cobra.Command {
 		Long: `Site writes the store to a directory, as pages that need neither a server nor scripts:
 the list of the runs, a page and the figures of each run, for each driver a page with
 its releases, the changes over time, and a badge for each driver (badges/mattn.svg).
-Links are relative, so the directory can be served from anywhere.
+It uploads nothing. Links are relative, so you can serve the directory from anywhere.
 
 Another call writes only what has changed, and removes the pages of runs that are no
 longer in the store. The directory must be new or empty, or have a site. Files that

@@ -54,8 +54,11 @@ func Version(o *stats.Outcome) string {
 	if o.Case.Build["directory"] != "" {
 		return revision(o.Case.Build)
 	}
-	v := p.ModuleVersion
-	// Shorten a Go pseudo-version to its commit.
+	return ShortVersion(p.ModuleVersion)
+}
+
+// ShortVersion shortens a Go pseudo-version to its commit, such as 9328d04.
+func ShortVersion(v string) string {
 	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
 		return parts[2][:7]
 	}

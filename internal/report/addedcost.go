@@ -62,14 +62,14 @@ func addedDifference(t *stats.Table, i, j int) (difference, own float64, could b
 
 const ownCost = "*"
 
-// harmMark marks drivers with a known defect that can lose or falsify data.
-const harmMark = "!"
+// HarmMark marks drivers with a known defect that can lose or falsify data.
+const HarmMark = "!"
 
-// harmMeans is the sentence that explains [harmMark] in a table.
-const harmMeans = harmMark + " marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out."
+// HarmMeans is the sentence that explains [HarmMark] in a table.
+const HarmMeans = HarmMark + " marks a driver with a known defect that can lose or falsify data and that nothing in that workload rules out."
 
-// harmOnPicture is the sentence that explains [harmMark] in a picture.
-const harmOnPicture = harmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."
+// harmOnPicture is the sentence that explains [HarmMark] in a picture.
+const harmOnPicture = HarmMark + " marks drivers with a known defect that can lose or falsify data in the workloads shown."
 
 // ownLeads reports for each row of a table whether our own overhead could explain its lead: see
 // [OwnLead].

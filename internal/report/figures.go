@@ -143,7 +143,7 @@ func (g *cellGrid) addStandings() {
 			names[i] += ownCost
 		}
 		if g.harmful[g.cells[i].Case.Driver] != nil {
-			names[i] += harmMark
+			names[i] += HarmMark
 		}
 	}
 	g.Add(document.Column{Title: rowsAre(g.cells)}, names)

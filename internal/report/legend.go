@@ -22,7 +22,7 @@ func legend(a *stats.Analysis) document.Document {
 		tables++
 	}
 	if tables < 2 && len(conditions.HarmfulDefects(a)) > 0 { // a list of several tables has the same sentence
-		marks = " " + harmMeans
+		marks = " " + HarmMeans
 	}
 	return document.Document{document.Paragraph{Text: fmt.Sprintf("A cell is a phase of a workload with its settings and parameters. Figures are medians over n trials, each in a fresh process on a fresh database; ± is the distance to the farther end of the %s "+
 		"confidence interval%s. Where that is more than %s, both ends are shown, as (-30%% to +80%%). That of a median is too narrow if the machine drifts during the run; that of a ratio is not. Ratios are formed within rounds: the column × has their middle "+

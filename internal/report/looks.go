@@ -47,13 +47,13 @@ type marker struct {
 	used    bool // whether a name is marked
 }
 
-// name returns a name that belongs to a driver, with [harmMark] if the driver has a harmful defect.
+// name returns a name that belongs to a driver, with [HarmMark] if the driver has a harmful defect.
 func (m *marker) name(name, driver string) string {
 	if m.harmful[driver] == nil {
 		return name
 	}
 	m.used = true
-	return name + harmMark
+	return name + HarmMark
 }
 
 // explain adds the meaning of the mark to a picture if a name in it is marked.

@@ -80,7 +80,7 @@ func LeastMemory(a *stats.Analysis) string {
 func leastOf(list []tradeoff) string {
 	name := func(t tradeoff) string {
 		if t.harmful != nil {
-			return t.name + harmMark
+			return t.name + HarmMark
 		}
 		return t.name
 	}
@@ -158,7 +158,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 	to := baseLabel(a)
 	const sound, harmful, floor = 0, 1, 2
 	kinds := []chart.ItemKind{{Name: "no known defect that can lose data", Look: chart.Look{Color: 1, Mark: 1}},
-		{Name: harmMark + " known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
+		{Name: HarmMark + " known defect that can lose data", Look: chart.Look{Color: 2, Mark: 5}},
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {
@@ -167,7 +167,7 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 		case t.isFloor:
 			it.Kind = floor
 		case t.harmful != nil:
-			it.Kind, it.Name = harmful, it.Name+harmMark
+			it.Kind, it.Name = harmful, it.Name+HarmMark
 			it.Tip = document.Tips(it.Tip, document.SomeOf(t.harmful, 3))
 		}
 		items = append(items, it)

@@ -105,7 +105,7 @@ func firsts(said Answers) document.Document {
 		}
 		name := r.Best.Name + r.mark()
 		if r.bestIsHarmful() {
-			name, harmful = name+harmMark, true
+			name, harmful = name+HarmMark, true
 		}
 		sound = append(sound, r.sound())
 		g.Rows = append(g.Rows, []string{r.Table.String(), name, floor, tie, after})
@@ -119,11 +119,11 @@ func firsts(said Answers) document.Document {
 	}
 	d := document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, nil}
 	if harmful {
-		g.Columns = slices.Insert(g.Columns, 2, document.Column{Title: "first without " + harmMark})
+		g.Columns = slices.Insert(g.Columns, 2, document.Column{Title: "first without " + HarmMark})
 		for i := range g.Rows {
 			g.Rows[i] = slices.Insert(g.Rows[i], 2, sound[i])
 		}
-		d = append(d, document.Paragraph{Text: harmMeans, Quiet: true})
+		d = append(d, document.Paragraph{Text: HarmMeans, Quiet: true})
 	}
 	d[1] = g
 	return d

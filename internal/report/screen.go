@@ -209,7 +209,7 @@ func (s *screen) bars(r *Ranking, instead document.Document) document.Section {
 		title += " (│ plain C)"
 	}
 	harm := func(i int) bool { return r.Rows[i].harm }
-	if legend := "; " + harmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
+	if legend := "; " + HarmMark + " can lose data"; slices.ContainsFunc(rows, harm) && utf8.RuneCountInString(title+legend) <= s.width {
 		title += legend
 	}
 	if longer := strings.Replace(title, of, of+" (workload phases)", 1); r.Table == nil && utf8.RuneCountInString(longer) <= s.width {
@@ -315,7 +315,7 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 			leads = slices.Contains(s.take, row.driver)
 		}
 		if row.harm {
-			names[len(names)-1] += harmMark
+			names[len(names)-1] += HarmMark
 		}
 		g.Leaders = append(g.Leaders, leads)
 	}
@@ -386,7 +386,7 @@ func (s *screen) cells(tables []Ranking, names bool) document.Document {
 	}
 	columns := []document.Column{{}, {}, {Whole: true}}
 	if slices.ContainsFunc(tables, func(r Ranking) bool { return r.bestIsHarmful() && r.Sound != nil }) {
-		title += "; then the best without " + harmMark
+		title += "; then the best without " + HarmMark
 		columns = append(columns, document.Column{})
 	}
 	all := make([][]string, len(columns))
@@ -428,7 +428,7 @@ func (r *Ranking) inShort(names bool) []string {
 	marked := func(name string) string {
 		at := slices.IndexFunc(r.Rows, func(row Row) bool { return row.Name == name })
 		if at >= 0 && r.Rows[at].harm {
-			name += harmMark
+			name += HarmMark
 		}
 		return name
 	}
@@ -438,7 +438,7 @@ func (r *Ranking) inShort(names bool) []string {
 	}
 	best, figure := r.Best.Name+r.mark(), ""
 	if r.bestIsHarmful() {
-		best += harmMark
+		best += HarmMark
 	}
 	switch n := len(r.Tied); {
 	case n > 4 && names:

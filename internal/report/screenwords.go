@@ -95,7 +95,7 @@ func (r *Ranking) tiedOnScreen(i int, rows []int) string {
 		} else {
 			name := r.Rows[j].Name
 			if r.Rows[j].harm {
-				name += harmMark
+				name += HarmMark
 			}
 			words = append(words, name)
 		}

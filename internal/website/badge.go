@@ -15,7 +15,7 @@ import (
 func (h *history) badgeWords() []string {
 	name := short(h.name)
 	if len(h.releases) > 0 && h.releases[0].library != "" {
-		name += " " + short(h.releases[0].library)
+		name += " " + short(version(h.releases[0].library))
 	}
 	return []string{name, h.badgeText()}
 }
@@ -86,7 +86,7 @@ func (h *history) change() (c change) {
 
 func (c change) words() string {
 	of := "of " + document.Counted(c.cells, "cell")
-	before := short(c.before)
+	before := short(version(c.before))
 	switch {
 	case c.slower+c.faster == 0:
 		return "no clear difference from " + before

@@ -121,6 +121,14 @@ func (h *history) add(f *JSONRun, p *JSONFigure) {
 	}
 }
 
+// marked returns the name of the driver, marked if its newest release has harmful defects.
+func (h *history) marked() string {
+	if len(h.releases) == 0 {
+		return h.name
+	}
+	return marked(h.name, h.releases[0].harmful)
+}
+
 // page returns the name of the driver's page.
 func (h *history) page() string { return "drivers/" + fileName(h.name) + ".html" }
 
@@ -137,7 +145,8 @@ func fileName(driver string) string {
 
 func date(t time.Time) string { return t.UTC().Format("2006-01-02") }
 
-func version(library string) string { return cmp.Or(library, "unknown") }
+// version names a version of a library.
+func version(library string) string { return cmp.Or(conditions.ShortVersion(library), "unknown") }
 
 func (h *history) document() document.Document {
 	d := document.Document{document.Heading{Level: 1, Text: h.headline()}}
@@ -166,7 +175,7 @@ func (h *history) headline() string {
 	if len(h.releases) == 0 {
 		return h.name
 	}
-	head := strings.TrimSpace(h.name + " " + h.releases[0].library)
+	head := strings.TrimSpace(h.name + " " + conditions.ShortVersion(h.releases[0].library))
 	if c := h.change(); c.cells > 0 {
 		head += ": " + c.words()
 	}
@@ -199,18 +208,16 @@ func toPlainC(r stats.Summary) string {
 // the picture of its series.
 func (h *history) cellGrid() document.Grid {
 	g := document.Grid{Stacks: true}
+	g.Add(document.Column{Title: "cell"}, toldApart(document.Map(h.series, func(t trends.Trend) named {
+		return named{t.Workload + " " + h.phaseName(&t), conditionWords(t.Scale, t.Parameters, t.Settings)}
+	})))
+	for i := range h.series {
+		g.Links = append(g.Links, "#"+document.PictureID(pictureName(i)))
+	}
 	each := func(c document.Column, text func(t *trends.Trend) string) {
-		g.Columns = append(g.Columns, c)
-		for i := range h.series {
-			if len(g.Rows) <= i {
-				g.Rows = append(g.Rows, nil)
-				g.Links = append(g.Links, "#"+document.PictureID(pictureName(i)))
-			}
-			g.Rows[i] = append(g.Rows[i], document.Line(text(&h.series[i])))
-		}
+		g.Add(c, document.Map(h.series, func(t trends.Trend) string { return document.Line(text(&t)) }))
 	}
 	newest := func(t *trends.Trend) trends.Point { return t.Points[len(t.Points)-1] }
-	each(document.Column{Title: "cell"}, func(t *trends.Trend) string { return t.Workload + " " + h.shortName(t) })
 	each(document.Column{Title: "changed"}, func(t *trends.Trend) string { return cmp.Or(h.changed(t), document.Absent) })
 	if h.several() {
 		each(document.Column{Title: "machine"}, func(t *trends.Trend) string { return cmp.Or(short(t.Host), document.Absent) })
@@ -219,10 +226,6 @@ func (h *history) cellGrid() document.Grid {
 	each(document.Column{Title: "of"}, func(t *trends.Trend) string {
 		return fmt.Sprintf("%s, run %d", version(newest(t).Library), newest(t).Run)
 	})
-	settings := func(t *trends.Trend) string { return settingWords(t.Scale, t.Settings) }
-	if slices.ContainsFunc(h.series, func(t trends.Trend) bool { return settings(&t) != settings(&h.series[0]) }) {
-		each(document.Column{Title: "settings"}, settings)
-	}
 	return g
 }
 
@@ -267,7 +270,7 @@ func (h *history) olderAt(t *trends.Trend, p *trends.Point) []JSONOlder {
 
 func (h *history) releaseGrid() document.Grid {
 	g := document.Grid{Stacks: true}
-	g.Add(document.Column{Title: "release"}, document.Map(h.releases, func(r release) string { return version(r.library) }))
+	g.Add(document.Column{Title: "release"}, document.Map(h.releases, func(r release) string { return cmp.Or(r.library, version("")) }))
 	g.Add(document.Column{Title: "SQLite"}, document.Map(h.releases, func(r release) string { return version(r.sqlite) }))
 	g.Add(document.Column{Title: "first measured"}, document.Map(h.releases, func(r release) string { return date(r.first.Started) }))
 	g.Add(document.Column{Title: "newest run"}, document.Map(h.releases, func(r release) string { return fmt.Sprintf("%d, %s", r.newest.Run, date(r.newest.Started)) }))
@@ -304,16 +307,15 @@ func (h *history) cells() (d document.Document) {
 
 // cellName names a series within its workload.
 func (h *history) cellName(t *trends.Trend) string {
-	return h.shortName(t) + " · " + settingWords(t.Scale, t.Settings)
+	return h.phaseName(t) + " · " + strings.Join(conditionWords(t.Scale, t.Parameters, t.Settings), " ")
 }
 
-// shortName is [history.cellName] without scale and settings.
-func (h *history) shortName(t *trends.Trend) string {
-	words := []string{t.Phase}
-	if t.Driver != h.name {
-		words = append(words, t.Driver)
+// phaseName is [history.cellName] without scale, parameters and settings.
+func (h *history) phaseName(t *trends.Trend) string {
+	if t.Driver == h.name {
+		return t.Phase
 	}
-	return strings.Join(append(words, parameterWords(t.Parameters)...), " · ")
+	return t.Phase + " · " + t.Driver
 }
 
 // changes says where the level of a series changed.

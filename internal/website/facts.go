@@ -66,6 +66,7 @@ type JSONFigure struct {
 	Go         string           `json:"go,omitempty"`
 	Rank       int              `json:"rank,omitempty"`            // place among the drivers of the cell; absent if it has none, as plain C
 	Beaten     bool             `json:"beaten,omitempty"`          // another driver is clearly faster
+	ToFastest  *stats.Summary   `json:"to_fastest,omitempty"`      // time divided by that of the cell's fastest driver, round by round; absent if there is no clear difference
 	Harmful    []string         `json:"harmful_defects,omitempty"` // ids of known defects that can lose, damage or falsify data in this workload
 	Older      []JSONOlder      `json:"older_releases,omitempty"`
 }
@@ -109,11 +110,15 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 		}
 	}
 	for _, t := range a.Tables() {
-		harmful := conditions.HarmfulIn(a, t)
+		harmful, best := conditions.HarmfulIn(a, t), slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Rank > 0 && !c.Beaten })
 		for i, c := range t.Cells {
 			if c.Status == result.OK && c.Summary.N > 0 {
 				x := figureOf(trends.Of(run, t, c, c.Summary, trends.TimeUnit(t, c), ""))
 				x.Rank, x.Beaten = c.Rank, c.Beaten
+				if best >= 0 && c.Rank > 0 && i != best && !slices.Contains(c.Tied, best) {
+					r := t.Ratio(stats.Pair{First: i, Second: best})
+					x.ToFastest = &r
+				}
 				x.Harmful, x.Older = harmful.IDs(c.Case.Driver), olderIn(t, i)
 				f.Figures = append(f.Figures, x)
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
+	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/trends"
@@ -83,50 +84,76 @@ func cellKey(workload, phase, scale string, parameters map[string]int64, setting
 	return fmt.Sprintf("%q %q %q %v %q %q", workload, phase, scale, parameters, settings, host)
 }
 
-func (c *cell) name() string {
-	x := c.figures[0]
-	return strings.Join(append([]string{x.Workload + " " + x.Phase}, parameterWords(x.Parameters)...), " · ")
+// named is a cell with the words that say how it was measured.
+type named struct {
+	name string
+	of   []string
 }
 
-func parameterWords(parameters map[string]int64) (words []string) {
+// toldApart returns the names of cells. A name that several cells have is followed by the words in which
+// they differ.
+func toldApart(cells []named) []string {
+	return document.Map(cells, func(c named) string {
+		words := []string{c.name}
+		for _, w := range c.of {
+			if slices.ContainsFunc(cells, func(x named) bool { return x.name == c.name && !slices.Contains(x.of, w) }) {
+				words = append(words, w)
+			}
+		}
+		return document.Line(strings.Join(words, " · "))
+	})
+}
+
+// conditionWords says how a cell was measured, such as "scale quick", "users=100" and "pool_size=1".
+func conditionWords(scale string, parameters map[string]int64, settings driver.Settings) []string {
+	words := []string{"scale " + scale}
 	for _, name := range slices.Sorted(maps.Keys(parameters)) {
 		words = append(words, fmt.Sprintf("%s=%d", name, parameters[name]))
+	}
+	for _, name := range stats.SettingNames(settings) {
+		words = append(words, name+"="+settings[name])
 	}
 	return words
 }
 
-// best returns the drivers that no other driver beats.
+// best returns the fastest driver, and the drivers from which it does not clearly differ.
 func (c *cell) best() []*JSONFigure {
-	return slices.DeleteFunc(slices.Clone(c.figures), func(x *JSONFigure) bool { return x.Beaten })
+	return slices.DeleteFunc(slices.Clone(c.figures), func(x *JSONFigure) bool { return x.ToFastest != nil })
 }
 
-func fastestGrid(cells []*cell, drivers []*history) document.Grid {
+// fastestTable says for each cell which drivers are fastest, like the pages of the runs.
+func fastestTable(cells []*cell, drivers []*history) document.Document {
 	g := document.Grid{Stacks: true}
-	named := func(x *JSONFigure) string {
-		name := x.Driver
-		if x.Library != "" && !strings.Contains(name, "@") {
-			name += " " + x.Library
-		}
-		return fmt.Sprintf("%s %s", name, timeFormat(x.Unit)(x.Median))
-	}
 	text := func(title string, of func(c *cell) string) {
 		g.Add(document.Column{Title: title}, document.Map(cells, func(c *cell) string { return document.Line(cmp.Or(of(c), document.Absent)) }))
 	}
-	text("cell", (*cell).name)
-	text("fastest", func(c *cell) string { return document.FirstOf(document.Map(c.best(), named), mostTied, ", ") })
-	text("then", func(c *cell) string {
+	g.Add(document.Column{Title: "cell"}, toldApart(document.Map(cells, func(c *cell) named {
+		x := c.figures[0]
+		return named{x.Workload + " " + x.Phase, conditionWords(x.Scale, x.Parameters, x.Settings)}
+	})))
+	text("fastest", func(c *cell) string {
+		for _, x := range c.best() {
+			return x.name() + " " + timeFormat(x.Unit)(x.Median)
+		}
+		return ""
+	})
+	text("tied with it", func(c *cell) string {
+		best := c.best()
+		return strings.Join(document.Map(best[min(1, len(best)):], (*JSONFigure).name), ", ")
+	})
+	text("first that is slower", func(c *cell) string {
 		for _, x := range c.figures {
-			if x.Beaten {
-				return named(x)
+			if x.ToFastest != nil {
+				return x.name() + ", " + document.Slower(*x.ToFastest)
 			}
 		}
 		return ""
 	})
+	legend := "A cell is a phase of a workload; the page of its run has its parameters and settings. Each row is of the newest run that ranked several drivers in this cell. " +
+		"Tied: there is no clear difference from the fastest."
 	if slices.ContainsFunc(cells, func(c *cell) bool { return c.changed(drivers) != "" }) {
 		text("changed", func(c *cell) string { return c.changed(drivers) })
-	}
-	if settings := func(c *cell) string { return settingWords(c.figures[0].Scale, c.figures[0].Settings) }; slices.ContainsFunc(cells, func(c *cell) bool { return settings(c) != settings(cells[0]) }) {
-		text("settings", settings)
+		legend += " Changed: releases of the fastest that are clearly slower or faster than the release before, measured in the same run."
 	}
 	if slices.ContainsFunc(cells, func(c *cell) bool { return c.in != cells[0].in }) {
 		text("run", func(c *cell) string { return fmt.Sprintf("%d, %s", c.in.Run, date(c.in.Started)) })
@@ -135,15 +162,25 @@ func fastestGrid(cells []*cell, drivers []*history) document.Grid {
 		text("machine", func(c *cell) string { return short(c.in.Machine.Hostname) })
 	}
 	g.Links = document.Map(cells, func(c *cell) string { return pageOf(c.in.Run) })
-	return g
+	return document.Document{g, document.Paragraph{Quiet: true, Text: legend}}
 }
 
-func settingWords(scale string, settings driver.Settings) string {
-	return strings.TrimSpace("scale " + scale + " " + stats.SettingWords(settings))
+// name returns the driver with its version, marked if it has a harmful defect.
+func (x *JSONFigure) name() string {
+	name := x.Driver
+	if x.Library != "" && !strings.Contains(name, "@") {
+		name += " " + version(x.Library)
+	}
+	return marked(name, x.Harmful)
 }
 
-// mostTied is the greatest number of tied drivers that the index names for a cell.
-const mostTied = 3
+// marked marks the name of a driver that has harmful defects.
+func marked(name string, harmful []string) string {
+	if len(harmful) > 0 {
+		name += report.HarmMark
+	}
+	return name
+}
 
 // changed names the releases of the fastest drivers that changed the time of the cell.
 func (c *cell) changed(drivers []*history) string {

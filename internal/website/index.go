@@ -30,14 +30,14 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 		d = append(d, document.Paragraph{Text: rest})
 	}
 	d = append(document.Document{document.Heading{Level: 1, Text: head}}, d...)
+	var tables document.Document
 	if len(cells) > 0 {
-		d = append(d, document.Heading{Level: 2, Text: "Which driver is fastest"}, fastestGrid(cells, drivers),
-			document.Paragraph{Quiet: true, Text: "A cell is a phase of a workload. Each row is of the newest run that ranked several drivers in this cell. If several drivers are fastest, there is no clear difference between them. " +
-				"Changed: releases of the fastest that are clearly slower or faster than the release before, measured in the same run."})
+		tables = append(document.Document{document.Heading{Level: 2, Text: "Which driver is fastest"}}, fastestTable(cells, drivers)...)
 	}
 	if len(drivers) > 0 {
-		d = append(d, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
+		tables = append(tables, document.Heading{Level: 2, Text: "Drivers"}, driverGrid(drivers))
 	}
+	d = append(d, explained(tables)...)
 	if answered := slices.DeleteFunc(slices.Clone(list), func(f *JSONRun) bool { return !f.Compares && f.Question == "" }); len(answered) > 0 {
 		g := document.Grid{Stacks: true}
 		g.Add(document.Column{Title: "run"}, document.Map(answered, func(f *JSONRun) string { return fmt.Sprint(f.Run) }))
@@ -49,6 +49,17 @@ func indexDocument(entries []store.Entry, list []*JSONRun, drivers []*history) d
 	}
 	if len(entries) > 0 {
 		d = append(d, document.Heading{Level: 2, Text: "Runs"}, runGrid(entries, list))
+	}
+	return d
+}
+
+// explained adds the meaning of the mark of drivers to the first table that has it.
+func explained(d document.Document) document.Document {
+	for i, b := range d {
+		g, _ := b.(document.Grid)
+		if slices.ContainsFunc(slices.Concat(g.Rows...), func(cell string) bool { return strings.Contains(cell, report.HarmMark) }) {
+			return slices.Insert(d, i+1, document.Block(document.Paragraph{Text: report.HarmMeans + " The list of drivers marks a driver if that is so in any workload.", Quiet: true}))
+		}
 	}
 	return d
 }
@@ -73,7 +84,7 @@ func driverGrid(drivers []*history) document.Grid {
 	drivers = slices.Clone(drivers)
 	slices.SortStableFunc(drivers, func(a, b *history) int { return cmp.Compare(a.toFloor(), b.toFloor()) }) // the fastest first
 	g := document.Grid{Stacks: true}
-	g.Add(document.Column{Title: "driver"}, document.Map(drivers, func(h *history) string { return document.Line(h.name) }))
+	g.Add(document.Column{Title: "driver"}, document.Map(drivers, func(h *history) string { return document.Line(h.marked()) }))
 	g.Add(document.Column{Title: "newest release"}, document.Map(drivers, func(h *history) string {
 		if len(h.releases) == 0 {
 			return document.Absent

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
 	"github.com/sqlite3perf/sqlite3perf/internal/store"
+	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -126,14 +128,86 @@ func TestFastest(t *testing.T) {
 		compared)
 	write(t, s, dir)
 	index := text(t, dir, "index.html")
-	for _, want := range []string{`<a href="runs/2.html">w p</a>`, `>mattn v1.10.0 20.0 ms<`, `>modernc v1.0.0 40.0 ms<`, ">mattn v1.10.0: 2.0 times as slow as v1.9.0 (run 3)<",
-		`>slower than v1.9.0 in 1 of 1 cell (run 3)<`, "The answer of run 2 · 2026-11-02 "} {
+	for _, want := range []string{`<a href="runs/2.html">w p</a>`, `>mattn v1.10.0 20.0 ms<`, `>modernc v1.0.0, 2.0 times as slow (2.0 to 2.0)<`, ">mattn v1.10.0: 2.0 times as slow as v1.9.0 (run 3)<",
+		`>slower than v1.9.0 in 1 of 1 cell (run 3)<`, " Changed: releases of the fastest ", "The answer of run 2 · 2026-11-02 "} {
 		if !strings.Contains(index, want) {
 			t.Errorf("no %q in %s", want, index)
 		}
 	}
 	if at, then := strings.Index(index, "Which driver is fastest"), strings.Index(index, "<h2 id=\"runs\""); at < 0 || then < at {
 		t.Errorf("the fastest driver is at %d, the runs at %d", at, then)
+	}
+}
+
+// TestTied checks that the index names all drivers that are tied with the fastest, as the page of the run
+// does, that it marks drivers with a harmful defect, with one legend, and that it shortens versions.
+func TestTied(t *testing.T) {
+	dir := t.TempDir()
+	r := measured(1, [2]string{"bvinc", "v0.6.1"}, [2]string{"crawshaw", "v0.3.2"}, [2]string{"eatonphil", "v0.10.0"}, [2]string{"mattn", "v1.14.53"},
+		[2]string{"tailscale", "v0.0.0-20240816174256-9328d0478def"}, [2]string{"modernc", "v1.62.0"})
+	for i := range r.Trials {
+		x := &r.Trials[i]
+		wal := driver.Settings{"journal_mode": "wal"}
+		x.Proof.Connections, x.Proof.SQLiteVersion = []driver.Settings{wal, wal}, "3.54.1"
+		if x.Case == 2 || x.Case == 5 {
+			x.Proof.SQLiteVersion = "3.46.1" // has a harmful defect in WAL mode
+		}
+		if x.Case < 6 { // as fast as each other
+			x.Samples[0].WallNS = 20_000_000 + int64((x.Round*5+x.Case*2)%11)*100_000
+		}
+	}
+	// In another workload, tailscale has other settings.
+	r.Cases = append(r.Cases, result.Case{ID: 7, Workload: "v", Driver: "tailscale", Scale: "quick", Phases: []string{"p"}, Settings: driver.Settings{"journal_mode": "delete"}})
+	for _, x := range slices.Clone(r.Trials) {
+		if x.Case == 5 {
+			x.Case, x.Order = 7, len(r.Trials)+1
+			r.Trials = append(r.Trials, x)
+		}
+	}
+	write(t, stored(t, r), dir)
+	if cells := between(t, text(t, dir, "drivers", "tailscale.html"), "which-release-changed-what", "releases"); !strings.Contains(cells, ">v p<") || strings.Contains(cells, "journal_mode") {
+		t.Errorf("cells whose names differ have settings: %s", cells)
+	}
+	index := text(t, dir, "index.html")
+	fastest, drivers := between(t, index, "which-driver-is-fastest", "drivers"), between(t, index, "drivers", "runs")
+	for _, name := range []string{"bvinc v0.6.1", "crawshaw v0.3.2!", "eatonphil v0.10.0", "mattn v1.14.53", "tailscale 9328d04!"} {
+		if strings.Count(fastest, name) != 1 || strings.Contains(fastest, name+"!") {
+			t.Errorf("%q is not there once: %s", name, fastest)
+		}
+	}
+	for _, want := range []string{">crawshaw!<", ">tailscale!<", ">mattn<", ">9328d04<"} {
+		if !strings.Contains(drivers, want) {
+			t.Errorf("no %q in %s", want, drivers)
+		}
+	}
+	if !strings.Contains(fastest, ">modernc v1.62.0, 5.") || !strings.Contains(fastest, " times as slow (") || !strings.Contains(fastest, report.HarmMeans) || strings.Count(index, report.HarmMeans) != 1 {
+		t.Error(index)
+	}
+	if strings.Contains(fastest, "Changed") || strings.Contains(fastest, "scale quick") {
+		t.Errorf("it explains what is not there, or says what all cells have: %s", fastest)
+	}
+	for _, page := range []string{"index.html", filepath.Join("drivers", "tailscale.html")} {
+		if p := text(t, dir, page); strings.Count(p, "v0.0.0-20240816174256-9328d0478def") != strings.Count(page, "drivers") { // only the list of releases has the long version
+			t.Error(p)
+		}
+	}
+}
+
+// between returns the part of a page from one section to the next.
+func between(t *testing.T, page, from, to string) string {
+	t.Helper()
+	_, part, ok1 := strings.Cut(page, `<h2 id="`+from+`"`)
+	part, _, ok2 := strings.Cut(part, `<h2 id="`+to+`"`)
+	if !ok1 || !ok2 {
+		t.Fatalf("no part from %s to %s: %s", from, to, page)
+	}
+	return part
+}
+
+func TestToldApart(t *testing.T) {
+	got := toldApart([]named{{"w p", []string{"scale quick", "n=1", "cache_size=5"}}, {"w p", []string{"scale quick", "n=2", "cache_size=5"}}, {"w q", []string{"scale full"}}})
+	if want := []string{"w p · n=1", "w p · n=2", "w q"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -25,8 +25,8 @@ const (
 )
 
 // mostInClock is the fraction of a trial's time that the measured phases should take. To reach it, queries are
-// repeated, each for about longestRepeats, which makes it as precise as other phases, but at most mostRepeats
-// times, because each turn costs time outside the clock.
+// repeated, each for about longestRepeats, or half of it if it is also divided by rows: it is then about as
+// precise as other phases. Each turn costs time outside the clock, so there are at most mostRepeats.
 const (
 	mostInClock    = 0.85
 	longestRepeats = 150 * time.Millisecond
@@ -93,7 +93,11 @@ func (p *Processes) divide(c *Case) division {
 	inClock := outside[len(outside)/2] * mostInClock / (1 - mostInClock)
 	if again > 0 {
 		for name, wall := range repeated {
-			if n := min(math.Ceil((inClock-once)/again), math.Round(float64(longestRepeats)/wall), mostRepeats); n > 1 {
+			long := float64(longestRepeats)
+			if d.slices[name] > 0 {
+				long /= 2
+			}
+			if n := min(math.Ceil((inClock-once)/again), math.Round(long/wall), mostRepeats); n > 1 {
 				d.repeats[name] = int64(n)
 			}
 		}

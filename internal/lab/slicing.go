@@ -61,7 +61,7 @@ func (p *Processes) divide(c *Case) division {
 	if at == nil || c.cold() {
 		return d
 	}
-	once, again := 0.0, 0.0 // time of phases that are measured once, and of phases that can be repeated
+	once, again := 0.0, 0.0          // time of phases that are measured once, and of phases that can be repeated
 	repeated := map[string]float64{} // time of one execution
 	for i := range c.Plan.Phases {
 		ph := &c.Plan.Phases[i]

@@ -199,12 +199,16 @@ func (a *Advice) moreRounds() string {
 	return "about " + document.Counted(int64(a.Further), "more round")
 }
 
-// Alternatives lists the condition of the recommendation, the known defects that can make the
-// recommended driver slow, the driver to use for each need that it does not meet, and the fastest
-// driver with the reason not to use it, if it is not the recommended one.
+// Alternatives lists the condition of the recommendation, the driver to use for each need that the
+// recommended driver does not meet, the known defects that can make it slow, and the fastest driver
+// with the reason not to use it, if it is not the recommended one.
 func (r *Recommendation) Alternatives() (l document.List) {
 	if r.Verdict == Conditional {
 		l = append(l, document.Item{Label: "its defects", Text: needsOf(r.Facts.named(r.Take).Falsifying()), Alarm: true})
+	}
+	for i := range r.Needs {
+		n := &r.Needs[i]
+		l = append(l, document.Item{Label: n.Label(), Text: r.need(n), Short: [2]string{r.forNeed(n), r.forNeed(n)}})
 	}
 	if i := r.Facts.index(r.Take); i >= 0 {
 		for _, d := range r.Facts.Candidates[i].Harmful {
@@ -212,13 +216,9 @@ func (r *Recommendation) Alternatives() (l document.List) {
 				continue
 			}
 			do := strings.TrimSuffix(d.Do, ".")
-			l = append(l, document.Item{Label: "can be slow", Short: [2]string{d.ID + ": " + do, d.ID},
+			l = append(l, document.Item{Label: "can be slow", Most: 2, Short: [2]string{d.ID + ": " + do, d.ID},
 				Text: fmt.Sprintf("%s: %s. It needs %s. %s", d.ID, d.Title, conditions.DefectNeeds(d.Needs), do)})
 		}
-	}
-	for i := range r.Needs {
-		n := &r.Needs[i]
-		l = append(l, document.Item{Label: n.Label(), Text: r.need(n), Short: [2]string{r.forNeed(n), r.forNeed(n)}})
 	}
 	if x := r.leftOut(); x != nil {
 		label, text := "as fast", x.Name

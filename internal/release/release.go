@@ -120,8 +120,8 @@ func (r *release) writeMod() error {
 	return os.WriteFile(file, data, 0o644)
 }
 
-// unreleased matches what documents say for somebody with a clone, and what they say in a release instead.
-var unreleased = regexp.MustCompile(`(?s)<!-- until the first release -->\n.*?<!-- in a release:\n(.*?)-->\n`)
+// inClone matches what documents say for somebody with a clone, and what they say in a release instead.
+var inClone = regexp.MustCompile(`(?s)<!-- in a clone -->\n.*?<!-- in a release:\n(.*?)-->\n`)
 
 // writeDocuments writes into the documents what they say in a release, with its version.
 func (r *release) writeDocuments(ctx context.Context) error {
@@ -135,11 +135,12 @@ func (r *release) writeDocuments(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		text := unreleased.ReplaceAll(data, []byte("$1"))
+		text := inClone.ReplaceAllFunc(data, func(block []byte) []byte {
+			return bytes.ReplaceAll(inClone.FindSubmatch(block)[1], []byte("VERSION"), []byte(r.version))
+		})
 		if bytes.Equal(text, data) {
 			continue
 		}
-		text = bytes.ReplaceAll(text, []byte("VERSION"), []byte(r.version))
 		text = bytes.ReplaceAll(text, []byte("/"+path.Base(r.module)+"@main"), []byte("/"+path.Base(r.module)+"@"+r.version))
 		if err := os.WriteFile(file, text, 0o644); err != nil {
 			return err

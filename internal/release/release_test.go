@@ -18,13 +18,13 @@ free
 -- README.md --
 # Toy
 
-<!-- until the first release -->
+<!-- in a clone -->
 Clone it.
 <!-- in a release:
 Type go install example.com/toy/cmd/toy@VERSION.
 -->
 
-It speaks.
+It speaks, and has a VERSION.
 -- CHANGELOG.md --
 # Changelog
 
@@ -145,7 +145,7 @@ func TestRelease(t *testing.T) {
 	if got := gitDo(t, "diff", "--name-only", before, "v0.2.0"); got != "README.md\ngo.mod\ngo.sum" {
 		t.Errorf("changed: %s", got)
 	}
-	readme := "# Toy\n\nType go install example.com/toy/cmd/toy@v0.2.0.\n\nIt speaks."
+	readme := "# Toy\n\nType go install example.com/toy/cmd/toy@v0.2.0.\n\nIt speaks, and has a VERSION."
 	if got := gitDo(t, "show", "v0.2.0:README.md"); got != readme {
 		t.Errorf("README.md: %s", got)
 	}

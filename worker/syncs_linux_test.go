@@ -64,9 +64,14 @@ func TestCountSyncs(t *testing.T) {
 		"nothing":           {func() {}, 0, 0, 0},
 		"a sync that fails": {func() { write(1000); _ = syscall.Fsync(-1) }, 1, 1, 1000},
 	} {
-		s := count(c.do)
-		// The scheduler's own writes have 8 bytes.
-		if other := s.WrittenBytes - c.bytes; s.Syncs != c.syncs || other < 0 || other > 200 || s.Writes < c.writes || s.Writes > c.writes+other {
+		var s protocol.Sample
+		exact := func() bool {
+			s = count(c.do)
+			other := s.WrittenBytes - c.bytes // the scheduler's own writes have 8 bytes
+			return s.Syncs == c.syncs && other >= 0 && other <= 200 && s.Writes >= c.writes && s.Writes <= c.writes+other
+		}
+		// A goroutine of an earlier test may still write.
+		if !exact() && !exact() && !exact() {
 			t.Errorf("%s: %d syncs, %d writes, %d bytes: want %d, %d, %d", name, s.Syncs, s.Writes, s.WrittenBytes, c.syncs, c.writes, c.bytes)
 		}
 	}

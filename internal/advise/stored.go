@@ -36,18 +36,19 @@ func (l Looked) Keep() (*result.Answer, error) {
 
 // Stored returns the facts that were stored with the run of an advice.
 func Stored(run *result.Run) (l Looked, err error) {
-	if err := run.Answer.Decode(result.QuestionAdvise, keptVersion, &l); err != nil {
-		return l, err
-	}
-	if l.Answers != nil {
-		if err := l.Answers.Check(); err != nil {
-			return l, fmt.Errorf("its answer: %w", err)
-		}
-	}
+	err = run.Answer.Decode(result.QuestionAdvise, keptVersion, &l)
+	return l, err
+}
+
+// Check returns an error if the facts contradict themselves.
+func (l Looked) Check() error {
 	for name, f := range l.Footprints {
 		if f != nil && (f.SizeBytes < 0 || f.WarmNS < 0 || f.ColdNS < 0) {
-			return l, fmt.Errorf("its answer: the build of %.40q: a number is below 0", name)
+			return fmt.Errorf("the build of %.40q: a number is below 0", name)
 		}
 	}
-	return l, nil
+	if l.Answers == nil {
+		return nil
+	}
+	return l.Answers.Check()
 }

@@ -157,8 +157,7 @@ const mostGroups = 2
 
 func candidatesOf(f *recommend.Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "version"}, {Title: "SQLite"}, {Title: "released"}, {Title: "license"}, {Title: "interface", Drop: 1}}}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
+	for _, c := range f.Candidates {
 		row := []string{c.Name, cmp.Or(shortVersion(c.Version), document.Absent), cmp.Or(c.SQLite, document.Absent), document.Absent, document.Absent, cmp.Or(string(c.Info.Interface), document.Absent)}
 		if p := c.Footprint; p != nil {
 			if !p.Released.IsZero() {
@@ -195,8 +194,7 @@ func builds(f *recommend.Facts) document.Grid {
 			}
 		}
 	}
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
+	for _, c := range f.Candidates {
 		row := slices.Repeat([]string{document.Absent}, len(g.Columns))
 		row[0] = c.Name
 		if c.Info.Kind != driver.OtherLanguage {
@@ -227,8 +225,7 @@ func targetCell(t result.TargetBuild, withoutC bool) string {
 }
 
 func failedBuilds(f *recommend.Facts) (l document.List) {
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
+	for _, c := range f.Candidates {
 		if c.Footprint == nil || !c.WithoutC() {
 			continue
 		}
@@ -247,8 +244,7 @@ func adviceDefects(f *recommend.Facts) document.Document {
 	var have conditions.Groups[string, string]    // names of candidates, by the ID of their defect, with "-" before the ID if the defect is harmless
 	var without conditions.Groups[string, string] // names of candidates that have no listed defect, by the reason
 	var harmful, harmless document.List
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
+	for _, c := range f.Candidates {
 		for _, d := range c.Harmful {
 			if have.Of[d.ID] == nil {
 				harmful = append(harmful, document.Item{Label: d.ID, Text: fmt.Sprintf("%s: %s. It needs: %s", d.Effect, d.Title, conditions.DefectNeeds(d.Needs)), Alarm: d.Effect.Falsifies()})
@@ -294,8 +290,7 @@ func unmetWords(unmet []string) string {
 }
 
 func limits(f *recommend.Facts) (l document.List) {
-	for i := range f.Candidates {
-		c := &f.Candidates[i]
+	for _, c := range f.Candidates {
 		for _, what := range slices.Sorted(maps.Keys(c.Info.Limits)) {
 			l = append(l, document.Item{Label: c.Name, Text: what + ": " + c.Info.Limits[what]})
 		}

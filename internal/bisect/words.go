@@ -205,9 +205,9 @@ func bisection(b Bisection, _ document.Options) document.Document {
 	}
 	d = append(d, stepGrid(b.Steps))
 	if l = append(l, conditions.MachineWarnings(seen, rounds)...); l != nil {
-		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Missing: conditions.HowMeasured(l)}}})
+		d = append(d, document.Optional(1, conditions.HowMeasured(l), l))
 	}
-	return append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: document.Document{document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: %s of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", b.followed(), 100*(1-stats.Doubt)), Quiet: true}}}, {Missing: "what the columns mean"}}})
+	return append(d, document.Optional(2, "what the columns mean", document.Space{}, document.Paragraph{Text: fmt.Sprintf("Both sides of a step were measured in the same rounds. ratio: %s of the release divided by that of the one it is compared with. Intervals have a confidence of at least %g%%.", b.followed(), 100*(1-stats.Doubt)), Quiet: true}))
 }
 
 func (d Difference) words() string {

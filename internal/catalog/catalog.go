@@ -144,8 +144,7 @@ func (p *Catalog) Features(ctx context.Context, refs []build.Ref) (document.Docu
 		}
 	}
 	d := document.Document{document.TableOf(strings.Join(titles, "|"), rows)}
-	for i := range p.Known {
-		k := &p.Known[i]
+	for _, k := range p.Known {
 		for _, key := range slices.Sorted(maps.Keys(k.Variants)) {
 			d = append(d, document.Paragraph{Text: fmt.Sprintf("%s, %s: %[1]s:%[3]s has it", k.Name, key, k.Variants[key])})
 		}

@@ -51,9 +51,6 @@ func (r *Rates) UnmarshalJSON(text []byte) error {
 // Keep returns the clusters in the form in which a run stores them. The machine and warnings are
 // not included, because the run has them.
 func (c *Clusters) Keep() (*result.Answer, error) {
-	if err := c.check(); err != nil {
-		return nil, err
-	}
 	return result.NewAnswer(result.QuestionCluster, keptVersion, c)
 }
 
@@ -62,9 +59,6 @@ func Stored(run *result.Run) (*Clusters, error) {
 	c := &Clusters{}
 	if err := run.Answer.Decode(result.QuestionCluster, keptVersion, c); err != nil {
 		return nil, err
-	}
-	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("its answer: %w", err)
 	}
 	c.Machine, c.Warnings = run.Machine, run.Warnings
 	return c, nil
@@ -78,9 +72,8 @@ const (
 	fastest    = 1e12 // rows per second
 )
 
-// check returns an error if the clusters contradict themselves or exceed the limits, because
-// somebody else may have made the stored run.
-func (c *Clusters) check() error {
+// Check returns an error if the clusters contradict themselves or exceed the limits.
+func (c *Clusters) Check() error {
 	loads := len(c.Trials)
 	for i := range c.Trials {
 		t := &c.Trials[i]

@@ -67,9 +67,6 @@ func Comparison(c Compared, o document.Options) document.Document {
 		d = append(d, bad)
 	}
 	d = append(d, toDo(c, o.Hints))
-	section := func(rank int, missing string, body ...document.Block) {
-		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
-	}
 	if l := beware(c); l != nil {
 		d = append(d, document.Section{Rank: 1, Forms: []document.Form{{Body: document.Document{l}}, {Body: document.Document{l.Brief()}}, {Missing: "how sure that is"}}})
 	}
@@ -84,7 +81,7 @@ func Comparison(c Compared, o document.Options) document.Document {
 				missing += ", and what is too short"
 			}
 		}
-		section(2, missing, left...)
+		d = append(d, document.Optional(2, missing, left...))
 	}
 	from := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)
 	if also := alsoDiffers(c); also != "" {
@@ -97,7 +94,7 @@ func Comparison(c Compared, o document.Options) document.Document {
 	}
 	d = append(d, document.Section{Rank: 3, Forms: append(forms, document.Form{Missing: conditions.HowMeasured(from)})})
 	if len(g.Rows) > 0 {
-		section(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides))
+		d = append(d, document.Optional(4, "what the columns mean", document.Space{}, comparedNote(c), document.Methodology(OfSides)))
 	}
 	return d
 }
@@ -318,11 +315,9 @@ func MachineChanged(c Compared) document.List {
 // floorOf returns the name of the floor driver of a run, which is plain C for comparison. It returns
 // "" if the run has none.
 func floorOf(a *stats.Analysis) string {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			if t.IsFloor {
-				return t.Cells[t.Base].Case.Driver
-			}
+	for _, t := range a.Tables() {
+		if t.IsFloor {
+			return t.Cells[t.Base].Case.Driver
 		}
 	}
 	return ""

@@ -99,8 +99,7 @@ func (c *Crashes) after() string {
 // checkpoints says on what the number of lost transactions depends in WAL mode.
 func (c *Crashes) checkpoints() string {
 	var values, names []string
-	for i := range c.Cells {
-		k := &c.Cells[i]
+	for _, k := range c.Cells {
 		if !k.Own && k.Reason == "" && k.InForce["journal_mode"] == "wal" && documented(k.InForce, Ordered) != Kept {
 			values = distinct.Append(values, document.Line(k.InForce["wal_autocheckpoint"]))
 			names = distinct.Append(names, "wal "+document.Line(k.InForce["synchronous"]))
@@ -121,8 +120,7 @@ func (c *Crashes) checkpoints() string {
 // Some corruption needs a fault during a checkpoint.
 func (c *Crashes) neverCheckpointed() string {
 	var without, with []string
-	for i := range c.Cells {
-		k := &c.Cells[i]
+	for _, k := range c.Cells {
 		switch {
 		case k.Reason != "" || k.Cost.Files["wal"].Writes == 0:
 		case k.Cost.Files["database"].Writes > 0:
@@ -187,7 +185,7 @@ type group struct {
 }
 
 // groups returns the cells by settings, without the drivers' own defaults, unless there is nothing else.
-func (c *Crashes) groups() (list []*group) {
+func (c *Crashes) groups() (list []group) {
 	onlyOwn := !slices.ContainsFunc(c.Cells, func(k Cell) bool { return !k.Own })
 	for i := range c.Cells {
 		cell := &c.Cells[i]
@@ -195,12 +193,8 @@ func (c *Crashes) groups() (list []*group) {
 			continue
 		}
 		name := c.name(cell)
-		k := slices.IndexFunc(list, func(g *group) bool { return g.settings == name })
-		if k < 0 {
-			k = len(list)
-			list = append(list, &group{settings: name})
-		}
-		list[k].cells = append(list[k].cells, cell)
+		g := distinct.Find(&list, group{settings: name}, func(g group) bool { return g.settings == name })
+		g.cells = append(g.cells, cell)
 	}
 	return list
 }

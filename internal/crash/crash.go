@@ -258,12 +258,8 @@ func (x *expectation) grade(acknowledged int, others []int64, j *protocol.Judged
 
 // median returns the median of times in nanoseconds, or 0.
 func median(list []int64) int64 {
-	values := make([]float64, len(list))
-	for i, v := range list {
-		values[i] = float64(v)
-	}
-	if len(values) == 0 {
+	if len(list) == 0 {
 		return 0
 	}
-	return int64(stats.Summarize(values).Median)
+	return int64(stats.Summarize(document.Map(list, func(v int64) float64 { return float64(v) })).Median)
 }

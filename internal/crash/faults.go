@@ -27,8 +27,7 @@ import (
 func faultsFor(t *trace.Trace, random *rand.Rand) (list []record.Fault) {
 	counts := map[record.Fault]int{}
 	began := false
-	for i := range t.Ops {
-		o := &t.Ops[i]
+	for _, o := range t.Ops {
 		began = began || o.Kind == trace.Acknowledge
 		class, ok := map[trace.Kind]record.Class{trace.Write: record.Writes, trace.Sync: record.Syncs, trace.Truncate: record.Truncates, trace.Remove: record.Removes}[o.Kind]
 		if kind := trace.FileKind(o.Name); began && ok && (kind == "database" || kind == "journal" || kind == "wal") {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/disk"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash/trace"
@@ -119,12 +120,6 @@ const proofStates, proofTransactions = 80, 24
 // without returns a function that removes the operations of a kind from a trace.
 func without(k trace.Kind) func(*trace.Trace) {
 	return func(t *trace.Trace) {
-		var rest []trace.Op
-		for _, o := range t.Ops {
-			if o.Kind != k {
-				rest = append(rest, o)
-			}
-		}
-		t.Ops = rest
+		t.Ops = slices.DeleteFunc(slices.Clone(t.Ops), func(o trace.Op) bool { return o.Kind == k })
 	}
 }

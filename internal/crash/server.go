@@ -21,10 +21,15 @@ func (p *Planned) faults(all []Fault) []Fault {
 	if !p.server() {
 		return all
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !slices.Contains(serverFaults, f) })
+	return ofServers(all)
 }
 
 var serverFaults = []Fault{Kill, Ordered, Posix}
+
+// ofServers returns those of the given faults that are explored with servers.
+func ofServers(all []Fault) []Fault {
+	return slices.DeleteFunc(slices.Clone(all), func(f Fault) bool { return !slices.Contains(serverFaults, f) })
+}
 
 // states returns how many states are judged after each kind of fault, of the wanted number. Starting a server
 // takes much longer than opening a file, so there are fewer.
@@ -72,21 +77,12 @@ func (c *Crashes) servers() (n int, all bool) {
 	return n, all && n > 0
 }
 
-// explored reports whether a fault is explored with any of the drivers.
-func (c *Crashes) explored(f Fault) bool {
-	_, all := c.servers()
-	return !all || slices.Contains(serverFaults, f)
-}
-
-// ofExplored leaves out what is about a fault that no driver is explored with. The list has one text for
-// each of c.Faults.
-func (c *Crashes) ofExplored(list []string) (rest []string) {
-	for i, f := range c.Faults {
-		if c.explored(f) {
-			rest = append(rest, list[i])
-		}
+// explored returns the faults that are explored with any of the drivers.
+func (c *Crashes) explored() []Fault {
+	if _, all := c.servers(); all {
+		return ofServers(c.Faults)
 	}
-	return rest
+	return c.Faults
 }
 
 // serverWords names the settings of a cell of a server, which has none of those that name other cells.

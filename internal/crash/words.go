@@ -16,7 +16,7 @@ import (
 
 // Formats are the output formats of the answer.
 var Formats = document.Question[*Crashes]{Name: "crash", Document: crashDocument, Title: "What survives", Fits: true,
-	JSON: func(c *Crashes) any { return toJSON(c) }}.Formats()
+	JSON: func(c *Crashes) any { return JSONCrashes{1, c.Answer(), c.Machine, c.Warnings, c} }}.Formats()
 
 // settingsWords names a combination of settings: the journal mode and synchronous by their values, and
 // other settings by their names, except those that are hidden.
@@ -45,22 +45,16 @@ func settingsWords(s driver.Settings, own bool, hidden []string) string {
 // shared returns the names of the settings, other than journal_mode and synchronous, that all cells with
 // settings of the user's have with the same value. Their names and values are in words.
 func (c *Crashes) shared() (names, words []string) {
-	var all []driver.Settings
-	for i := range c.Cells {
-		if !c.Cells[i].Own {
-			all = append(all, c.Cells[i].Settings)
-		}
+	cells := slices.DeleteFunc(slices.Clone(c.Cells), func(k Cell) bool { return k.Own })
+	if len(cells) == 0 {
+		cells = c.Cells
 	}
-	if all == nil {
-		for i := range c.Cells {
-			all = append(all, c.Cells[i].Settings)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(all[0])) {
-		same := !slices.ContainsFunc(all, func(s driver.Settings) bool { return s[name] != all[0][name] })
+	first := cells[0].Settings
+	for _, name := range slices.Sorted(maps.Keys(first)) {
+		same := !slices.ContainsFunc(cells, func(k Cell) bool { return k.Settings[name] != first[name] })
 		if same && name != "journal_mode" && name != "synchronous" {
 			names = append(names, name)
-			words = append(words, document.Line(name+"="+all[0][name]))
+			words = append(words, document.Line(name+"="+first[name]))
 		}
 	}
 	return names, words
@@ -232,8 +226,8 @@ func (f Fault) title() string {
 // varying returns the faults that are columns of the table: those after which not everything is kept in
 // all rows.
 func (c *Crashes) varying() (list []Fault) {
-	for _, f := range c.Faults {
-		if c.explored(f) && slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
+	for _, f := range c.explored() {
+		if slices.ContainsFunc(c.rows(), func(r *row) bool { return found(r.cells, f) != "kept" }) {
 			list = append(list, f)
 		}
 	}
@@ -244,8 +238,8 @@ func (c *Crashes) varying() (list []Fault) {
 func (c *Crashes) harmless() string {
 	var names []string
 	varying := c.varying()
-	for _, f := range c.Faults {
-		if c.explored(f) && !slices.Contains(varying, f) {
+	for _, f := range c.explored() {
+		if !slices.Contains(varying, f) {
 			names = append(names, f.title())
 		}
 	}
@@ -329,10 +323,8 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 	if _, words := c.shared(); words != nil {
 		meanings = append(meanings, "Settings of all, except own defaults: "+strings.Join(words, " ")+".")
 	}
-	for _, f := range c.Faults {
-		if c.explored(f) {
-			meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
-		}
+	for _, f := range c.explored() {
+		meanings = append(meanings, f.title()+": "+faultMeanings[f]+".")
 	}
 	if text := c.aboutServers(); text != "" {
 		meanings = append(meanings, text)
@@ -360,28 +352,19 @@ func crashDocument(c *Crashes, _ document.Options) document.Document {
 		}
 	}
 	if differing != nil {
-		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s differ from those that %s writes: each is judged by its own rows; the known defects of the library may say why",
-			agree(differing, "writes", "write"), document.Line(c.Judges[0]))})
+		notes.Note(document.Item{Label: "content", Text: fmt.Sprintf("without any fault, the rows that %s %s differ from those that %s writes: each is judged by its own rows; the known defects of the library may say why",
+			document.And(differing), document.Verb(len(differing), "writes", "write"), document.Line(c.Judges[0]))})
 	}
-	for i := range c.Proofs {
-		p := &c.Proofs[i]
+	for _, p := range c.Proofs {
 		notes.Note(document.Item{Label: "proven", Text: fmt.Sprintf("%s: found %s in %s", document.Line(p.Name), gradeWords[p.Found], document.Counted(int64(p.States), "state"))})
 	}
 	d = append(d, document.Space{}, notes, append(conditions.MachineItems(c.Machine), conditions.MachineWarnings(c.Warnings, 1)...))
 	return append(d, document.Reference{Title: "what the models mean, and what they can't say", Address: "https://github.com/sqlite3perf/sqlite3perf/blob/main/docs/durability.md"})
 }
 
-// agree returns names with a verb for one or for several of them.
-func agree(names []string, one, several string) string {
-	if len(names) == 1 {
-		return names[0] + " " + one
-	}
-	return document.And(names) + " " + several
-}
-
 func (c *Crashes) howSure() string {
-	by := make([]string, len(c.Faults))
-	for i, f := range c.Faults {
+	var by []string
+	for _, f := range c.explored() {
 		n, runs := 0, 0
 		for k := range c.Cells {
 			if o := c.Cells[k].Results[f]; o != nil {
@@ -389,10 +372,11 @@ func (c *Crashes) howSure() string {
 				runs += o.Runs
 			}
 		}
-		by[i] = f.title() + " " + document.Thousands(int64(n))
+		words := f.title() + " " + document.Thousands(int64(n))
 		if f == Kill && runs > 0 {
-			by[i] += " with " + document.Counted(int64(runs), "real SIGKILL")
+			words += " with " + document.Counted(int64(runs), "real SIGKILL")
 		}
+		by = append(by, words)
 	}
 	how, when := "These are simulated faults", "the file operations of "+document.Counted(int64(c.Transactions), "transaction")
 	if c.Unrecorded != "" {
@@ -400,7 +384,7 @@ func (c *Crashes) howSure() string {
 	}
 	return fmt.Sprintf("Settings are named by their journal_mode and synchronous. %s: a sample of %s (%s), at %s, judged by the driver itself%s. "+
 		"What is kept here can still be lost by a disk that lies about syncs. First, %s showed that the laboratory notices what it must.",
-		how, document.Counted(int64(c.states()), "different state"), strings.Join(c.ofExplored(by), ", "), when, c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
+		how, document.Counted(int64(c.states()), "different state"), strings.Join(by, ", "), when, c.alsoJudge(), document.Counted(int64(len(c.Proofs)), "proof"))
 }
 
 // failures describes the worst states, one for each row, and for each driver what else went wrong.

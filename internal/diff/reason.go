@@ -177,8 +177,7 @@ type reasons struct {
 func newReasons(first, second *Work) *reasons {
 	r := &reasons{first: first, second: second, wrote: map[transactionOf][]string{}}
 	for _, w := range []*Work{first, second} { // both sides, because the side that failed did not run all statements
-		for i := range w.Answers {
-			a := &w.Answers[i]
+		for _, a := range w.Answers {
 			t := transactionOf{a.Phase, a.Transaction}
 			if t.number != 0 {
 				r.wrote[t] = distinct.Append(r.wrote[t], tables(a.SQL)...)

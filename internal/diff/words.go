@@ -71,9 +71,7 @@ func (d *Diffed) document(full bool) document.Document {
 	}
 	doc = append(doc, d.caveats()...)
 	if p.cut {
-		doc = append(doc, document.Section{Rank: 2, Forms: []document.Form{
-			{Body: part("Not every statement is shown; all are in the full output and in JSON.")}, {},
-		}})
+		doc = append(doc, document.Optional(2, "", part("Not every statement is shown; all are in the full output and in JSON.")...))
 	}
 	return doc
 }
@@ -92,12 +90,6 @@ func indented(indent, format string, args ...any) document.Paragraph {
 // part returns a paragraph after an empty line.
 func part(format string, args ...any) document.Document {
 	return document.Document{document.Space{}, indented("", format, args...)}
-}
-
-// section returns a part of the document that may be left out if a terminal has no room for it. The parameter
-// "missing" is the name of the part, which is shown if the part is left out.
-func section(body document.Document, missing string) document.Section {
-	return document.Section{Rank: 1, Forms: []document.Form{{Body: body}, {Missing: missing}}}
 }
 
 func (d *Diffed) caveats() (doc document.Document) {
@@ -232,16 +224,16 @@ func (d *Diffed) table() document.Document {
 func (p *words) result(r *Result) (doc document.Document) {
 	if len(p.d.Results) > 1 && (r.Differing > 0 || len(r.Unstable) > 0 || len(r.Unasked) > 0) {
 		head := part("== %s against %s ==", document.Line(r.Second), document.Line(r.First))
-		doc = append(doc, section(append(head, part("%s", DiffAnswer(r))...), differencesMissing))
+		doc = append(doc, document.Optional(1, differencesMissing, append(head, part("%s", DiffAnswer(r))...)...))
 	}
 	for i := range r.Groups {
 		doc = append(doc, p.group(r, &r.Groups[i]))
 	}
 	if body := p.failing(r); body != nil {
-		doc = append(doc, section(body, statementsMissing))
+		doc = append(doc, document.Optional(1, statementsMissing, body...))
 	}
 	if len(r.Unstable) > 0 {
-		doc = append(doc, section(part("Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.fewOf(r.Unstable)), differencesMissing))
+		doc = append(doc, document.Optional(1, differencesMissing, part("Values not compared, because %s itself gave two different answers: %s.", document.Line(r.First), p.fewOf(r.Unstable))...))
 	}
 	var reasons conditions.Groups[string, string]
 	for _, u := range r.Unasked {
@@ -249,7 +241,7 @@ func (p *words) result(r *Result) (doc document.Document) {
 	}
 	for _, key := range reasons.Keys {
 		of := reasons.Of[key]
-		doc = append(doc, section(part("Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.fewOf(of)), differencesMissing))
+		doc = append(doc, document.Optional(1, differencesMissing, part("Not run by %s: %s: %s.", document.Line(key), document.Counted(int64(len(of)), "statement"), p.fewOf(of))...))
 	}
 	return doc
 }

@@ -53,6 +53,11 @@ type Form struct {
 	Rank    int    // added to Section.Rank when choosing which section gets its next shorter form
 }
 
+// Optional returns a section that is left out if there is no room for it. missing names it then.
+func Optional(rank int, missing string, body ...Block) Section {
+	return Section{Rank: rank, Forms: []Form{{Body: body}, {Missing: missing}}}
+}
+
 // Whole returns the document with every section in its longest form.
 func (d Document) Whole() (out Document) {
 	for _, b := range d {

@@ -49,8 +49,7 @@ func jsonOf(d *DSN) JSONDSN {
 		Version: 1, Answer: d.answer(), DSN: d.Name.String(), Problem: d.Name.Problem, Options: []JSONDSNOption{}, Drivers: d.Told,
 		Differences: append([]Difference{}, Differences(d.Name, d.Told)...),
 	}
-	for i := range d.Name.Options {
-		o := &d.Name.Options[i]
+	for _, o := range d.Name.Options {
 		out.Options = append(out.Options, JSONDSNOption{o.String(), o.Setting, d.Name.Mask(o.Wanted), d.Name.Mask(o.Problem)})
 	}
 	return out
@@ -111,7 +110,7 @@ func (d *DSN) document(width int) document.Document {
 		{d.versions(), "versions", 3},
 	} {
 		if s.body != nil {
-			doc = append(doc, document.Section{Rank: s.rank, Forms: []document.Form{{Body: append(document.Document{document.Space{}}, s.body...)}, {Missing: s.missing}}})
+			doc = append(doc, document.Optional(s.rank, s.missing, append(document.Document{document.Space{}}, s.body...)...))
 		}
 	}
 	return doc

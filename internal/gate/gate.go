@@ -309,21 +309,18 @@ func Gate(g Gated, o document.Options) document.Document {
 	if l := gateBeware(g, o.Hints); l != nil {
 		d = append(d, l)
 	}
-	section := func(rank int, missing string, body ...document.Block) {
-		d = append(d, document.Section{Rank: rank, Forms: []document.Form{{Body: body}, {Missing: missing}}})
-	}
 	if expected := conditions.Expectations(g.Expected); expected != nil {
-		section(1, "what the workloads expect", expected...)
+		d = append(d, document.Optional(1, "what the workloads expect", expected...))
 	}
 	if short := conditions.ComparedTooShort(comparedCells(g.Gate), o.Hints); short != nil {
-		section(1, "what is too short", short)
+		d = append(d, document.Optional(1, "what is too short", short))
 	}
 	if origin := gateOrigin(g, o.Hints); len(g.Runs) > 0 {
 		title := conditions.HowMeasured(origin)
-		section(2, title, document.Details{Title: document.Upper(title), Body: document.Document{origin}})
+		d = append(d, document.Optional(2, title, document.Details{Title: document.Upper(title), Body: document.Document{origin}}))
 	}
 	if len(g.Cells) > 0 {
-		section(3, "what the columns mean", document.Space{}, gateNote(g), document.Methodology(compare.OfSides))
+		d = append(d, document.Optional(3, "what the columns mean", document.Space{}, gateNote(g), document.Methodology(compare.OfSides)))
 	}
 	return d
 }

@@ -191,8 +191,7 @@ func (c *LockCell) add(s stats.Sample) (rate, inVain float64) {
 // value of each percentile instead.
 func latencyOf(list []latency.Summary) (most latency.Summary) {
 	all, complete := latency.New(), true
-	for i := range list {
-		x := &list[i]
+	for _, x := range list {
 		most.MaxNS = max(most.MaxNS, x.MaxNS)
 		most.P50NS, most.P99NS, most.P999NS = max(most.P50NS, x.P50NS), max(most.P99NS, x.P99NS), max(most.P999NS, x.P999NS)
 		h, err := latency.Decode(x.Histogram)

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -181,8 +180,8 @@ func (m *LockedMix) rate() (r rating) {
 	for _, choice := range r.order {
 		cells := slices.SortedFunc(maps.Values(clean[choice]), func(a, b *LockCell) int { return cmp.Compare(a.Driver, b.Driver) })
 		r.cells = append(r.cells, cells)
-		r.speeds = append(r.speeds, stats.AcrossSets(document.Map(cells, func(c *LockCell) []stats.Point { return c.speeds }), geoMean))
-		r.calms = append(r.calms, stats.AcrossSets(document.Map(cells, func(c *LockCell) []stats.Point { return c.calms }), geoMean))
+		r.speeds = append(r.speeds, stats.GeoMeans(document.Map(cells, func(c *LockCell) []stats.Point { return c.speeds })))
+		r.calms = append(r.calms, stats.GeoMeans(document.Map(cells, func(c *LockCell) []stats.Point { return c.calms })))
 	}
 	return r
 }
@@ -199,7 +198,7 @@ func (m *LockedMix) setBest(r rating, bySpeed, byCalm []stats.Pair) {
 		today = slices.Index(r.order, *m.Today)
 	}
 	medians := document.Map(r.cells, func(cells []*LockCell) float64 {
-		return geoMean(document.Map(cells, func(c *LockCell) float64 { return c.speed }))
+		return stats.GeoMean(document.Map(cells, func(c *LockCell) float64 { return c.speed }))
 	})
 	m.Best, m.Equal, m.Gain = foremost(r.order, medians, r.speeds, bySpeed, today)
 	m.setNearest()
@@ -245,12 +244,4 @@ func foremost(order []LockChoice, medians []float64, sets [][]stats.Point, pairs
 		gain = ratio(sets[best], sets[today])
 	}
 	return &order[best], equal, gain
-}
-
-func geoMean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += math.Log(v)
-	}
-	return math.Exp(sum / float64(len(values)))
 }

@@ -67,25 +67,23 @@ func (m *LockedMix) Choices() int {
 func ExplainLocks(a *stats.Analysis) *Locks {
 	l := &Locks{Analysis: a, Mixes: []*LockedMix{}}
 	byKey := map[string]*LockedMix{}
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			if !mixed(a, g.Workload, t.Phase) {
-				continue
+	for g, t := range a.Tables() {
+		if !mixed(a, g.Workload, t.Phase) {
+			continue
+		}
+		for _, c := range t.Cells {
+			name := stats.TableName{Workload: c.Case.Workload, Phase: t.Phase}
+			processes := c.Case.Settings.Processes()
+			key := fmt.Sprintf("%q %q %q %v %d", name.Workload, c.Case.WorkloadSHA256, name.Phase, c.Case.Parameters, processes)
+			m := byKey[key]
+			if m == nil {
+				m = &LockedMix{TableName: name, Processes: processes}
+				byKey[key] = m
+				l.Mixes = append(l.Mixes, m)
 			}
-			for _, c := range t.Cells {
-				name := stats.TableName{Workload: c.Case.Workload, Phase: t.Phase}
-				processes := c.Case.Settings.Processes()
-				key := fmt.Sprintf("%q %q %q %v %d", name.Workload, c.Case.WorkloadSHA256, name.Phase, c.Case.Parameters, processes)
-				m := byKey[key]
-				if m == nil {
-					m = &LockedMix{TableName: name, Processes: processes}
-					byKey[key] = m
-					l.Mixes = append(l.Mixes, m)
-				}
-				cell := lockCell(c, t.Phase)
-				m.Paced = m.Paced || cell.paced
-				m.Cells = append(m.Cells, cell)
-			}
+			cell := lockCell(c, t.Phase)
+			m.Paced = m.Paced || cell.paced
+			m.Cells = append(m.Cells, cell)
 		}
 	}
 	ratings := make([]rating, len(l.Mixes))

@@ -28,7 +28,7 @@ func onScreen(l *Locks) document.Document {
 	d = append(d, document.Section{Rank: 1, Forms: forms})
 	for _, m := range l.Mixes {
 		for t := driverTables(m); len(t) > 0; t = t[2:] {
-			d = append(d, document.Section{Rank: 2, Forms: []document.Form{{Body: t[:2:2]}, {Missing: t[:2].Names(0)}}})
+			d = append(d, document.Optional(2, t[:2].Names(0), t[:2:2]...))
 		}
 	}
 	return append(d, shortLegend, document.Section{Forms: []document.Form{{Missing: "what was measured where"}}})

@@ -241,14 +241,12 @@ func allRatiosOn(all []OnMachine) (grids document.Document) {
 		if m.Analysis == nil {
 			continue
 		}
-		for _, g := range m.Analysis.Groups {
-			for _, t := range g.Tables {
-				n := stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}
-				if byName[n] == nil {
-					byName[n], names = make([]*stats.Table, len(all)), append(names, n)
-				}
-				byName[n][i] = t
+		for g, t := range m.Analysis.Tables() {
+			n := g.Named(t)
+			if byName[n] == nil {
+				byName[n], names = make([]*stats.Table, len(all)), append(names, n)
 			}
+			byName[n][i] = t
 		}
 	}
 	for _, n := range names {

@@ -85,8 +85,7 @@ func colored(some []string) []string {
 // no samples.
 func groupsPicture(p *Profiled, parts []string) (_ document.PictureBlock, ok bool) {
 	var rows []chart.Sum
-	for i := range p.Drivers {
-		x := &p.Drivers[i]
+	for _, x := range p.Drivers {
 		row := chart.Sum{Name: x.Name, Values: make([]float64, len(parts))}
 		if x.Status != result.OK {
 			row.Reason = fmt.Sprintf("%s: %s", x.Status, x.Reason.Message)

@@ -46,8 +46,21 @@ func (r *Run) Unsampled() string {
 	return ""
 }
 
-// NewAnswer returns an answer whose Value is the JSON encoding of value.
+// Checker is a value of an answer that can contradict itself. Somebody else may have stored it.
+type Checker interface{ Check() error }
+
+func check(value any) error {
+	if c, ok := value.(Checker); ok {
+		return c.Check()
+	}
+	return nil
+}
+
+// NewAnswer returns an answer whose Value is the JSON encoding of value, which may be a [Checker].
 func NewAnswer(question string, version int, value any, runs ...int64) (*Answer, error) {
+	if err := check(value); err != nil {
+		return nil, err
+	}
 	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
@@ -55,8 +68,8 @@ func NewAnswer(question string, version int, value any, runs ...int64) (*Answer,
 	return &Answer{Question: question, Version: version, Runs: runs, Value: text}, nil
 }
 
-// Decode decodes the answer's Value into value. It returns an error if a is nil, if a.Question is not the
-// given question, or if a.Version is above newest.
+// Decode decodes the answer's Value into value, and checks it if it is a [Checker]. It returns an error if a
+// is nil, if a.Question is not the given question, or if a.Version is above newest.
 func (a *Answer) Decode(question string, newest int, value any) error {
 	switch {
 	case a == nil || a.Question != question:
@@ -64,7 +77,11 @@ func (a *Answer) Decode(question string, newest int, value any) error {
 	case a.Version > newest:
 		return fmt.Errorf("its answer was made by a newer sqlite3perf (its version is %d, known are up to %d)", a.Version, newest)
 	}
-	if err := json.Unmarshal(a.Value, value); err != nil {
+	err := json.Unmarshal(a.Value, value)
+	if err == nil {
+		err = check(value)
+	}
+	if err != nil {
 		return fmt.Errorf("its answer: %w", err)
 	}
 	return nil

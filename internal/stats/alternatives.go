@@ -103,7 +103,7 @@ func (a *Alternatives) Ratios(i, j int) []Point {
 	for _, w := range a.work {
 		sets = append(sets, costRatios(a.cell(i, w), a.cell(j, w)))
 	}
-	return geoMeans(sets)
+	return GeoMeans(sets)
 }
 
 // PhaseRatio is the ratio of the times of two alternatives in one phase.

@@ -465,7 +465,7 @@ func mean(cells []*Compared, confidence func(rounds int) float64) *Summary {
 		ratios, _ := Ratios(second, first)
 		sets = append(sets, ratios)
 	}
-	means := geoMeans(sets)
+	means := GeoMeans(sets)
 	if len(means) == 0 {
 		return nil
 	}

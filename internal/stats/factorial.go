@@ -241,7 +241,7 @@ func (e *Effect) measure(list []combination, confidence float64) bool {
 	for _, c := range list {
 		sets = append(sets, c.ratios)
 	}
-	points := geoMeans(sets)
+	points := GeoMeans(sets)
 	if len(points) < MinSamples {
 		return false
 	}
@@ -270,7 +270,7 @@ func (e *Effect) dependence(list []combination, place int, other Factor, follows
 					sets = append(sets, ratios)
 				}
 			}
-			if points := geoMeans(sets); len(points) >= MinSamples {
+			if points := GeoMeans(sets); len(points) >= MinSamples {
 				test := CompareRatios(Values(points))
 				d.tests = append(d.tests, &test)
 			}

@@ -198,7 +198,7 @@ func (e *entry) medians(tables []int) float64 {
 	for _, t := range tables {
 		m = append(m, e.cells[t].Summary.Median)
 	}
-	return geoMean(m)
+	return GeoMean(m)
 }
 
 func (e *entry) means(base *entry, tables []int) []Point {
@@ -207,12 +207,12 @@ func (e *entry) means(base *entry, tables []int) []Point {
 		ratios, _ := Ratios(e.cells[t].Points(), base.cells[t].Points())
 		sets = append(sets, ratios)
 	}
-	return geoMeans(sets)
+	return GeoMeans(sets)
 }
 
-// geoMeans returns the geometric mean of the values of several sets, for each round that all
+// GeoMeans returns the geometric mean of the values of several sets, for each round that all
 // of them have.
-func geoMeans(sets [][]Point) []Point { return AcrossSets(sets, geoMean) }
+func GeoMeans(sets [][]Point) []Point { return AcrossSets(sets, GeoMean) }
 
 // AcrossSets combines the values of several sets into one, for each round that all of them
 // have. The result is sorted by round.
@@ -255,9 +255,9 @@ func arithmeticMean(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// geoMean returns the geometric mean of values, none of which is negative. It is zero if any
+// GeoMean returns the geometric mean of values, none of which is negative. It is zero if any
 // value is zero.
-func geoMean(values []float64) float64 {
+func GeoMean(values []float64) float64 {
 	if slices.Contains(values, 0) {
 		return 0
 	}

@@ -88,6 +88,7 @@ var (
 	nsPerOp      = measure{"time", "ns/op", func(s *result.Sample) float64 { return float64(s.WallNS) / float64(s.Operations) }}
 	rowsPerS     = measure{rateName, "rows/s", func(s *result.Sample) float64 { return float64(s.Rows) / (float64(s.WallNS) / 1e9) }}
 	opsPerS      = measure{rateName, "op/s", func(s *result.Sample) float64 { return float64(s.Operations) / (float64(s.WallNS) / 1e9) }}
+	reqPerS      = measure{rateName, "req/s", opsPerS.of}
 	msPerOp      = measure{"time", "ms", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e6 / float64(s.Operations) }}
 	usPerRow     = measure{"time", "µs/row", func(s *result.Sample) float64 { return float64(s.WallNS) / 1e3 / float64(s.Rows) }}
 	retries      = measure{"retries", "", func(s *result.Sample) float64 { return float64(s.Retries) }}
@@ -164,11 +165,9 @@ func (c *cells) confidence() float64 { return 1 - stats.Alpha*c.share }
 
 func newCells(a *stats.Analysis, share float64) *cells {
 	c := &cells{run: a.Run, share: share, asPublished: a.Run.Study.AsPublished}
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, x := range t.Cells {
-				c.list = append(c.list, cell{x, t.Phase})
-			}
+	for _, t := range a.Tables() {
+		for _, x := range t.Cells {
+			c.list = append(c.list, cell{x, t.Phase})
 		}
 	}
 	for i := range a.Run.Cases {

@@ -18,15 +18,12 @@ var cgoOrNot = &Study{
 	},
 	legs: []leg{{workload: "people.yaml", published: "people-as-published.yaml"}},
 	tables: func(c *cells) []report.StudyTable {
-		t := report.StudyTable{
+		t := c.table(report.StudyTable{
 			Title:  "Mean and standard deviation of the rounds",
 			Labels: []string{"category", "rows published", "rows here", "driver"},
 			Columns: []report.StudyColumn{
 				{Title: "published mean", Unit: "s", Published: true, Statistic: "mean"},
 				{Title: "published sd", Unit: "s", Published: true, Statistic: "standard deviation"},
-				{Title: "mean", Unit: "s", Statistic: "mean"},
-				{Title: "sd", Unit: "s", Statistic: "standard deviation"},
-				{Title: "median", Unit: "s", Statistic: "median"},
 			},
 			Corrected: either(c, []string{
 				"the query is stepped to its end on every driver, and its answer verified",
@@ -39,7 +36,7 @@ var cgoOrNot = &Study{
 				"journal_mode=WAL and mmap_size are asked for, and have no effect in memory",
 			}),
 			Notes: either(c, nil, []string{"not reproduced: a query that is not stepped to its end, and rounds in databases that are empty for that reason, since they measure nothing"}),
-		}
+		}, column{"mean", seconds, mean}, column{"sd", seconds, deviation}, column{"median", seconds, median})
 		for nth, rows := range cgoPeople {
 			here := "-"
 			if n, ok := c.nth("cgo-or-not", "people", nth); ok {
@@ -48,16 +45,11 @@ var cgoOrNot = &Study{
 			for _, phase := range []string{"insert", "group_by"} {
 				for _, d := range c.driversOf("cgo-or-not", "mattn", "modernc") {
 					p := publishedFigures("cgo-or-not").where("category", phase, "rows", rows, "driver", result.BaseDriver(d))
-					k := cgoKey(phase, d, nth)
-					t.Rows = append(t.Rows, report.StudyRow{
-						Labels: []string{phase, rows, here, d},
-						Figures: []report.StudyFigure{given(p.number("mean_s")), given(p.number("stddev_s")),
-							c.figure(k, seconds, mean), c.figure(k, seconds, deviation), c.figure(k, seconds, median)},
-					})
+					t.add(cgoKey(phase, d, nth), []string{phase, rows, here, d}, given(p.number("mean_s")), given(p.number("stddev_s")))
 				}
 			}
 		}
-		return []report.StudyTable{t}
+		return []report.StudyTable{t.StudyTable}
 	},
 	claims: []claim{
 		{text: "modernc takes about twice as long to insert", over: func(c *cells) []comparison {

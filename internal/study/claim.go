@@ -69,9 +69,7 @@ func about(ratio float64) (atLeast, atMost float64) {
 // points returns the operand's figures by round. If it has no figures, it returns the reason as the
 // result "why".
 func (o operand) points(c *cells, m measure) (points []stats.Point, why string) {
-	logs := map[int]float64{}
-	counts := map[int]int{}
-	var rounds []int
+	var sets [][]stats.Point
 	for _, q := range o {
 		x, why := c.find(q.over)
 		if why != "" {
@@ -85,23 +83,12 @@ func (o operand) points(c *cells, m measure) (points []stats.Point, why string) 
 			}
 			p, _ = stats.Ratios(p, m.values(y))
 		}
-		if len(o) == 1 {
-			return p, ""
-		}
-		for _, v := range p {
-			if counts[v.Round] == 0 {
-				rounds = append(rounds, v.Round)
-			}
-			counts[v.Round]++
-			logs[v.Round] += math.Log(v.Value)
-		}
+		sets = append(sets, p)
 	}
-	for _, r := range rounds {
-		if counts[r] == len(o) {
-			points = append(points, stats.Point{Round: r, Value: math.Exp(logs[r] / float64(len(o)))})
-		}
+	if len(sets) == 1 {
+		return sets[0], ""
 	}
-	return points, ""
+	return stats.GeoMeans(sets), ""
 }
 
 // measure computes the figures of a comparison. [decide] sets the verdict later, because the

@@ -51,9 +51,9 @@ var httpServer = &Study{
 	},
 	tables: func(c *cells) []report.StudyTable {
 		if c.asPublished {
-			return []report.StudyTable{c.closedLoopTable()}
+			return []report.StudyTable{c.closedLoopTable().StudyTable}
 		}
-		return []report.StudyTable{c.closedLoopTable(), c.steadyTable()}
+		return []report.StudyTable{c.closedLoopTable().StudyTable, c.steadyTable().StudyTable}
 	},
 	claims: []claim{
 		{text: "the packages do not differ much (within 1.5 times of mattn, at a pool of about the number of cores)", over: func(c *cells) []comparison {
@@ -110,24 +110,18 @@ func httpKey(driver string, pool int64) key {
 // rate depends on the load generator as much as on the server.
 const httpNearCeiling = 80
 
-func (c *cells) closedLoopTable() report.StudyTable {
-	t := report.StudyTable{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
-		Columns: []report.StudyColumn{
-			{Title: "pub.", Unit: "req/s", Published: true},
-			{Title: "here", Unit: "req/s", Statistic: "median"},
-			{Title: "ceiling", Unit: "%", Statistic: "median alone"},
-		},
+func (c *cells) closedLoopTable() *table {
+	t := c.table(report.StudyTable{Title: "Requests per second, by driver and size of its pool", Labels: []string{"driver", "pool"},
+		Columns: []report.StudyColumn{{Title: "pub.", Unit: "req/s", Published: true}},
 		Corrected: either(c, []string{
 			"every connection of the pool stays open while it is idle, with every driver alike",
 			"rounds instead of one run, each with its own server, and every answer verified",
 		}, []string{
 			"database/sql keeps 2 idle connections: larger pools measure how fast connections open and close; direct drivers keep all",
 		}),
-	}
-	t.Columns = slices.Concat(t.Columns, httpLatencyColumns, httpServerColumns)
+	}, slices.Concat([]column{{"here", reqPerS, median}, {"ceiling", ofCeiling, justMedian}, {"p50", p50, justMedian}, {"p99", p99, justMedian}}, httpTail, httpServerColumns)...)
 	var near []string
 	var reached []stats.Point
-	var keys []key
 	for _, d := range c.driversOf("http-server", httpDrivers...) {
 		for _, n := range httpPools {
 			p := publishedFigures("http-server").where("driver", result.BaseDriver(d), "pool_size", fmt.Sprint(n))
@@ -135,16 +129,13 @@ func (c *cells) closedLoopTable() report.StudyTable {
 			if len(p) == 0 && !c.planned(k) {
 				continue
 			}
-			keys = append(keys, k)
 			if x, why := c.find(k); why == "" {
 				reached = append(reached, ceiling.values(x)...)
 			}
-			share := c.figure(k, ofCeiling, justMedian)
-			if share.Value != nil && *share.Value > httpNearCeiling {
+			figures := t.add(k, []string{d, fmt.Sprint(n)}, given(p.number("requests_per_s")))
+			if share := figures[2].Value; share != nil && *share > httpNearCeiling {
 				near = append(near, fmt.Sprintf("%s with %d", d, n))
 			}
-			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)},
-				Figures: slices.Concat([]report.StudyFigure{given(p.number("requests_per_s")), c.figure(k, opsPerS, median), share}, c.latencyFigures(k), c.serverFigures(k))})
 		}
 	}
 	if len(reached) > 0 {
@@ -154,42 +145,24 @@ func (c *cells) closedLoopTable() report.StudyTable {
 	if len(near) > 0 {
 		t.Warnings = append(t.Warnings, fmt.Sprintf("at more than %d%% of the ceiling, where a faster driver would not show it: %s", httpNearCeiling, strings.Join(near, ", ")))
 	}
-	c.lockNote(&t, keys)
+	t.lockNote()
 	t.Notes = append(t.Notes, "CPU and RSS are the server's own; server and load generator share the machine",
 		"closed loop, as published: a request that waits is not sent, so that its waiting is not seen"+either(c, "; the next table shows it", ""))
 	return t
 }
 
-// httpLatencyColumns are the columns for the latencies of a server. httpServerColumns are the
-// columns for its errors, CPU time and memory.
+// httpTail and httpServerColumns are columns of both tables: the highest latencies of a server, and its
+// errors, CPU time and memory.
 var (
-	httpLatencyColumns = []report.StudyColumn{
-		{Title: "p50", Unit: "ms", Statistic: "median alone"},
-		{Title: "p99", Unit: "ms", Statistic: "median alone"},
-		{Title: "p99.9", Unit: "ms", Statistic: "median alone"},
-		{Title: "p99.99", Unit: "ms", Statistic: "median alone"},
-	}
-	httpServerColumns = []report.StudyColumn{
-		{Title: "errors", Statistic: "total"},
-		{Title: "CPU", Unit: "%", Statistic: "median alone"},
-		{Title: "RSS", Unit: "MiB", Statistic: "median alone"},
-	}
+	httpTail          = []column{{"p99.9", p999, justMedian}, {"p99.99", p9999, justMedian}}
+	httpServerColumns = []column{{"errors", lockErrors, total}, {"CPU", cpu, justMedian}, {"RSS", rss, justMedian}}
 )
 
-func (c *cells) latencyFigures(k key) []report.StudyFigure {
-	return c.figures(k, justMedian, p50, p99, p999, p9999)
-}
-
-func (c *cells) serverFigures(k key) []report.StudyFigure {
-	return append(c.figures(k, total, lockErrors), c.figures(k, justMedian, cpu, rss)...)
-}
-
-func (c *cells) steadyTable() report.StudyTable {
-	t := report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
-		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}}
-	latencies := slices.Clone(httpLatencyColumns)
-	latencies[1].Statistic = "median" // shown with its interval, because the table is about this percentile
-	t.Columns = slices.Concat(latencies, []report.StudyColumn{{Title: "late p99", Unit: "ms", Statistic: "median alone"}}, httpServerColumns)
+func (c *cells) steadyTable() *table {
+	t := c.table(report.StudyTable{Title: fmt.Sprintf("Latency at a fixed rate of %s requests per second", document.Thousands(c.one("http-steady", "rate"))), Labels: []string{"driver", "pool"},
+		Corrected: []string{"latency counts from when a request was due, whether or not a connection was free; the study had closed loop only"}},
+		// The 99th percentile has its interval, because the table is about it.
+		slices.Concat([]column{{"p50", p50, justMedian}, {"p99", p99, median}}, httpTail, []column{{"late p99", lateness, justMedian}}, httpServerColumns)...)
 	var late []string
 	for _, d := range c.driversOf("http-steady", httpDrivers...) {
 		for _, n := range c.values("http-steady", "pool") {
@@ -197,12 +170,10 @@ func (c *cells) steadyTable() report.StudyTable {
 			if !c.planned(k) && !slices.Contains(httpDrivers, d) {
 				continue
 			}
-			latencies, own := c.latencyFigures(k), c.figure(k, lateness, justMedian)
-			latencies[1] = c.figure(k, p99, median)
-			if p := latencies[1].Value; p != nil && own.Value != nil && *own.Value > *p/2 {
+			figures := t.add(k, []string{d, fmt.Sprint(n)})
+			if p, own := figures[1].Value, figures[4].Value; p != nil && own != nil && *own > *p/2 {
 				late = append(late, fmt.Sprintf("%s with %d", d, n))
 			}
-			t.Rows = append(t.Rows, report.StudyRow{Labels: []string{d, fmt.Sprint(n)}, Figures: slices.Concat(latencies, []report.StudyFigure{own}, c.serverFigures(k))})
 		}
 	}
 	t.Notes = []string{"late p99: by how much the load generator itself sent late, which is in the latency"}

@@ -108,8 +108,7 @@ func (s *Study) plan(of *result.Run, limit time.Duration) map[int]bool {
 // IDs. The estimate is based on the trials of these cases so far.
 func costs(run *result.Run) func(ids map[int]bool) time.Duration {
 	took, trials := map[int]time.Duration{}, map[int]time.Duration{}
-	for i := range run.Trials {
-		t := &run.Trials[i]
+	for _, t := range run.Trials {
 		took[t.Case] += time.Duration(t.TookNS)
 		trials[t.Case]++
 	}

@@ -40,40 +40,78 @@ func Evaluate(a *stats.Analysis, full string) *report.Study {
 
 func given(v *float64) report.StudyFigure { return report.StudyFigure{Value: v} }
 
-type statistic func(measure, []stats.Point) report.StudyFigure
-
-func median(m measure, p []stats.Point) report.StudyFigure {
-	s := m.summarize(p, stats.Confidence)
-	return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
+// statistic computes a figure from the samples of a cell.
+type statistic struct {
+	name string
+	of   func(measure, []stats.Point) report.StudyFigure
 }
 
-// justMedian returns the median without its interval. It is used for figures that only explain
-// other figures.
-func justMedian(m measure, p []stats.Point) report.StudyFigure {
-	f := median(m, p)
-	f.Interval = nil
-	return f
+var (
+	median = statistic{"median", func(m measure, p []stats.Point) report.StudyFigure {
+		s := m.summarize(p, stats.Confidence)
+		return report.StudyFigure{Value: &s.Median, Interval: s.Interval, N: s.N}
+	}}
+	// justMedian is without an interval, for figures that only explain other figures.
+	justMedian = statistic{"median alone", func(m measure, p []stats.Point) report.StudyFigure {
+		s := m.summarize(p, stats.Confidence)
+		return report.StudyFigure{Value: &s.Median, N: s.N}
+	}}
+	mean = statistic{"mean", func(_ measure, p []stats.Point) report.StudyFigure {
+		v := stats.Mean(stats.Values(p))
+		return report.StudyFigure{Value: &v, N: len(p)}
+	}}
+	deviation = statistic{"standard deviation", func(_ measure, p []stats.Point) report.StudyFigure {
+		f := report.StudyFigure{N: len(p)}
+		if v, ok := stats.StdDev(stats.Values(p)); ok {
+			f.Value = &v
+		}
+		return f
+	}}
+	total = statistic{"total", func(_ measure, p []stats.Point) report.StudyFigure {
+		v := 0.0
+		for _, x := range p {
+			v += x.Value
+		}
+		return report.StudyFigure{Value: &v, N: len(p)}
+	}}
+	bestOfTwo = statistic{"best of two", func(_ measure, p []stats.Point) report.StudyFigure {
+		best := p[0].Value
+		if len(p) > 1 {
+			best = min(best, p[1].Value)
+		}
+		return report.StudyFigure{Value: &best, N: min(len(p), 2)}
+	}}
+)
+
+// column is a column of figures that this run measured.
+type column struct {
+	title string
+	m     measure
+	of    statistic
 }
 
-func mean(_ measure, p []stats.Point) report.StudyFigure {
-	v := stats.Mean(stats.Values(p))
-	return report.StudyFigure{Value: &v, N: len(p)}
+// table is a table with a row for each of some cells. Its published columns come first.
+type table struct {
+	report.StudyTable
+	cells *cells
+	here  []column
+	keys  []key // of the rows
 }
 
-func deviation(_ measure, p []stats.Point) report.StudyFigure {
-	f := report.StudyFigure{N: len(p)}
-	if v, ok := stats.StdDev(stats.Values(p)); ok {
-		f.Value = &v
+func (c *cells) table(t report.StudyTable, here ...column) *table {
+	t.Columns = append(t.Columns, document.Map(here, func(x column) report.StudyColumn {
+		return report.StudyColumn{Title: x.title, Unit: x.m.unit, Statistic: x.of.name}
+	})...)
+	return &table{t, c, here, nil}
+}
+
+// add adds the row of a cell, and returns its figures.
+func (t *table) add(k key, labels []string, published ...report.StudyFigure) []report.StudyFigure {
+	for _, x := range t.here {
+		published = append(published, t.cells.figure(k, x.m, x.of))
 	}
-	return f
-}
-
-func total(_ measure, p []stats.Point) report.StudyFigure {
-	v := 0.0
-	for _, x := range p {
-		v += x.Value
-	}
-	return report.StudyFigure{Value: &v, N: len(p)}
+	t.Rows, t.keys = append(t.Rows, report.StudyRow{Labels: labels, Figures: published}), append(t.keys, k)
+	return published
 }
 
 // lockCodes returns a text that counts the operations that failed because of a lock, over all
@@ -104,22 +142,17 @@ func (c *cells) lockCodes(k key) string {
 	return fmt.Sprintf("%s, %d.%d%% of the operations succeeded", strings.Join(names, ", "), permille/10, permille%10)
 }
 
-// lockNote adds to a table a note about the lock errors of its rows. keys has one key for each
-// row.
-func (c *cells) lockNote(t *report.StudyTable, keys []key) {
+// lockNote adds to a table a note about the lock errors of its rows.
+func (t *table) lockNote() {
 	var list []string
-	for i, k := range keys {
-		if codes := c.lockCodes(k); codes != "" {
+	for i, k := range t.keys {
+		if codes := t.cells.lockCodes(k); codes != "" {
 			list = append(list, strings.Join(t.Rows[i].Labels, " ")+": "+codes)
 		}
 	}
 	if len(list) > 0 {
 		t.Notes = append(t.Notes, "locked: "+strings.Join(list, "; "))
 	}
-}
-
-func (c *cells) figures(k key, f statistic, measures ...measure) []report.StudyFigure {
-	return document.Map(measures, func(m measure) report.StudyFigure { return c.figure(k, m, f) })
 }
 
 func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
@@ -132,7 +165,7 @@ func (c *cells) figure(k key, m measure, f statistic) report.StudyFigure {
 	}
 	out := report.StudyFigure{Text: "not measured"}
 	if p := m.values(x); len(p) > 0 {
-		out = f(m, p)
+		out = f.of(m, p)
 	}
 	out.Case, out.Phase = x.Case.ID, k.phase
 	return out

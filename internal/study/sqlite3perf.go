@@ -227,9 +227,9 @@ func insertTables(c *cells) []report.StudyTable {
 		"synchronous is NORMAL where no option says otherwise, as mattn has it, with every driver", "making random bytes and their hashes is not timed",
 	}, []string{"making random bytes and their hashes is timed, on the goroutine that inserts"})
 	rate := func(title string, labels []string, rows []insertRow, corrected ...string) report.StudyTable {
-		t := report.StudyTable{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
-			Columns: []report.StudyColumn{{Title: "published", Unit: "rows/s", Published: true}, {Title: "here", Unit: "rows/s", Statistic: "median"}},
-			Notes:   c.hereRows(rows[0].key)}
+		t := c.table(report.StudyTable{Title: title, Labels: append(labels, "driver"), Corrected: append(corrected, values...),
+			Columns: []report.StudyColumn{{Title: "published", Unit: "rows/s", Published: true}}, Notes: c.hereRows(rows[0].key)},
+			column{"here", rowsPerS, median})
 		for _, r := range rows {
 			for _, d := range c.driversOf(r.key.workload, "mattn") {
 				if r.table == "options" && !sameDriver("mattn", d) && !c.planned(r.key.on(d)) {
@@ -239,10 +239,10 @@ func insertTables(c *cells) []report.StudyTable {
 				if sameDriver("mattn", d) {
 					f = given(published.where("table", r.table, "case", r.published).number("value"))
 				}
-				t.Rows = append(t.Rows, report.StudyRow{Labels: append(slices.Clone(r.labels), d), Figures: []report.StudyFigure{f, c.figure(r.key.on(d), rowsPerS, median)}})
+				t.add(r.key.on(d), append(slices.Clone(r.labels), d), f)
 			}
 		}
-		return t
+		return t.StudyTable
 	}
 
 	var batches, ways, options, retest []insertRow
@@ -273,7 +273,7 @@ func insertTables(c *cells) []report.StudyTable {
 			{"bulk", "rows=10000000 batch=2000 a.db?_sync=0 prepared=yes", []string{"a.db?_sync=0"}, insertBulk()}}),
 		c.paginationTable(published),
 		c.verificationTable(published),
-		c.besideTable(),
+		c.besideTable().StudyTable,
 	}
 	for _, i := range []int{0, 4} { // the tables for large batches
 		if slices.ContainsFunc(c.drivers, func(d string) bool { return sameDriver("bvinc", d) }) {
@@ -352,25 +352,20 @@ func (c *cells) verificationTable(published figures) report.StudyTable {
 	return t
 }
 
-func (c *cells) besideTable() report.StudyTable {
-	t := report.StudyTable{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
-		Columns:   []report.StudyColumn{{Title: "here", Unit: "op/s", Statistic: "median"}, {Title: "p99", Unit: "ms", Statistic: "median alone"}, {Title: "locked", Statistic: "total"}, {Title: "waited", Unit: "s", Statistic: "total"}},
+func (c *cells) besideTable() *table {
+	t := c.table(report.StudyTable{Title: "Readers and writers side by side, 8 connections", Labels: []string{"journal", "driver"},
 		Corrected: either(c, []string{"rates, latency and errors are measured, where the study had none of them and slept inside its loops; 8 clients in one process, each of which reads and writes, not 200 in each of two"}, nil),
-		Notes:     either(c, nil, []string{"not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write"})}
-	var keys []key
+		Notes:     either(c, nil, []string{"not reproduced: sleeping inside the loops, which leaves no rate, and two processes of 100 readers and 100 writers on one connection; 8 clients in one process read and write"})},
+		column{"here", opsPerS, median}, column{"p99", p99, justMedian}, column{"locked", lockErrors, total}, column{"waited", lockWait, total})
 	for _, j := range []string{"wal", "delete"} {
 		for _, d := range c.driversOf("sqlite3perf-concurrent", "mattn") {
 			k := insertBeside(j).on(d)
-			row := func(label string, k key) {
-				keys = append(keys, k)
-				t.Rows = append(t.Rows, report.StudyRow{Labels: []string{label, d}, Figures: []report.StudyFigure{c.figure(k, opsPerS, median), c.figure(k, p99, justMedian), c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}})
-			}
-			row(j, k)
+			t.add(k, []string{j, d})
 			if long := c.counted(k); long.once {
-				row(j+" for "+c.lasts(long), long)
+				t.add(long, []string{j + " for " + c.lasts(long), d})
 			}
 		}
 	}
-	c.lockNote(&t, keys)
+	t.lockNote()
 	return t
 }

@@ -163,38 +163,25 @@ var writersBenchmarks = []struct{ name, workload string }{
 	{"BenchmarkReadAndWriteConcurrentWithoutMutex", "read-write"},
 }
 
-// writersColumns are the columns for the figures that [cells.writersFigures] returns.
-var writersColumns = []report.StudyColumn{
-	{Title: "here", Unit: "ns/op", Statistic: "median"},
-	{Title: "here", Unit: "op/s", Statistic: "median alone"},
-	{Title: "p99", Unit: "ms", Statistic: "median alone"},
-	{Title: "locked", Statistic: "total"},
-	{Title: "waited", Unit: "s", Statistic: "total"},
-}
-
-func (c *cells) writersFigures(k key) []report.StudyFigure {
-	return []report.StudyFigure{c.figure(k, nsPerOp, median), c.figure(k, opsPerS, justMedian), c.figure(k, p99, justMedian),
-		c.figure(k, lockErrors, total), c.figure(k, lockWait, total)}
-}
+var writersColumns = []column{{"here", nsPerOp, median}, {"here", opsPerS, justMedian}, {"p99", p99, justMedian}, {"locked", lockErrors, total}, {"waited", lockWait, total}}
 
 func writersTables(c *cells) []report.StudyTable {
 	kept := either(c, "", "2") // value of the setting pool_idle: "", or "2" in the published form
 	var tables []report.StudyTable
 	for _, b := range writersBenchmarks {
-		t := report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"},
-			Columns: append([]report.StudyColumn{{Title: "published n", Published: true}, {Title: "published", Unit: "ns/op", Published: true}}, writersColumns...),
+		t := c.table(report.StudyTable{Title: b.name, Labels: []string{"benchmark", "driver"},
+			Columns: []report.StudyColumn{{Title: "published n", Published: true}, {Title: "published", Unit: "ns/op", Published: true}},
 			Corrected: either(c, []string{
 				"every connection of the pool stays open while it is idle",
 				"an operation that a lock fails is counted by its extended code, with the time it took, and ends nothing",
 			}, []string{
 				"the pool keeps Go's default of 2 idle connections",
 			}),
-			Notes: either(c, nil, []string{"not reproduced: that the first lock error ends the benchmark, since that leaves no figure"})}
+			Notes: either(c, nil, []string{"not reproduced: that the first lock error ends the benchmark, since that leaves no figure"})}, writersColumns...)
 		if b.workload == "read-write" {
 			t.Corrected = append(t.Corrected, either(c, []string{"the row that is read is decoded"}, nil)...)
 			t.Notes = append(t.Notes, either(c, nil, []string{"nor that the read goes through Exec, which decodes no row"})...)
 		}
-		var keys []key
 		for _, row := range publishedFigures("writers").where("benchmark", b.name) {
 			f := figures{row}
 			sync := row["synchronous"]
@@ -219,37 +206,34 @@ func writersTables(c *cells) []report.StudyTable {
 				if !sameDriver("mattn", d) && !c.planned(k.on(d)) {
 					continue
 				}
-				r := report.StudyRow{Labels: []string{name, d}, Figures: []report.StudyFigure{{Text: "-"}, {Text: "-"}}}
+				none := report.StudyFigure{Text: "-"}
+				n, took := none, none
 				if sameDriver("mattn", d) {
-					r.Figures = []report.StudyFigure{given(f.number("iterations")), given(f.number("ns_per_op"))}
+					n, took = given(f.number("iterations")), given(f.number("ns_per_op"))
 					if row["error"] != "" {
-						r.Figures[1] = report.StudyFigure{Text: row["error"]}
+						took = report.StudyFigure{Text: row["error"]}
 					}
 				}
-				r.Figures = append(r.Figures, c.writersFigures(k.on(d))...)
-				t.Rows, keys = append(t.Rows, r), append(keys, k.on(d))
+				t.add(k.on(d), []string{name, d}, n, took)
 				if long := c.counted(k.on(d)); long.once {
-					r := report.StudyRow{Labels: []string{name + " for " + c.lasts(long), d}, Figures: []report.StudyFigure{{Text: "-"}, {Text: "-"}}}
-					r.Figures = append(r.Figures, c.writersFigures(long)...)
-					t.Rows, keys = append(t.Rows, r), append(keys, long)
+					t.add(long, []string{name + " for " + c.lasts(long), d}, none, none)
 				}
 			}
 		}
-		c.lockNote(&t, keys)
-		tables = append(tables, t)
+		t.lockNote()
+		tables = append(tables, t.StudyTable)
 	}
 	if c.asPublished {
 		return tables
 	}
-	return append(tables, c.idleTable(), c.retryTable())
+	return append(tables, c.idleTable().StudyTable, c.retryTable().StudyTable)
 }
 
 // idleTable returns the table that shows the costs of a pool that keeps only two idle
 // connections.
-func (c *cells) idleTable() report.StudyTable {
-	t := report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"},
-		Columns: writersColumns}
-	var keys []key
+func (c *cells) idleTable() *table {
+	t := c.table(report.StudyTable{Title: "What two idle connections cost, Go's default: parallel, without mutex, normal", Labels: []string{"writers", "idle connections", "driver"}},
+		writersColumns...)
 	for _, n := range []int64{32, 256} {
 		for _, keep := range []string{"", "2"} {
 			name := keep
@@ -261,29 +245,26 @@ func (c *cells) idleTable() report.StudyTable {
 					continue
 				}
 				if k := writersKey("parallel", "normal", n).pooled(keep).on(d); c.planned(k) {
-					keys = append(keys, k)
-					t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), name, d}, Figures: c.writersFigures(k)})
+					t.add(k, []string{fmt.Sprint(n), name, d})
 				}
 			}
 		}
 	}
-	c.lockNote(&t, keys)
+	t.lockNote()
 	return t
 }
 
 // retryTable returns the table that shows the effect of retries without a busy timeout.
-func (c *cells) retryTable() report.StudyTable {
-	t := report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"},
-		Columns: append(slices.Clip(writersColumns), report.StudyColumn{Title: "retries", Statistic: "total"})}
-	var keys []key
+func (c *cells) retryTable() *table {
+	t := c.table(report.StudyTable{Title: "Ten attempts 1, 2, 4 … ms apart, without a busy timeout: parallel, normal", Labels: []string{"writers", "driver"}},
+		append(slices.Clip(writersColumns), column{"retries", retries, total})...)
 	for _, n := range c.values("writers-parallel-retry", "writers") {
 		for _, d := range c.driversOf("writers-parallel-retry", "mattn") {
 			if k := writersKey("parallel-retry", "normal", n).on(d); c.planned(k) {
-				keys = append(keys, k)
-				t.Rows = append(t.Rows, report.StudyRow{Labels: []string{fmt.Sprint(n), d}, Figures: append(c.writersFigures(k), c.figure(k, retries, total))})
+				t.add(k, []string{fmt.Sprint(n), d})
 			}
 		}
 	}
-	c.lockNote(&t, keys)
+	t.lockNote()
 	return t
 }

@@ -189,8 +189,7 @@ func (f *file) synced() []byte {
 		}
 	}
 	out = resized(out, int64(len(f.live)))
-	for i := range f.waiting {
-		p := &f.waiting[i]
+	for _, p := range f.waiting {
 		if p.lost || p.data == nil {
 			continue
 		}
@@ -338,14 +337,6 @@ func (d *Disk) order() (list []int) {
 	}
 	sort.Ints(list)
 	return list
-}
-
-// waitingChanges returns how many changes of names and of files are waiting.
-func (d *Disk) waitingChanges() (names, parts int) {
-	for _, f := range d.files {
-		parts += len(f.waiting)
-	}
-	return len(d.waiting), parts
 }
 
 // image returns what the disk holds if the chosen changes persist.

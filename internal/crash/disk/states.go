@@ -49,7 +49,8 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 		if next < len(boundaries) && boundaries[next] == n {
 			next++
 			for _, s := range d.states(random, per) {
-				list = append(list, pending{s.sum, n, acknowledged, s.choice, s.words})
+				s.boundary, s.acknowledged = n, acknowledged
+				list = append(list, s)
 			}
 		}
 		if n == len(t.Ops) {
@@ -72,7 +73,11 @@ func States(t *trace.Trace, o Options, visit func(*State) error) error {
 	for n := range len(t.Ops) + 1 {
 		for ; next < len(list) && list[next].boundary == n; next++ {
 			s := &list[next]
-			if err := visit(&State{d.imageOf(s.choice), n, s.acknowledged, s.words, d.shared()}); err != nil {
+			image := d.Live()
+			if o.Model != Kill {
+				image = d.image(s.choice)
+			}
+			if err := visit(&State{image, n, s.acknowledged, s.words, d.shared()}); err != nil {
 				return err
 			}
 		}
@@ -103,10 +108,10 @@ func distinct(list []pending) (out []pending) {
 // pending is a state whose files are made later.
 type pending struct {
 	sum          [32]byte
+	choice       choice // nil for the model [Kill]
+	words        string
 	boundary     int
 	acknowledged int
-	choice       choice
-	words        string
 }
 
 // boundariesOf returns the operations before which a fault can make a difference, beginning with the
@@ -146,12 +151,6 @@ func sampled(boundaries []int, o Options) []int {
 	return list
 }
 
-type chosen struct {
-	sum    [32]byte
-	choice choice
-	words  string
-}
-
 // shared returns the files in shared memory as programs see them.
 func (d *Disk) shared() Image {
 	out := Image{}
@@ -161,14 +160,6 @@ func (d *Disk) shared() Image {
 		}
 	}
 	return out
-}
-
-// imageOf returns the files of a choice. For the model [Kill] the choice is nil.
-func (d *Disk) imageOf(c choice) Image {
-	if c == nil {
-		return d.Live()
-	}
-	return d.image(c)
 }
 
 // truncateFirst chooses the truncations before each chosen write to the same file. A file system that
@@ -192,12 +183,14 @@ func (d *Disk) truncateFirst(c choice) {
 
 // states returns what the disk can hold now: with all waiting changes, with none, and with about
 // "most" other choices of them.
-func (d *Disk) states(random *rand.Rand, most int) (list []chosen) {
+func (d *Disk) states(random *rand.Rand, most int) (list []pending) {
 	if d.model == Kill {
-		return []chosen{{d.Live().Sum(), nil, "everything"}}
+		return []pending{{sum: d.Live().Sum(), words: "everything"}}
 	}
-	names, parts := d.waitingChanges()
-	n := names + parts
+	names, n := len(d.waiting), len(d.waiting)
+	for _, f := range d.files {
+		n += len(f.waiting)
+	}
 	seen := map[string]bool{}
 	add := func(c choice, words string) {
 		if d.model == Ordered { // names persist in their order
@@ -214,7 +207,7 @@ func (d *Disk) states(random *rand.Rand, most int) (list []chosen) {
 		}
 		if !seen[string(key)] {
 			seen[string(key)] = true
-			list = append(list, chosen{d.image(c).Sum(), c, words})
+			list = append(list, pending{sum: d.image(c).Sum(), choice: c, words: words})
 		}
 	}
 	filled := func(keep func(i int) bool) choice {

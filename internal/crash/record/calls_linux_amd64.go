@@ -57,7 +57,7 @@ func (r *Recorder) call(n *notification) (answer, error) {
 		return r.unknownIfInside(n, "mknodat", 0, 1)
 	case unix.SYS_SYNC, unix.SYS_SYNCFS:
 		r.syncAll()
-		return answered(0, 0), nil
+		return answered(0), nil
 	}
 	return r.onDescriptor(n)
 }
@@ -87,14 +87,19 @@ func (r *Recorder) syncAll() {
 	}
 }
 
-func (r *Recorder) open(n *notification, directory, name, flag int) (answer, error) {
-	path, err := r.path(n, directory, name)
-	if err != nil {
-		return untouched, err
+// named returns the path that a call names, and its name in the directory. own reports whether the recorder
+// is to carry out the call.
+func (r *Recorder) named(n *notification, directory, name int) (path, rel string, own bool, err error) {
+	if path, err = r.path(n, directory, name); err == nil {
+		rel, own = r.inside(path)
 	}
-	rel, inside := r.inside(path)
-	if !inside || !r.waiting(n) {
-		return untouched, nil
+	return path, rel, own && r.waiting(n), err
+}
+
+func (r *Recorder) open(n *notification, directory, name, flag int) (answer, error) {
+	path, rel, own, err := r.named(n, directory, name)
+	if !own {
+		return untouched, err
 	}
 	flags := int(n.arguments[flag])
 	if flags&tmpfile != 0 {
@@ -131,17 +136,13 @@ func (r *Recorder) open(n *notification, directory, name, flag int) (answer, err
 	} else if errno != 0 {
 		return untouched, failure("descriptor of %s: %v", rel, errno)
 	}
-	return answered(int64(got), 0), nil
+	return answered(int64(got)), nil
 }
 
 func (r *Recorder) remove(n *notification, directory, name int, flags uint64) (answer, error) {
-	path, err := r.path(n, directory, name)
-	if err != nil {
+	path, rel, own, err := r.named(n, directory, name)
+	if !own {
 		return untouched, err
-	}
-	rel, inside := r.inside(path)
-	if !inside || !r.waiting(n) {
-		return untouched, nil
 	}
 	var st unix.Stat_t
 	if err := unix.Lstat(path, &st); err != nil {
@@ -152,10 +153,10 @@ func (r *Recorder) remove(n *notification, directory, name int, flags uint64) (a
 			return untouched, err
 		}
 		delete(r.directories, inodeOf(&st))
-		return answered(0, 0), nil
+		return answered(0), nil
 	}
 	if errno, _ := r.inject(Removes, rel); errno != 0 {
-		return answered(0, errno), nil
+		return untouched, errno
 	}
 	if err := unix.Unlink(path); err != nil {
 		return untouched, err
@@ -164,7 +165,7 @@ func (r *Recorder) remove(n *notification, directory, name int, flags uint64) (a
 		r.add(trace.Op{Kind: trace.Remove, Call: "unlink", File: number, Name: rel})
 		r.names[number] = ""
 	}
-	return answered(0, 0), nil
+	return answered(0), nil
 }
 
 func (r *Recorder) rename(n *notification, directory, name, directory2, name2 int, flags uint64) (answer, error) {
@@ -202,17 +203,13 @@ func (r *Recorder) rename(n *notification, directory, name, directory2, name2 in
 	}
 	r.names[number] = rel2
 	r.add(trace.Op{Kind: trace.Rename, Call: "rename", File: number, Name: rel, To: rel2})
-	return answered(0, 0), nil
+	return answered(0), nil
 }
 
 func (r *Recorder) makeDirectory(n *notification, directory, name, mode int) (answer, error) {
-	path, err := r.path(n, directory, name)
-	if err != nil {
+	path, rel, own, err := r.named(n, directory, name)
+	if !own {
 		return untouched, err
-	}
-	rel, inside := r.inside(path)
-	if !inside || !r.waiting(n) {
-		return untouched, nil
 	}
 	if err := unix.Mkdir(path, uint32(n.arguments[mode])); err != nil {
 		return untouched, err
@@ -220,16 +217,13 @@ func (r *Recorder) makeDirectory(n *notification, directory, name, mode int) (an
 	if err := r.addDirectory(path, rel); err != nil {
 		return untouched, failure("%v", err)
 	}
-	return answered(0, 0), nil
+	return answered(0), nil
 }
 
 func (r *Recorder) truncatePath(n *notification) (answer, error) {
-	path, err := r.path(n, -1, 0)
-	if err != nil {
+	path, _, own, err := r.named(n, -1, 0)
+	if !own {
 		return untouched, err
-	}
-	if _, inside := r.inside(path); !inside || !r.waiting(n) {
-		return untouched, nil
 	}
 	fd, err := unix.Open(path, unix.O_WRONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -265,7 +259,7 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 			return untouched, nil
 		}
 		r.add(trace.Op{Kind: trace.SyncDir, Call: nameOf(n.number), Name: name})
-		return answered(0, 0), nil
+		return answered(0), nil
 	default:
 		// The program may have to wait for whoever reads a pipe, so it makes the call itself. But what
 		// it acknowledges belongs into the order.
@@ -295,7 +289,10 @@ func (r *Recorder) onDescriptor(n *notification) (answer, error) {
 		errno, _ := r.inject(Syncs, o.Name)
 		o.Failed = errno != 0
 		r.add(o)
-		return answered(0, errno), nil
+		if o.Failed {
+			return untouched, errno
+		}
+		return answered(0), nil
 	case unix.SYS_MMAP:
 		if trace.FileKind(r.names[number]) == "shm" {
 			return untouched, nil
@@ -333,7 +330,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	offset := int64(n.arguments[3])
 	current := n.number == unix.SYS_WRITE || n.number == unix.SYS_WRITEV || n.number == unix.SYS_PWRITEV2 && offset == -1
 	if n.number == unix.SYS_PWRITEV2 && n.arguments[5]&^(unix.RWF_HIPRI|unix.RWF_SYNC|unix.RWF_DSYNC) != 0 {
-		return answered(0, unix.EOPNOTSUPP), nil // as of a kernel that does not know the flag
+		return untouched, unix.EOPNOTSUPP // as of a kernel that does not know the flag
 	}
 	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
 	if err != nil {
@@ -341,7 +338,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	}
 	errno, short := r.inject(Writes, r.names[number])
 	if errno != 0 && !short {
-		return answered(0, errno), nil
+		return untouched, errno
 	}
 	if short {
 		data = data[:len(data)/2]
@@ -362,7 +359,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 		return untouched, err
 	}
 	if wrote == 0 {
-		return answered(0, 0), nil
+		return answered(0), nil
 	}
 	switch {
 	case flags&unix.O_APPEND != 0:
@@ -382,7 +379,7 @@ func (r *Recorder) write(n *notification, fd, number int) (answer, error) {
 	if synced {
 		r.add(trace.Op{Kind: trace.Sync, Call: "O_SYNC", File: number, Name: r.names[number]})
 	}
-	return answered(int64(wrote), 0), nil
+	return answered(int64(wrote)), nil
 }
 
 // data copies what a call is to write, from one buffer or from a list of buffers.
@@ -424,13 +421,13 @@ func (r *Recorder) truncate(fd, number int, size int64, call string) (answer, er
 		return untouched, failure("%s of a file that the recording does not know", call)
 	}
 	if errno, _ := r.inject(Truncates, r.names[number]); errno != 0 {
-		return answered(0, errno), nil
+		return untouched, errno
 	}
 	if err := unix.Ftruncate(fd, size); err != nil {
 		return untouched, err
 	}
 	r.add(trace.Op{Kind: trace.Truncate, Call: call, File: number, Name: r.names[number], Size: size})
-	return answered(0, 0), nil
+	return answered(0), nil
 }
 
 func (r *Recorder) allocate(n *notification, fd, number int) (answer, error) {
@@ -448,7 +445,7 @@ func (r *Recorder) allocate(n *notification, fd, number int) (answer, error) {
 	if mode == 0 && st.Size == end {
 		r.add(trace.Op{Kind: trace.Truncate, Call: "fallocate", File: number, Name: r.names[number], Size: end})
 	}
-	return answered(0, 0), nil
+	return answered(0), nil
 }
 
 // hear finds acknowledgments in what the program writes to its standard output.

@@ -226,16 +226,16 @@ func (r *Recorder) answer(n *notification) error {
 	}
 	r.held = r.held[:0]
 	resp := response{id: n.id, flags: unix.SECCOMP_USER_NOTIF_FLAG_CONTINUE}
-	if errno, ok := errors.AsType[unix.Errno](err); ok && errno != errGone {
-		a, err = answered(0, errno), nil // the error that the call would have had
-	}
+	errno, failed := errors.AsType[unix.Errno](err)
 	switch {
-	case errors.Is(err, errGone):
+	case errno == errGone:
 		return nil // a killed thread needs no answer
+	case failed: // as the call would have failed
+		resp.errno, resp.flags = -int32(errno), 0
 	case err != nil:
 		return err
 	case a.done:
-		resp.value, resp.errno, resp.flags = a.value, -int32(a.errno), 0
+		resp.value, resp.flags = a.value, 0
 	}
 	if errno := ioctl(r.notifications, unix.SECCOMP_IOCTL_NOTIF_SEND, unsafe.Pointer(&resp)); errno != 0 && errno != unix.ENOENT {
 		return fmt.Errorf("answer: %w", errno)
@@ -247,10 +247,9 @@ func (r *Recorder) answer(n *notification) error {
 type answer struct {
 	done  bool // the recorder has carried out the call; otherwise the program makes it itself
 	value int64
-	errno unix.Errno
 }
 
-func answered(value int64, errno unix.Errno) answer { return answer{true, value, errno} }
+func answered(value int64) answer { return answer{true, value} }
 
 // untouched lets the program make the call itself.
 var untouched = answer{}

@@ -42,7 +42,7 @@ func keptRun(t *testing.T, command string, kept ...result.Workload) *result.Run 
 }
 
 // keptWorkload returns a workload as a stored run contains it.
-func keptWorkload(t *testing.T, text string, files ...workload.File) result.Workload {
+func keptWorkload(t *testing.T, text string, files ...result.TextFile) result.Workload {
 	t.Helper()
 	w, err := workload.Parse("mine.yaml", []byte(text), nil, workload.Including(files...))
 	if err != nil {
@@ -52,11 +52,7 @@ func keptWorkload(t *testing.T, text string, files ...workload.File) result.Work
 }
 
 func keptOf(w *workload.Workload) result.Workload {
-	kept := result.Workload{Name: w.Name, Text: string(w.Source()), SHA256: w.SHA256()}
-	for _, f := range w.Includes() {
-		kept.Includes = append(kept.Includes, result.TextFile(f))
-	}
-	return kept
+	return result.Workload{Name: w.Name, Text: string(w.Source()), Includes: w.Includes(), SHA256: w.SHA256()}
 }
 
 func builtinKept(t *testing.T, name string) result.Workload {
@@ -71,7 +67,7 @@ func builtinKept(t *testing.T, name string) result.Workload {
 // TestAskedAgain checks that AskedAgain returns the statements of workloads whose text the run has
 // and, for every other workload, the reason why there are none.
 func TestAskedAgain(t *testing.T) {
-	schema := workload.File{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
+	schema := result.TextFile{Name: "schema.sql", Text: "CREATE TABLE t(id INTEGER PRIMARY KEY)"}
 	mine := keptWorkload(t, mineAgain, schema)
 	without := mine
 	without.Includes = nil

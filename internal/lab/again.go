@@ -24,11 +24,7 @@ func WorkloadAgain(run *result.Run, c *result.Case, foreign bool, options ...wor
 			return nil, errors.New("a report or a merged run may be somebody else's, and only built-in workloads of one are run")
 		}
 	}
-	var files []workload.File
-	for _, f := range kept.Includes {
-		files = append(files, workload.File(f))
-	}
-	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(files...))...)
+	w, err := workload.Parse(kept.Name+".yaml", []byte(kept.Text), nil, append(options, workload.Including(kept.Includes...))...)
 	switch {
 	case err != nil:
 		return nil, err

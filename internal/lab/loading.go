@@ -1,12 +1,8 @@
 package lab
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -230,26 +227,11 @@ func (s *session) whole(path string) string {
 			return ""
 		}
 	}
-	sum, err := copyFile(io.Discard, path)
+	sum, err := build.SHA256Of(path)
 	if err != nil {
 		s.fail(result.Failed, protocol.CodeDatabase, "the database that the worker has loaded: %v", err)
 	}
 	return sum
-}
-
-// copyFile copies the file at path to a writer, and returns the SHA-256 of the copied bytes.
-func copyFile(to io.Writer, path string) (sum string, err error) {
-	from, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer from.Close()
-	h := sha256.New()
-	// The struct hides the file's method WriteTo, because CopyBuffer would call it and ignore the buffer.
-	if _, err := io.CopyBuffer(io.MultiWriter(to, h), struct{ io.Reader }{from}, make([]byte, 1<<20)); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // copy copies the database to path, for one trial. It does nothing if the trial fills its own
@@ -263,21 +245,16 @@ func (l *loaded) copy(ctx context.Context, path string) error {
 		// write to a shared block takes longer.
 		return l.user.Copy(ctx, path, !l.sync, l.sync)
 	}
-	to, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	from, err := os.Open(l.path)
 	if err != nil {
 		return err
 	}
-	sum, err := copyFile(to, l.path)
-	if err == nil && l.sync {
-		err = to.Sync() // otherwise the trial's first fsync would have to write the whole file
+	defer from.Close()
+	sum, err := snapshot.Write(ctx, from, path, l.sync) // without sync, the trial's first fsync would have to write the whole file
+	if err == nil && sum != l.sum {
+		err = fmt.Errorf("%s has changed: its SHA-256 is %s, and was %s when it was made", l.path, short(sum), short(l.sum))
 	}
-	if err = cmp.Or(err, to.Close()); err != nil {
-		return err
-	}
-	if sum != l.sum {
-		return fmt.Errorf("%s has changed: its SHA-256 is %s, and was %s when it was made", l.path, short(sum), short(l.sum))
-	}
-	return nil
+	return err
 }
 
 // loaded checks the worker's answer of type loaded, which has the number of rows in each table of the database

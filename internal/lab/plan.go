@@ -283,11 +283,7 @@ func Texts(cases []*Case) []result.Workload {
 		if c.Source == nil || slices.ContainsFunc(list, func(w result.Workload) bool { return w.Name == c.Workload && w.SHA256 == c.WorkloadSHA256 }) {
 			continue
 		}
-		w := result.Workload{Name: c.Workload, Text: string(c.Source.Source()), SHA256: c.WorkloadSHA256}
-		for _, f := range c.Source.Includes() {
-			w.Includes = append(w.Includes, result.TextFile(f))
-		}
-		list = append(list, w)
+		list = append(list, result.Workload{Name: c.Workload, Text: string(c.Source.Source()), Includes: c.Source.Includes(), SHA256: c.WorkloadSHA256})
 	}
 	return list
 }

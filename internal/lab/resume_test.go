@@ -82,7 +82,7 @@ func TestResume(t *testing.T) {
 }
 
 // TestResumeNoise checks a warning about a round after a resumption. It must have the number of the round in
-// the run, not in the resumed part.
+// the run, not in the resumed part. The machine is asked for its warnings once before the resumed run.
 func TestResumeNoise(t *testing.T) {
 	s := lab.Schedule{Rounds: 7}
 	begun := newBench(t)
@@ -101,6 +101,9 @@ func TestResumeNoise(t *testing.T) {
 	}
 	if want := []int{0, 3, 7}; !slices.Equal(got, want) { // rounds 1 and 2 were complete
 		t.Errorf("rounds %v, want %v", got, want)
+	}
+	if n := len(slices.DeleteFunc(slices.Clone(b.log), func(note string) bool { return note != "before run" })); n != 1 {
+		t.Errorf("the machine was asked %d times before the run, want once", n)
 	}
 }
 

@@ -115,10 +115,12 @@ func (l *Laboratory) Measure(ctx context.Context) error {
 	l.began = l.Now()
 	l.took, l.failed, l.settled = map[int][]time.Duration{}, map[int]bool{}, nil
 	before, done := len(l.Run.Trials), 0
-	doubts := slices.Concat(l.Noise.BeforeRun(), beforehand(l.Cases))
+	doubts := l.Noise.BeforeRun()
 	if l.Run.Resumed != nil {
 		done = l.restore()
-		doubts = l.newDoubts(l.Noise.BeforeRun())
+		doubts = l.newDoubts(doubts)
+	} else {
+		doubts = append(doubts, beforehand(l.Cases)...)
 	}
 	err := l.warn(ctx, doubts)
 	stopped := ""

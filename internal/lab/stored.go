@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -115,12 +116,12 @@ func (r *readable) look(ctx context.Context, db *sql.Conn, resolved *plan.Plan, 
 			continue
 		}
 		s := plan.Stored{Table: table}
-		affinities, err := columnsOf(ctx, db, table)
+		columns, err := columnsOf(ctx, db, table)
 		if err != nil {
 			return err
 		}
 		for _, c := range common(resolved, p.Insert, table) {
-			if a, ok := affinities[strings.ToLower(c.Name)]; ok && a.keeps(&c) {
+			if t, ok := columns[strings.ToLower(c.Name)]; ok && t.keeps(&c) {
 				s.Columns = append(s.Columns, c.Name)
 				s.Types = append(s.Types, driver.ColumnType{Type: c.Type, Nullable: true})
 			}
@@ -234,62 +235,48 @@ func mayBeNull(c *plan.Column) bool {
 	return c.Generator.Kind == plan.GenNull || c.Generator.NullPermille > 0 || len(c.Generator.Of) > 0
 }
 
-// affinity says how a column converts values; see https://www.sqlite.org/datatype3.html.
-type affinity struct {
-	text, blob, real bool // if all are false, the affinity is INTEGER or NUMERIC
-	rowid            bool // the column is the rowid, so NULL becomes a number
+// inTable is a column of a table.
+type inTable struct {
+	affinity string // result of [workload.Affinity]
+	rowid    bool   // the column is the rowid, so NULL becomes a number
 }
 
-func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]affinity, error) {
+func columnsOf(ctx context.Context, db *sql.Conn, table string) (map[string]inTable, error) {
 	rows, err := db.QueryContext(ctx, `SELECT name, upper(type), pk, hidden, (SELECT count(*) FROM pragma_table_xinfo(?1) WHERE pk > 0) FROM pragma_table_xinfo(?1)`, table)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	columns := map[string]affinity{}
+	columns := map[string]inTable{}
 	for rows.Next() {
 		var name, typ string
 		var pk, hidden, keys int
 		if err := rows.Scan(&name, &typ, &pk, &hidden, &keys); err != nil {
 			return nil, err
 		}
-		if hidden != 0 {
-			continue
+		if hidden == 0 {
+			columns[strings.ToLower(name)] = inTable{workload.Affinity(typ), pk > 0 && keys == 1 && typ == "INTEGER"}
 		}
-		has := func(words ...string) bool {
-			return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(typ, w) })
-		}
-		a := affinity{rowid: pk > 0 && keys == 1 && typ == "INTEGER"}
-		switch {
-		case has("INT"):
-		case has("CHAR", "CLOB", "TEXT"):
-			a.text = true
-		case typ == "" || has("BLOB"):
-			a.blob = true
-		case has("REAL", "FLOA", "DOUB"):
-			a.real = true
-		}
-		columns[strings.ToLower(name)] = a
 	}
 	return columns, rows.Err()
 }
 
 // keeps reports whether the column's values are read back unchanged. If SQLite converts
 // them, the result depends on the library.
-func (a affinity) keeps(c *plan.Column) bool {
-	if a.rowid && mayBeNull(c) {
+func (t inTable) keeps(c *plan.Column) bool {
+	if t.rowid && mayBeNull(c) {
 		return false
 	}
 	switch c.Type {
 	case driver.Text:
-		return a.text || a.blob
+		return t.affinity == "TEXT" || t.affinity == "BLOB"
 	case driver.Real:
 		negative := c.Generator.RealLow == 0 && math.Signbit(c.Generator.RealLow) // -0 is stored as 0
-		return (a.real || a.blob) && !negative
+		return (t.affinity == "REAL" || t.affinity == "BLOB") && !negative
 	case driver.Blob:
 		return true
 	}
-	return !a.text && !a.real // int, bool and time
+	return t.affinity != "TEXT" && t.affinity != "REAL" // int, bool and time
 }
 
 // tables returns the number of rows and the checksum that the generators produce for each

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -64,7 +65,8 @@ func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int
 	common := ""
 	for _, c := range list {
 		name := ""
-		if names := columnNames(ctx, db, c); number >= 1 && number <= len(names) {
+		names, err := snapshot.Columns(ctx, db, c.SQL, make([]any, len(c.Parameters))...)
+		if err == nil && number >= 1 && number <= len(names) {
 			name = names[number-1]
 		}
 		if name == "" || common != "" && name != common {
@@ -76,19 +78,4 @@ func columnName(ctx context.Context, db *sql.Conn, list []*plan.Call, number int
 		return ""
 	}
 	return common
-}
-
-// columnNames returns the names of a query's columns. It returns nil if the query cannot be
-// a subquery.
-func columnNames(ctx context.Context, db *sql.Conn, c *plan.Call) []string {
-	rows, err := db.QueryContext(ctx, "SELECT * FROM (\n"+c.SQL+"\n) LIMIT 0", make([]any, len(c.Parameters))...)
-	if err != nil {
-		return nil
-	}
-	defer rows.Close()
-	names, err := rows.Columns()
-	if err != nil || rows.Err() != nil {
-		return nil
-	}
-	return names
 }

@@ -74,7 +74,7 @@ func (a *Alternatives) shares(i int) []Point {
 	for _, w := range a.work {
 		sets = append(sets, a.cell(i, w).shares())
 	}
-	return AcrossSets(sets, arithmeticMean)
+	return AcrossSets(sets, Mean)
 }
 
 // MoreFailed compares the shares of operations that failed in alternative i and in the first

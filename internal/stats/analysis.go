@@ -88,7 +88,7 @@ func Analyze(run *result.Run, floor string) *Analysis {
 		t.compare()
 		families = append(families, t.Pairs)
 	})
-	a.Overall = overall(a.Groups, floor, a.Confidence)
+	a.Overall = a.overall()
 	families[0] = a.Overall.Pairs
 	a.Reliability = adjustRun(families, looking(a.Confidence))
 	a.eachTable(func(_ TableName, t *Table) { t.rank() })

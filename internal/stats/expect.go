@@ -48,14 +48,12 @@ func (list Expectations) Any(met Met) bool {
 
 // Expectations judges what the workloads of a run expect of their phases, case by case.
 func (a *Analysis) Expectations() (list Expectations) {
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			for _, e := range o.Case.Expects {
-				if slices.Contains(result.ExpectedFigures(), e.Figure) { // a run of somebody else can have anything
-					x := o.expected(e)
-					x.Variant = g.Variant()
-					list = append(list, x)
-				}
+	for g, o := range a.OutcomesByGroup() {
+		for _, e := range o.Case.Expects {
+			if slices.Contains(result.ExpectedFigures(), e.Figure) { // a run of somebody else can have anything
+				x := o.expected(e)
+				x.Variant = g.Variant()
+				list = append(list, x)
 			}
 		}
 	}

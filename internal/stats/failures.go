@@ -176,7 +176,11 @@ func (a *Analysis) compareFailures() {
 	var tables []*Table
 	var families [][]Pair
 	a.eachTable(func(_ TableName, t *Table) {
-		if pairs := t.pairsOfShares(); pairs != nil {
+		var sets [][]Point
+		for _, c := range t.Measured() {
+			sets = append(sets, c.shares())
+		}
+		if pairs := compareSharesOfAll(sets); pairs != nil {
 			tables, families = append(tables, t), append(families, pairs)
 		}
 	})
@@ -185,16 +189,6 @@ func (a *Analysis) compareFailures() {
 		t.markFailures(families[i])
 		t.order()
 	}
-}
-
-// pairsOfShares compares the shares of failed operations of every two cells of a table. It
-// returns nil if no operation failed.
-func (t *Table) pairsOfShares() []Pair {
-	var sets [][]Point
-	for _, c := range t.Measured() {
-		sets = append(sets, c.shares())
-	}
-	return compareSharesOfAll(sets)
 }
 
 // compareSharesOfAll compares every two sets of shares of failed operations, as [CompareAll]
@@ -261,25 +255,23 @@ func (c *Cell) UnlikeFailures() bool { return c.FailsMore || c.FailsOpen }
 // in which all of these drivers have figures.
 func (a *Analysis) DriverFailures(drivers []string) []Pair {
 	tables := make([][][]Point, len(drivers)) // the shares of each driver, by table
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			cells := make([]*Cell, len(drivers))
-			for _, c := range t.Measured() {
-				if i := slices.Index(drivers, c.Case.Driver); i >= 0 {
-					cells[i] = c
-				}
+	for _, t := range a.Tables() {
+		cells := make([]*Cell, len(drivers))
+		for _, c := range t.Measured() {
+			if i := slices.Index(drivers, c.Case.Driver); i >= 0 {
+				cells[i] = c
 			}
-			if slices.Contains(cells, nil) {
-				continue
-			}
-			for i, c := range cells {
-				tables[i] = append(tables[i], c.shares())
-			}
+		}
+		if slices.Contains(cells, nil) {
+			continue
+		}
+		for i, c := range cells {
+			tables[i] = append(tables[i], c.shares())
 		}
 	}
 	sets := make([][]Point, len(drivers))
 	for i := range drivers {
-		sets[i] = AcrossSets(tables[i], arithmeticMean)
+		sets[i] = AcrossSets(tables[i], Mean)
 	}
 	pairs := compareSharesOfAll(sets)
 	adjustRun([][]Pair{pairs}, looking(a.Confidence))

@@ -45,19 +45,17 @@ func (x *Compared) ShownP() float64 {
 
 // findInRun sets InRun of each cell whose sides have a rank in the same table of the run.
 func (c *Comparison) findInRun(a *Analysis) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			at := func(of *Cell) int {
-				return slices.IndexFunc(t.Cells, func(x *Cell) bool { return x.Case == of.Case })
+	for _, t := range a.Tables() {
+		at := func(of *Cell) int {
+			return slices.IndexFunc(t.Cells, func(x *Cell) bool { return x.Case == of.Case })
+		}
+		for _, x := range c.Cells {
+			if x.Phase != t.Phase || x.Verdict != "" {
+				continue
 			}
-			for _, x := range c.Cells {
-				if x.Phase != t.Phase || x.Verdict != "" {
-					continue
-				}
-				first, second := at(x.First), at(x.Second)
-				if test, ok := t.Against(second, first); ok {
-					x.InRun = &InRun{test, t.Ratio(Pair{First: second, Second: first})}
-				}
+			first, second := at(x.First), at(x.Second)
+			if test, ok := t.Against(second, first); ok {
+				x.InRun = &InRun{test, t.Ratio(Pair{First: second, Second: first})}
 			}
 		}
 	}

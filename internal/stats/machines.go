@@ -49,8 +49,8 @@ func OnMachines(runs []*Analysis) *Machines {
 			m.addSides(i, CompareRun(a))
 			continue
 		}
-		for _, g := range a.Groups {
-			g.eachTable(func(name TableName, t *Table) { m.addTable(i, a.Floor, name, t) })
+		for g, t := range a.Tables() {
+			m.addTable(i, a.Floor, g.Named(t), t)
 		}
 	}
 	m.Pairs = slices.DeleteFunc(m.Pairs, func(p MachinesPair) bool {

@@ -74,9 +74,9 @@ type entry struct {
 
 func (d *OverallDriver) takesPart() bool { return len(d.Points) >= MinSamples }
 
-// overall returns the summary of the groups' tables, with comparisons of every two drivers.
-func overall(groups []*Group, floor string, confidence float64) Overall {
-	o := summary(groups, floor, confidence)
+// overall returns the summary of the run's tables, with comparisons of every two drivers.
+func (a *Analysis) overall() Overall {
+	o := a.summary()
 	sets := make([][]Point, len(o.Drivers))
 	for i, d := range o.Drivers {
 		sets[i] = d.Points
@@ -85,10 +85,10 @@ func overall(groups []*Group, floor string, confidence float64) Overall {
 	return o
 }
 
-// summary is [overall] without comparisons.
-func summary(groups []*Group, floor string, confidence float64) Overall {
+// summary is the method overall without comparisons.
+func (a *Analysis) summary() Overall {
 	var o Overall
-	names, entries := byDriver(groups)
+	names, entries := a.byDriver()
 
 	// A driver with few figures is left out, because otherwise most tables would be left out.
 	var in []*entry
@@ -134,7 +134,7 @@ func summary(groups []*Group, floor string, confidence float64) Overall {
 	for i, e := range in {
 		cases[i] = e.first
 	}
-	base := floorOf(cases, floor)
+	base := floorOf(cases, a.Floor)
 	o.IsFloor = base >= 0
 	if base < 0 {
 		for i, e := range in {
@@ -146,7 +146,7 @@ func summary(groups []*Group, floor string, confidence float64) Overall {
 	o.Base = in[base].first.Driver
 	for _, e := range in {
 		points := e.means(in[base], tables)
-		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatiosAt(Values(points), confidence)})
+		o.Drivers = append(o.Drivers, OverallDriver{Case: e.first, Points: points, Ratio: SummarizeRatiosAt(Values(points), a.Confidence)})
 	}
 	slices.SortStableFunc(o.Drivers, func(a, b OverallDriver) int {
 		// A driver without a figure comes after all others, also after one whose figure is
@@ -165,29 +165,27 @@ func (o *Overall) rank() {
 	}
 }
 
-func byDriver(groups []*Group) (names []TableName, entries []*entry) {
+func (a *Analysis) byDriver() (names []TableName, entries []*entry) {
 	byName := map[string]*entry{}
-	for _, g := range groups {
-		for _, t := range g.Tables {
-			cells := slices.Clone(t.Cells)
-			for _, o := range g.shared {
-				c := o.cell(t.Phase)
-				c.summarize(t)
-				cells = append(cells, c)
-			}
-			for _, c := range cells {
-				e := byName[c.Case.Driver]
-				if e == nil {
-					e = &entry{first: c.Case, cells: map[int]*Cell{}}
-					byName[c.Case.Driver] = e
-					entries = append(entries, e)
-				}
-				if c.Status == result.OK && e.cells[len(names)] == nil {
-					e.cells[len(names)] = c
-				}
-			}
-			names = append(names, TableName{g.Workload, g.Variant(), t.Phase})
+	for g, t := range a.Tables() {
+		cells := slices.Clone(t.Cells)
+		for _, o := range g.shared {
+			c := o.cell(t.Phase)
+			c.summarize(t)
+			cells = append(cells, c)
 		}
+		for _, c := range cells {
+			e := byName[c.Case.Driver]
+			if e == nil {
+				e = &entry{first: c.Case, cells: map[int]*Cell{}}
+				byName[c.Case.Driver] = e
+				entries = append(entries, e)
+			}
+			if c.Status == result.OK && e.cells[len(names)] == nil {
+				e.cells[len(names)] = c
+			}
+		}
+		names = append(names, g.Named(t))
 	}
 	slices.SortStableFunc(entries, func(a, b *entry) int { return cmp.Compare(a.first.ID, b.first.ID) })
 	return names, entries
@@ -245,14 +243,6 @@ func byRound(sets ...[]Point) (rounds []int, rows [][]float64) {
 		}
 	}
 	return rounds, rows
-}
-
-func arithmeticMean(values []float64) float64 {
-	sum := 0.0
-	for _, v := range values {
-		sum += v
-	}
-	return sum / float64(len(values))
 }
 
 // GeoMean returns the geometric mean of values, none of which is negative. It is zero if any

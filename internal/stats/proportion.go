@@ -15,9 +15,10 @@ func Proportion(k, n int64) Interval {
 		return Interval{0, 1, Confidence}
 	}
 	share, total := float64(k)/float64(n), float64(n)
-	z2 := normal95 * normal95
+	z := normalQuantile(1 - Confidence)
+	z2 := z * z
 	center := (share + z2/(2*total)) / (1 + z2/total)
-	half := normal95 / (1 + z2/total) * math.Sqrt(share*(1-share)/total+z2/(4*total*total))
+	half := z / (1 + z2/total) * math.Sqrt(share*(1-share)/total+z2/(4*total*total))
 	return Interval{max(center-half, 0), min(center+half, 1), Confidence}
 }
 
@@ -57,7 +58,7 @@ type Sampled struct {
 // which needs at least two trials, is that of the differences between trials (Student's t). Both
 // are first-order approximations: d log x = dx/x.
 func (s Sampled) mean(confidence float64) (mean, half float64) {
-	mean, half = Mean(s.Values), mstats.InvCDF(mstats.StdNormal)((1+confidence)/2)/math.Sqrt(float64(s.Samples))
+	mean, half = Mean(s.Values), normalQuantile(1-confidence)/math.Sqrt(float64(s.Samples))
 	if n := float64(len(s.Values)); n > 1 {
 		sd, _ := StdDev(s.Values)
 		half = max(half, mstats.InvCDF(mstats.TDist{V: n - 1})((1+confidence)/2)*sd/(math.Sqrt(n)*mean))
@@ -75,7 +76,3 @@ func SampledRatio(a, b Sampled) (ratio float64, interval Interval) {
 	factor := math.Exp(math.Hypot(halfA, halfB))
 	return ratio, Interval{ratio / factor, ratio * factor, Confidence}
 }
-
-// normal95 is a quantile of the standard normal distribution: a value is above it with a
-// probability of 2.5 %.
-const normal95 = 1.959963984540054

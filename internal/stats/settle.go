@@ -91,15 +91,9 @@ func (a *Analysis) Figures() []Figure {
 	return list
 }
 
-func (g *Group) eachTable(f func(TableName, *Table)) {
-	for _, t := range g.Tables {
-		f(TableName{g.Workload, g.Variant(), t.Phase}, t)
-	}
-}
-
 func (a *Analysis) eachTable(f func(TableName, *Table)) {
-	for _, g := range a.Groups {
-		g.eachTable(f)
+	for g, t := range a.Tables() {
+		f(g.Named(t), t)
 	}
 	for _, x := range a.Factorials {
 		for _, t := range x.Tables {
@@ -166,7 +160,7 @@ func UntilSettled(floor string, precision float64) func(run *result.Run, round i
 // summaryOpen returns the IDs of the cases in the summary whose driver's ratio is not within
 // ±precision. If there are any, it also returns the IDs of the base's cases.
 func (a *Analysis) summaryOpen(precision float64) (ids []int) {
-	o := summary(a.Groups, a.Floor, a.Confidence)
+	o := a.summary()
 	if len(o.Tables) < 2 {
 		return nil
 	}
@@ -176,14 +170,12 @@ func (a *Analysis) summaryOpen(precision float64) (ids []int) {
 			open[d.Case.Driver], open[o.Base] = true, true
 		}
 	}
-	for _, g := range a.Groups {
-		g.eachTable(func(n TableName, t *Table) {
-			for _, c := range t.Measured() {
-				if open[c.Case.Driver] && slices.Contains(o.Tables, n) {
-					ids = append(ids, c.Case.ID)
-				}
+	for g, t := range a.Tables() {
+		for _, c := range t.Measured() {
+			if open[c.Case.Driver] && slices.Contains(o.Tables, g.Named(t)) {
+				ids = append(ids, c.Case.ID)
 			}
-		})
+		}
 	}
 	return ids
 }

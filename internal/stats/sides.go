@@ -50,37 +50,35 @@ func (c *Comparison) unlike(first, second keyed) {
 func (a *Analysis) cells(value string, by *result.Compares) []keyed {
 	var list []keyed
 	follows := poolFollows(a.Run.Cases)
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, c := range t.Cells {
-				if value != "" && by.Value(c.Case) != value {
-					continue
-				}
-				settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
-				name := TableName{Workload: g.Workload, Phase: t.Phase}
-				var varied []string
-				for _, v := range g.Varied {
-					if by == nil || v.Name != by.Name {
-						varied = append(varied, v.String())
-					}
-				}
-				switch {
-				case by == nil:
-					varied = append(varied, driver)
-				case by.Factor == result.FactorDriver:
-					driver = ""
-				case by.Factor == result.FactorSetting:
-					delete(settings, by.Name)
-				case by.Factor == result.FactorParameter:
-					if delete(parameters, by.Name); follows {
-						delete(settings, poolSize)
-						varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
-					}
-				}
-				name.Variant = strings.Join(varied, " ")
-				key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
-				list = append(list, keyed{key, name, c})
+	for g, t := range a.Tables() {
+		for _, c := range t.Cells {
+			if value != "" && by.Value(c.Case) != value {
+				continue
 			}
+			settings, parameters, driver := maps.Clone(c.Case.Settings), maps.Clone(c.Case.Parameters), c.Case.Driver
+			name := TableName{Workload: g.Workload, Phase: t.Phase}
+			var varied []string
+			for _, v := range g.Varied {
+				if by == nil || v.Name != by.Name {
+					varied = append(varied, v.String())
+				}
+			}
+			switch {
+			case by == nil:
+				varied = append(varied, driver)
+			case by.Factor == result.FactorDriver:
+				driver = ""
+			case by.Factor == result.FactorSetting:
+				delete(settings, by.Name)
+			case by.Factor == result.FactorParameter:
+				if delete(parameters, by.Name); follows {
+					delete(settings, poolSize)
+					varied = slices.DeleteFunc(varied, func(s string) bool { return strings.HasPrefix(s, poolSize+"=") })
+				}
+			}
+			name.Variant = strings.Join(varied, " ")
+			key := fmt.Sprintf("%s %q %q %v %q %q %q", c.Case.WorkloadSHA256, c.Case.Workload, c.Case.Scale, parameters, settings, driver, t.Phase)
+			list = append(list, keyed{key, name, c})
 		}
 	}
 	return list

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -30,7 +31,7 @@ func AllowFiles(w *Workload) { w.files = true }
 
 // Including gives the workload the contents of the .sql files that it names. They are the files
 // that [Workload.Includes] returned for the same text.
-func Including(files ...File) Option {
+func Including(files ...result.TextFile) Option {
 	return func(w *Workload) { w.includes = slices.Clone(files) }
 }
 
@@ -163,14 +164,14 @@ func (w *Workload) script(text string) script {
 // readSQL reads a .sql file. It reads each file once, so that all cases are made from the
 // same text, which [Workload.Includes] returns.
 func (w *Workload) readSQL(name string) (string, error) {
-	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == name }); i >= 0 {
+	if i := slices.IndexFunc(w.includes, func(f result.TextFile) bool { return f.Name == name }); i >= 0 {
 		return w.includes[i].Text, nil
 	}
 	data, err := w.readBeside(name, name, MaxSQLFile)
 	if err != nil {
 		return "", err
 	}
-	w.includes = append(w.includes, File{name, string(data)})
+	w.includes = append(w.includes, result.TextFile{Name: name, Text: string(data)})
 	return string(data), nil
 }
 

@@ -113,3 +113,22 @@ func firstWord(sql string) string {
 	}
 	return ""
 }
+
+// Affinity returns the affinity of a column whose declared type, in upper case, is given. See
+// https://www.sqlite.org/datatype3.html.
+func Affinity(declared string) string {
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })
+	}
+	switch {
+	case has("INT"):
+		return "INTEGER"
+	case has("CHAR", "CLOB", "TEXT"):
+		return "TEXT"
+	case declared == "" || has("BLOB"):
+		return "BLOB"
+	case has("REAL", "FLOA", "DOUB"):
+		return "REAL"
+	}
+	return "NUMERIC"
+}

@@ -12,22 +12,17 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
-
-// File is a file that a workload names.
-type File struct {
-	Name string // name of the file as the workload writes it
-	Text string
-}
 
 // Source returns the text of the workload file.
 func (w *Workload) Source() []byte { return w.source }
 
 // Includes returns the SQL files that the workload names, as they were read, sorted by
 // name.
-func (w *Workload) Includes() []File {
-	return slices.SortedFunc(slices.Values(w.includes), func(a, b File) int { return strings.Compare(a.Name, b.Name) })
+func (w *Workload) Includes() []result.TextFile {
+	return slices.SortedFunc(slices.Values(w.includes), func(a, b result.TextFile) int { return strings.Compare(a.Name, b.Name) })
 }
 
 // Place returns the position of a line of a phase's SQL, such as "mine.yaml:12:9". Lines
@@ -51,7 +46,7 @@ func (w *Workload) Place(phase string, operation, statement, line int) string {
 	if n == nil {
 		return w.file
 	}
-	if i := slices.IndexFunc(w.includes, func(f File) bool { return f.Name == strings.TrimSpace(n.Value) }); i >= 0 {
+	if i := slices.IndexFunc(w.includes, func(f result.TextFile) bool { return f.Name == strings.TrimSpace(n.Value) }); i >= 0 {
 		return fmt.Sprintf("%s:%d:%d: line %d of %s", w.file, n.Line, n.Column, 1+blankLines(w.includes[i].Text)+line, w.includes[i].Name)
 	}
 	at, column := n.Line, n.Column

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -30,7 +31,7 @@ func TestText(t *testing.T) {
 		t.Errorf("the hash of a file is %s", got)
 	}
 	w := parse(named)
-	if d := cmp.Diff([]workload.File{{Name: "a.sql", Text: "VACUUM"}, {Name: "b.sql", Text: "CREATE TABLE t(a)"}}, w.Includes()); d != "" {
+	if d := cmp.Diff([]result.TextFile{{Name: "a.sql", Text: "VACUUM"}, {Name: "b.sql", Text: "CREATE TABLE t(a)"}}, w.Includes()); d != "" {
 		t.Error(d)
 	}
 	want = sha256.Sum256([]byte(named + "\x00a.sql\x00VACUUM\x00b.sql\x00CREATE TABLE t(a)"))

@@ -61,7 +61,7 @@ type Workload struct {
 	files   bool                  // SQL may reach files other than its own database
 	scripts map[*yaml.Node]script // SQL that has been read
 
-	includes []File // the .sql files read so far
+	includes []result.TextFile // the .sql files read so far
 
 	snapshot *snapshot.Snapshot // copy of Database; nil until Begin
 

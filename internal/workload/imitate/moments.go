@@ -1,7 +1,9 @@
 package imitate
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -16,38 +18,20 @@ type moment struct {
 	zone     string // the zone as written in the text
 }
 
+// momentText matches the text of a moment. Its groups are the day, the character before the time of day, the
+// time of day, the digits of the fraction and the zone.
+var momentText = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)(?:([ T])(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z| \+0000 UTC|[-+]\d\d:\d\d)?)?$`)
+
 func momentOf(text string) (m moment, ok bool) {
-	if len(text) < 10 || len(text) > 40 || text[4] != '-' {
+	if len(text) < 10 || text[4] != '-' { // most texts
 		return m, false
 	}
-	day, err := time.Parse(time.DateOnly, text[:10])
-	if err != nil {
+	parts := momentText.FindStringSubmatch(text)
+	if parts == nil {
 		return m, false
 	}
-	m.at = day.UnixMilli()
-	if len(text) == 10 {
-		return m, true
-	}
-	if len(text) < 19 || text[10] != ' ' && text[10] != 'T' {
-		return m, false
-	}
-	clock, err := time.Parse(time.TimeOnly, text[11:19])
-	if err != nil {
-		return m, false
-	}
-	m.at += int64(clock.Hour()*3600+clock.Minute()*60+clock.Second()) * 1000
-	m.clock, m.zone = text[10:11], text[19:]
-	if strings.HasPrefix(m.zone, ".") {
-		m.zone = strings.TrimLeft(m.zone[1:], "0123456789")
-		m.fraction = len(text) - 20 - len(m.zone)
-	}
-	switch z := m.zone; {
-	case m.fraction > 9 || strings.HasSuffix(text[:len(text)-len(z)], "."):
-		return m, false
-	case z == "", z == "Z", z == " +0000 UTC", len(z) == 6 && (z[0] == '+' || z[0] == '-') && z[3] == ':' && strings.Trim(z[1:3]+z[4:], "0123456789") == "":
-		return m, true
-	}
-	return m, false
+	at, err := time.Parse(time.DateTime, parts[1]+" "+cmp.Or(parts[3], "00:00:00"))
+	return moment{at.UnixMilli(), parts[2], len(parts[4]), parts[5]}, err == nil
 }
 
 // String returns the text of the moment, with zeros for the fraction.

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
 // object is an entry of sqlite_schema.
@@ -244,7 +246,7 @@ func (t *table) read(ctx context.Context, db *sql.DB) error {
 				keys++
 			}
 			if hidden == 0 {
-				t.columns = append(t.columns, &column{name: name, declared: declared, affinity: affinityOf(declared), notNull: notNull, key: key})
+				t.columns = append(t.columns, &column{name: name, declared: declared, affinity: workload.Affinity(declared), notNull: notNull, key: key})
 			}
 			return nil
 		})
@@ -277,23 +279,6 @@ func (t *table) options(tokens []token) {
 			}
 		}
 	}
-}
-
-func affinityOf(declared string) string {
-	has := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(declared, w) })
-	}
-	switch {
-	case has("INT"):
-		return "INTEGER"
-	case has("CHAR", "CLOB", "TEXT"):
-		return "TEXT"
-	case declared == "" || has("BLOB"):
-		return "BLOB"
-	case has("REAL", "FLOA", "DOUB"):
-		return "REAL"
-	}
-	return "NUMERIC"
 }
 
 // keys reads the indexes and foreign keys of a table.

@@ -69,7 +69,7 @@ func (s *Snapshot) Rows(ctx context.Context, query string, columns []driver.Colu
 // rowsOn does the work of [Snapshot.Rows] on a connection. public removes private values from
 // an error.
 func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.ColumnType, public func(error) error) ([][]json.RawMessage, error) {
-	names, err := columnsOf(ctx, conn, query)
+	names, err := Columns(ctx, conn, query)
 	if err != nil {
 		return nil, public(err)
 	}
@@ -120,9 +120,9 @@ func rowsOn(ctx context.Context, conn *sql.Conn, query string, columns []driver.
 	return lists, nil
 }
 
-// columnsOf returns the names of a query's columns.
-func columnsOf(ctx context.Context, conn *sql.Conn, query string) ([]string, error) {
-	rows, err := conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0")
+// Columns returns the names of a query's columns. It returns an error if the query cannot be a subquery.
+func Columns(ctx context.Context, conn *sql.Conn, query string, args ...any) ([]string, error) {
+	rows, err := conn.QueryContext(ctx, "SELECT * FROM (\n"+query+"\n) LIMIT 0", args...)
 	if err != nil {
 		return nil, err
 	}

@@ -15,13 +15,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
-	return document.Map(c.Samples, f)
+// summary summarizes a figure over the samples of a cell.
+func summary(c *stats.Cell, f func(stats.Sample) float64) stats.Summary {
+	return stats.Summarize(document.Map(c.Samples, f))
 }
 
-func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
-	return stats.Summarize(sampleFigures(c, f)).Median
-}
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 { return summary(c, f).Median }
 
 func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }

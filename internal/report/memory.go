@@ -37,7 +37,7 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 				continue
 			}
 			for _, c := range table.Measured() {
-				if m := stats.Summarize(sampleFigures(c, peakMemory)); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
+				if m := summary(c, peakMemory); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
 					t.memory, t.in = m, n.String()
 				}
 			}
@@ -186,7 +186,7 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		var rows []chart.Bar
 		any := false
 		for i, c := range measured {
-			sum := stats.Summarize(sampleFigures(c, of))
+			sum := summary(c, of)
 			b := chart.Bar{Name: harm.name(conditions.Name(c.Outcome), c.Case.Driver), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
 			b.Value, b.Low, b.High = document.OfSummary(sum)
 			b.Text = document.BytesOf(sum.Median)

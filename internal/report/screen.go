@@ -448,7 +448,7 @@ func (r *Ranking) inShort(names bool) []string {
 	case n > 0:
 		best += fmt.Sprintf(" +%d", n)
 	}
-	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
+	row := r.Rows[r.at(r.Best)]
 	switch {
 	case r.Best.Ratio != nil:
 		figure = document.Times(r.Best.Ratio.Median) + " " + document.Spread(*r.Best.Ratio)

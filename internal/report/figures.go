@@ -435,29 +435,22 @@ func latencies(cells []*stats.Cell) document.Grid {
 	rows := latencyRows(cells, figures)
 	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
 	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
-	g := document.Grid{Columns: []document.Column{{Title: "operation"}, {Title: rowsAre(cells)}, {Title: "count", Right: true, Drop: 1}}}
+	columns := []document.ColumnOf[latencyRow]{
+		document.Words("operation", func(r latencyRow) string { return r.operation }),
+		document.Words(rowsAre(cells), func(r latencyRow) string { return conditions.Name(r.cell.Outcome) }),
+		document.Figures("count", 1, func(r latencyRow) string { return document.Thousands(r.count) }),
+	}
 	if failed {
-		g.Columns = append(g.Columns, document.Column{Title: "ok", Right: true})
+		columns = append(columns, document.Figures("ok", 0, func(r latencyRow) string {
+			return fmt.Sprintf("%s (%s)", document.Thousands(r.count-r.failed), document.PercentOK(r.failed, r.count))
+		}))
 	}
 	if early {
-		g.Columns = append(g.Columns, document.Column{Title: "ended early", Right: true})
+		columns = append(columns, document.Figures("ended early", 0, func(r latencyRow) string { return document.Thousands(r.early) }))
 	}
-	columns := make([][]float64, len(figures))
-	for _, r := range rows {
-		words := []string{r.operation, conditions.Name(r.cell.Outcome), document.Thousands(r.count)}
-		if failed {
-			words = append(words, fmt.Sprintf("%s (%s)", document.Thousands(r.count-r.failed), document.PercentOK(r.failed, r.count)))
-		}
-		if early {
-			words = append(words, document.Thousands(r.early))
-		}
-		g.Rows = append(g.Rows, words)
-		for i, v := range r.figures {
-			columns[i] = append(columns[i], v)
-		}
-	}
+	g := document.GridOf(rows, columns...)
 	for i, f := range figures {
-		words, unit := document.LatencyWords(columns[i])
+		words, unit := document.LatencyWords(document.Map(rows, func(r latencyRow) float64 { return r.figures[i] }))
 		g.Add(document.Column{Title: f.title + " " + unit, Right: true}, words)
 	}
 	return g

@@ -154,6 +154,14 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 	return s.Value()
 }
 
+// TimeUnit returns the unit of the figures that [SampleValue] returns for the samples of a cell.
+func TimeUnit(t *stats.Table, c *stats.Cell) string {
+	if t.PerOp {
+		return "s/op"
+	}
+	return c.Samples[0].Unit()
+}
+
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }
 
 // CaseLink returns the link, within a page, to the samples and settings of a case.

@@ -197,7 +197,7 @@ func ranking(t *stats.Table) Ranking {
 		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
-			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
+			row.PerOp = conditions.TimeUnit(t, c) == "s/op"
 			if c.Ratio != nil && c.Ratio.N > 0 && measured > 1 {
 				row.Ratio = c.Ratio
 			}

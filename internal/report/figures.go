@@ -113,7 +113,7 @@ func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Gr
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
-	g.addMedians(t.PerOp)
+	g.addMedians(t)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
 		to := "fastest"
@@ -203,17 +203,12 @@ func rowsAre(cells []*stats.Cell) string {
 }
 
 // addMedians adds a column with the medians, by which the table is ordered.
-func (g *cellGrid) addMedians(perOp bool) {
-	title, base := "median ", "s"
-	switch metric := g.cells[0].Samples[0].Metric; {
-	case perOp || metric == result.MetricTimePerOp:
-		base = "s/op"
-	case metric == result.MetricLatency:
-		title = "p99 of " + shortKind(g.cells) + " "
-	}
+func (g *cellGrid) addMedians(t *stats.Table) {
+	title := "median "
 	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
-	words, unit := document.Scaled(medians, benchunit.Decimal, base)
-	if g.cells[0].Samples[0].Metric == result.MetricLatency && !perOp {
+	words, unit := document.Scaled(medians, benchunit.Decimal, conditions.TimeUnit(t, g.cells[0]))
+	if g.cells[0].Samples[0].Metric == result.MetricLatency && !t.PerOp {
+		title = "p99 of " + shortKind(g.cells) + " "
 		words, unit = document.LatencyWords(medians)
 	}
 	spreads := g.words(func(c *stats.Cell) string { return document.Ends(c.Summary) })

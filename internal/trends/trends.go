@@ -94,14 +94,6 @@ func Of(run *result.Run, t *stats.Table, c *stats.Cell, sum stats.Summary, unit,
 		Points: []Point{p}, Machine: run.Machine}
 }
 
-// TimeUnit returns the unit of the time in a table.
-func TimeUnit(t *stats.Table, c *stats.Cell) string {
-	if t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp {
-		return "s/op"
-	}
-	return "s"
-}
-
 // key is equal for figures that were measured in the same way.
 func (t *Trend) key() string {
 	return fmt.Sprintf("%q %q %q %q %v %q %q %s", t.Workload, t.Phase, t.SHA256, t.Scale, t.Parameters, t.Settings, t.Driver, t.Unit)

@@ -103,7 +103,7 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 		harmful, best := conditions.HarmfulIn(a, t), slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Rank > 0 && !c.Beaten })
 		for i, c := range t.Cells {
 			if c.Status == result.OK && c.Summary.N > 0 {
-				one := trends.Of(run, t, c, c.Summary, trends.TimeUnit(t, c), "")
+				one := trends.Of(run, t, c, c.Summary, conditions.TimeUnit(t, c), "")
 				x := JSONFigure{Subject: one.Subject, Settings: one.Settings, Parameters: one.Parameters, Case: c.Case.ID, Unit: one.Unit, Figure: one.Points[0].Figure,
 					Rank: c.Rank, Beaten: c.Beaten, Harmful: harmful.IDs(c.Case.Driver), Older: olderIn(t, i)}
 				if best >= 0 && c.Rank > 0 && i != best && !slices.Contains(c.Tied, best) {

@@ -309,7 +309,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		var series []chart.Distribution
 		curve := false // whether a distribution has enough points for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
-		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulAmong(cells)}
+		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulIn(&stats.Table{Cells: cells})}
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))

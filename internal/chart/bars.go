@@ -333,8 +333,7 @@ func (c *canvas) row(l columns, y float64, r role, w rowWords) {
 }
 
 func (b *Bars) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	top := c.head()
+	c, top := newCanvas(title, width)
 	if len(b.Rows) == 0 {
 		return c.nothing(top)
 	}

@@ -79,14 +79,22 @@ type canvas struct {
 }
 
 // newCanvas returns a canvas that is width pixels wide, limited to widths that a chart can be drawn
-// in. If width is not above 0, it is [Page].
-func newCanvas(title string, width int) *canvas {
+// in, with its title, and the y below the title. If width is not above 0, it is [Page].
+func newCanvas(title string, width int) (*canvas, float64) {
 	if width <= 0 {
 		width = Page
 	}
 	c := &canvas{width: float64(min(max(width, 280), 4000)), title: clean(title)}
 	c.into = &c.shapes
-	return c
+	y := float64(padding)
+	for _, s := range wrap(c.title, large, true, c.width-2*padding, 3) {
+		y += 20
+		c.label(textShape{x: padding, y: y - 4, size: large, heavy: true, paint: solid(ink), text: s}, 0)
+	}
+	if y > padding {
+		y += 6
+	}
+	return c, y
 }
 
 func (c *canvas) add(shape any) { *c.into = append(*c.into, shape) }
@@ -144,18 +152,6 @@ func (c *canvas) mark(tip []string, link string, draw func()) {
 
 // padding is the space, in pixels, around a picture.
 const padding = 10
-
-func (c *canvas) head() float64 {
-	y := float64(padding)
-	for _, s := range wrap(c.title, large, true, c.width-2*padding, 3) {
-		y += 20
-		c.label(textShape{x: padding, y: y - 4, size: large, heavy: true, paint: solid(ink), text: s}, 0)
-	}
-	if y > padding {
-		y += 6
-	}
-	return y
-}
 
 // note adds a sentence to the notes below the picture and to the picture's description.
 func (c *canvas) note(format string, args ...any) {

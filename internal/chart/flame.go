@@ -99,7 +99,7 @@ func (f *Flame) draw(title string, width int) *canvas {
 	} else {
 		least = max(f.Least, flameNarrow)
 	}
-	c := newCanvas(title, width)
+	c, y := newCanvas(title, width)
 	root := &node{frame: Frame{Name: "all"}}
 	for _, s := range f.Stacks {
 		if !weighs(s.First) || !weighs(s.Second) {
@@ -108,7 +108,6 @@ func (f *Flame) draw(title string, width int) *canvas {
 		}
 		root.add(s)
 	}
-	y := c.head()
 	if root.weight() <= 0 {
 		return c.nothing(y)
 	}

@@ -56,8 +56,7 @@ func (f *Forest) scale(c *canvas, bars []*Bar) (scale, bool) {
 func (f *Forest) band() bool { return interval(f.Low, f.High, true) }
 
 func (f *Forest) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	top := c.head()
+	c, top := newCanvas(title, width)
 	if len(f.Rows) == 0 {
 		return c.nothing(top)
 	}

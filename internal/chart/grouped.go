@@ -20,8 +20,7 @@ type Group struct {
 }
 
 func (g *Grouped) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	var list []*Bar
 	var sides []string
 	var rows []rowWords

@@ -75,8 +75,7 @@ func (h *Heat) paint(v, strongest float64) paint {
 }
 
 func (h *Heat) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	if len(h.Rows) == 0 || len(h.Columns) == 0 {
 		return c.nothing(y)
 	}

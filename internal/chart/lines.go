@@ -94,8 +94,7 @@ func (p panel) scale() (scale, bool) {
 }
 
 func (l *Lines) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	panels := l.panels(c.width)
 	var xs extent
 	var measured []float64 // values of X that should have ticks

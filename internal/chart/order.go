@@ -35,8 +35,7 @@ type Sample struct {
 const mostSamples = 600
 
 func (o *Order) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	var xs, ys extent
 	var names []string
 	var looks []Look

@@ -35,8 +35,7 @@ type Percentile struct {
 func (p Percentile) tail() float64 { return 100 / (100 - p.Percentile) }
 
 func (p *Percentiles) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	var xs, ys extent
 	largest := false
 	for _, d := range p.Series {
@@ -83,10 +82,7 @@ func (p *Percentiles) draw(title string, width int) *canvas {
 				c.left++
 				continue
 			}
-			points = append(points, at)
-		}
-		for _, at := range points {
-			line = append(line, point{min(at.tail(), end), at.Value})
+			points, line = append(points, at), append(line, point{min(at.tail(), end), at.Value})
 		}
 		if len(line) >= CurvePoints {
 			c.mark([]string{d.Name}, d.Link, func() { c.curve(area, looks[i].stroke(), line) })

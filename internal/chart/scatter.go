@@ -30,8 +30,7 @@ type Item struct {
 const itemRadius = 5
 
 func (s *Scatter) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	var xs, ys extent
 	var items []Item
 	for _, it := range s.Items {

@@ -41,8 +41,7 @@ func (s *Stacks) text(r *Sum) string {
 }
 
 func (s *Stacks) draw(title string, width int) *canvas {
-	c := newCanvas(title, width)
-	y := c.head()
+	c, y := newCanvas(title, width)
 	if len(s.Rows) == 0 {
 		return c.nothing(y)
 	}

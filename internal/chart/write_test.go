@@ -110,7 +110,7 @@ func TestPNG(t *testing.T) {
 
 // TestPNGPixels checks the colors of pixels at known positions of shapes.
 func TestPNGPixels(t *testing.T) {
-	c := newCanvas("", 100)
+	c, _ := newCanvas("", 100)
 	c.height = 60
 	c.rect(10, 10, 20, 20, solid(less))
 	c.rect(50, 10, -10, 20, paint{more, 0.5})
@@ -155,7 +155,7 @@ func TestPNGPixels(t *testing.T) {
 // TestPNGText checks that text colors pixels where its letters are, and none elsewhere.
 func TestPNGText(t *testing.T) {
 	for _, up := range []bool{false, true} {
-		c := newCanvas("", 100)
+		c, _ := newCanvas("", 100)
 		c.height = 100
 		c.label(textShape{x: 50, y: 50, anchor: atMiddle, size: 20, up: up, paint: solid(ink), text: "lll"}, 0)
 		var b bytes.Buffer

@@ -60,7 +60,7 @@ func ComparisonPage(c Compared, o document.Options) document.Document {
 				title += " · " + v
 			}
 			d = append(d, document.Heading{Level: 3, Text: title})
-			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)...) // without intervals, because they would have another confidence level than the other intervals of the page
+			d = append(d, conditions.CasesOf(g.Outcomes, g.Tables, false)) // without intervals, because they would have another confidence level than the other intervals of the page
 		}
 	}
 	l := conditions.Origin([2]string{c.Comparison.First, c.Comparison.Second}, c.Cells, c.First, c.Second)

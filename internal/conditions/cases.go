@@ -17,12 +17,12 @@ import (
 
 // CasesOf lists each case's samples in the given tables, and the settings that the case's worker
 // read back from its connections. Without tables, it lists only the settings. If intervals is true, it also lists the intervals of the medians.
-func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Document {
+func CasesOf(outcomes []*stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
 	var body document.Document
 	for _, o := range outcomes {
 		body = append(body, caseOf(o, tables, intervals))
 	}
-	return document.Document{document.Details{Title: "Samples, and settings as they were proven", Body: body, Nest: true}}
+	return document.Details{Title: "Samples, and settings as they were proven", Body: body, Nest: true}
 }
 
 func caseOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Details {
@@ -73,12 +73,12 @@ func connections(p *protocol.Proof, c *result.Case) document.Document {
 	if len(names) == 0 {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "connection"}}}
-	rows := [][]string{{"asked for"}}
+	var g document.Grid
+	rows := []string{"asked for"}
 	for i := range p.Connections {
-		rows = append(rows, []string{fmt.Sprintf("%d of %d", i+1, len(p.Connections))})
+		rows = append(rows, fmt.Sprintf("%d of %d", i+1, len(p.Connections)))
 	}
-	g.Rows = rows
+	g.Add(document.Column{Title: "connection"}, rows)
 	for _, n := range names {
 		words := []string{asked[n]}
 		for _, got := range p.Connections {
@@ -95,32 +95,28 @@ func connections(p *protocol.Proof, c *result.Case) document.Document {
 }
 
 func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document.Grid {
-	out := document.Grid{Columns: []document.Column{{Title: "round", Right: true}}}
+	var out document.Grid
 	trials := o.Trials[:min(len(o.Trials), maxSampleRows)]
-	for _, t := range trials {
-		words := fmt.Sprint(t.Round)
-		if t.Repeated {
-			words += " (disturbed, doesn't count)"
+	add := func(title, n, median, interval string, samples []string) {
+		words := []string{n, median}
+		if intervals {
+			words = append(words, interval)
 		}
-		out.Rows = append(out.Rows, []string{words})
+		out.Add(document.Column{Title: title, Right: true}, append(words, samples...))
 	}
-	ends := [][]string{{"n"}, {"median"}, {"interval"}}
+	add("round", "n", "median", "interval", document.Map(trials, func(t *result.Trial) string {
+		if t.Repeated {
+			return fmt.Sprintf("%d (disturbed, doesn't count)", t.Round)
+		}
+		return fmt.Sprint(t.Round)
+	}))
 	for _, t := range tables {
 		i := slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Outcome == o })
 		if i < 0 {
 			continue
 		}
 		c := t.Cells[i]
-		values := document.Map(trials, func(tr *result.Trial) float64 { return SampleValue(tr, t) })
 		format := document.SecondsOf("")
-		out.Columns = append(out.Columns, document.Column{Title: t.Phase, Right: true})
-		for j, v := range values {
-			word := document.Absent
-			if v == v {
-				word = format(v)
-			}
-			out.Rows[j] = append(out.Rows[j], word)
-		}
 		n, median, sure := document.Absent, document.Absent, document.Absent
 		if c.Summary.N > 0 {
 			n, median = fmt.Sprint(c.Summary.N), format(c.Summary.Median)
@@ -128,15 +124,13 @@ func samplesOf(o *stats.Outcome, tables []*stats.Table, intervals bool) document
 				sure = format(x.Low) + " to " + format(x.High)
 			}
 		}
-		ends[0], ends[1], ends[2] = append(ends[0], n), append(ends[1], median), append(ends[2], sure)
+		add(t.Phase, n, median, sure, document.Map(trials, func(tr *result.Trial) string {
+			if v := SampleValue(tr, t); !math.IsNaN(v) {
+				return format(v)
+			}
+			return document.Absent
+		}))
 	}
-	if len(out.Columns) == 1 {
-		return document.Grid{}
-	}
-	if !intervals {
-		ends = ends[:2]
-	}
-	out.Rows = append(ends, out.Rows...)
 	return out
 }
 
@@ -152,6 +146,14 @@ func SampleValue(t *result.Trial, of *stats.Table) float64 {
 		return s.Value() / float64(max(s.Operations, 1))
 	}
 	return s.Value()
+}
+
+// TimeUnit returns the unit of the figures that [SampleValue] returns for the samples of a cell.
+func TimeUnit(t *stats.Table, c *stats.Cell) string {
+	if t.PerOp {
+		return "s/op"
+	}
+	return c.Samples[0].Unit()
 }
 
 func CaseID(id int) string { return fmt.Sprintf("case-%d", id) }

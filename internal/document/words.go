@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,11 @@ func Map[T, U any](list []T, f func(T) U) (out []U) {
 		out = append(out, f(v))
 	}
 	return out
+}
+
+// Join joins the elements of a list; word returns the text of an element.
+func Join[T any](list []T, separator string, word func(T) string) string {
+	return strings.Join(Map(list, word), separator)
 }
 
 // AndOthers joins up to three names by commas and "and". If there are more names, it joins the
@@ -88,3 +94,22 @@ func JoinInts(n []int) string {
 }
 
 const maxInts = 10
+
+// Slug converts a text to an identifier of lower-case letters, digits and hyphens.
+func Slug(text string) string {
+	var b strings.Builder
+	for _, c := range strings.ToLower(text) {
+		switch {
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9':
+			b.WriteRune(c)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= maxSlug {
+			break
+		}
+	}
+	return cmp.Or(strings.Trim(b.String(), "-"), "part")
+}
+
+const maxSlug = 100

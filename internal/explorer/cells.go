@@ -214,9 +214,7 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 				out.Unit = unit
 			}
 			if m.Name == judgedBy {
-				if t.PerOp {
-					out.Unit = "s/op"
-				}
+				out.Unit = conditions.TimeUnit(t, c)
 				cell.Rank, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Unranked, c.Ratio, c.TooShort()
 				cell.First = c.Rank == 1
 				for _, i := range c.Tied {

@@ -50,22 +50,15 @@ func costs() (list []metric) {
 }
 
 var times = []metric{
-	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), unitOf(s.Metric) }},
+	{judgedBy, "time", false, less, func(s *result.Sample) (float64, string) { return s.Value(), s.Unit() }},
 	{"rate", "rate", true, more, report.Rate},
-	{tailLatency, "99th percentile of the latency", false, less, func(s *result.Sample) (float64, string) { return report.SlowestP99(s), "s" }},
+	{tailLatency, "99th percentile of the latency", false, less, func(s *result.Sample) (float64, string) { return s.SlowestP99(), "s" }},
 	{"cpu", "CPU share", false, "", func(s *result.Sample) (float64, string) {
 		return float64(s.UserNS+s.SystemNS) / float64(max(s.WallNS, 1)), "cores"
 	}},
 	{failedShare, "failed operations", false, less, func(s *result.Sample) (float64, string) {
 		return float64(s.Failed) / float64(max(s.Operations, 1)), "share"
 	}},
-}
-
-func unitOf(metric string) string {
-	if metric == result.MetricTimePerOp {
-		return "s/op"
-	}
-	return "s"
 }
 
 // kindPrefix begins the names of metrics that are the 99th percentile of the latency of one kind of

@@ -291,13 +291,11 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 	for g, o := range a.OutcomesByGroup() {
 		if wanted[o.Case.ID] {
 			delete(wanted, o.Case.ID)
-			one := series(a, g, o, phase, m)
+			one, unit := series(a, g, o, phase, m)
 			if !has(one.Phases, []string{phase}) {
 				return nil, failf(http.StatusNotFound, "case %d of run %d has no phase %q: %s", o.Case.ID, a.Run.ID, clip(phase), driver.Suggest(phase, one.Phases))
 			}
-			if out.Unit == "" && len(one.Samples) > 0 {
-				out.Unit = unitIn(o, phase, m)
-			}
+			out.Unit = cmp.Or(out.Unit, unit)
 			out.Cases = append(out.Cases, one)
 		}
 	}
@@ -307,20 +305,9 @@ func (s *Server) getSamples(r *http.Request, q *query) (*Samples, error) {
 	return out, nil
 }
 
-func unitIn(o *stats.Outcome, phase string, m metric) string {
-	for _, t := range o.Trials {
-		for i := range t.Samples {
-			if clip(t.Samples[i].Phase) == phase {
-				_, unit := m.of(&t.Samples[i])
-				return unit
-			}
-		}
-	}
-	return ""
-}
-
-func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) Series {
-	out := Series{Case: caseOf(a, g, o), InForce: conditions.InForce(o, phase)}
+// series returns the samples of a case in a phase, and the unit of their values.
+func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m metric) (out Series, unit string) {
+	out = Series{Case: caseOf(a, g, o), InForce: conditions.InForce(o, phase)}
 	if p := o.Proof(); p != nil {
 		out.Proof = &Proof{SQLite: p.SQLiteVersion, SourceID: p.SQLiteSourceID, Module: p.Module, Version: p.ModuleVersion, Connections: p.Connections}
 	}
@@ -337,10 +324,11 @@ func series(a *stats.Analysis, g *stats.Group, o *stats.Outcome, phase string, m
 				out.More++
 				continue
 			}
-			v, _ := m.of(x)
+			v, in := m.of(x)
+			unit = cmp.Or(unit, in)
 			out.Samples = append(out.Samples, Sample{Trial: t.Order, Round: t.Round, Started: t.Started, Value: v, Counts: !t.Repeated, Robbed: t.Robbed,
 				WallNS: x.WallNS, Ops: x.Operations, Failed: x.Failed, Latency: x.Latency})
 		}
 	}
-	return out
+	return out, unit
 }

@@ -200,7 +200,7 @@ func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confiden
 	if m.Name != judgedBy {
 		sum = summary(c, m, confidence)
 	} else {
-		unit = trends.TimeUnit(t, c)
+		unit = conditions.TimeUnit(t, c)
 	}
 	if sum.N == 0 {
 		return nil

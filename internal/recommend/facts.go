@@ -28,7 +28,7 @@ type Facts struct {
 	Leads      []Lead            `json:"leads,omitempty"` // cells in which a candidate is significantly faster than all others
 	Failures   []MoreFailed      `json:"failures,omitempty"`
 
-	lessMemory map[[2]int]bool // pairs of candidates, by index, whose peak memory differs significantly
+	lessMemory map[[2]string]bool // pairs of names, in the order of Candidates, whose peak memory differs significantly
 }
 
 // MoreFailed says that more operations failed with the candidate More than with the candidate Than.
@@ -90,7 +90,7 @@ func (f *Facts) named(name string) *Candidate { return &f.Candidates[f.index(nam
 // Only returns the facts about the candidates for which keep returns true.
 func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
 	next := *f
-	next.Candidates, next.Pairs, next.lessMemory = []Candidate{}, []Pair{}, map[[2]int]bool{}
+	next.Candidates, next.Pairs = []Candidate{}, []Pair{}
 	to := map[int]int{} // indexes in next.Candidates, by index in f.Candidates
 	for i := range f.Candidates {
 		if keep(&f.Candidates[i]) {
@@ -104,13 +104,6 @@ func (f *Facts) Only(keep func(*Candidate) bool) *Facts {
 		if ok && both {
 			p.First, p.Second = first, second
 			next.Pairs = append(next.Pairs, p)
-		}
-	}
-	for pair := range f.lessMemory {
-		first, ok := to[pair[0]]
-		second, both := to[pair[1]]
-		if ok && both {
-			next.lessMemory[[2]int{first, second}] = f.lessMemory[pair]
 		}
 	}
 	next.Failures = slices.DeleteFunc(slices.Clone(f.Failures), func(m MoreFailed) bool { return next.index(m.More) < 0 || next.index(m.Than) < 0 })
@@ -166,13 +159,11 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 	f := &Facts{Candidates: []Candidate{}, Pairs: []Pair{}, Cells: []stats.TableName{}, Rounds: a.Run.Rounds, Use: conditions.UseOf(a)}
 	outcomes := map[string][]*stats.Outcome{}
 	var names []string
-	for _, g := range a.Groups {
-		for _, o := range g.Outcomes {
-			if outcomes[o.Case.Driver] == nil {
-				names = append(names, o.Case.Driver)
-			}
-			outcomes[o.Case.Driver] = append(outcomes[o.Case.Driver], o)
+	for _, o := range a.Outcomes() {
+		if outcomes[o.Case.Driver] == nil {
+			names = append(names, o.Case.Driver)
 		}
+		outcomes[o.Case.Driver] = append(outcomes[o.Case.Driver], o)
 	}
 	if others := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return result.BaseDriver(n) == a.Floor }); len(others) > 0 {
 		names = others
@@ -186,15 +177,13 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 		c := candidate(n, outcomes[n], f.Use)
 		c.Measured = len(s.points[n]) > 0
 		c.Footprint = footprints[n]
-		for _, g := range a.Groups {
-			for _, o := range g.Outcomes {
-				if v := g.Variant(); v != "" && o.Case.Driver == n {
-					var own Candidate
-					for _, phase := range o.Case.Phases {
-						own.addPhase(o, phase)
-					}
-					c.Memory = append(c.Memory, MemoryOf{g.Workload, v, own.MemoryBytes})
+		for g, o := range a.OutcomesByGroup() {
+			if v := g.Variant(); v != "" && o.Case.Driver == n {
+				var own Candidate
+				for _, phase := range o.Case.Phases {
+					own.addPhase(o, phase)
 				}
+				c.Memory = append(c.Memory, MemoryOf{g.Workload, v, own.MemoryBytes})
 			}
 		}
 		f.Candidates = append(f.Candidates, c)
@@ -221,7 +210,7 @@ func FactsOf(a *stats.Analysis, footprints map[string]*result.Footprint) *Facts 
 			}
 			if tail, _ := stats.Ratios(tails[y], tails[x]); len(tail) > 0 {
 				summary := stats.SummarizeRatiosAt(stats.Values(tail), a.Confidence)
-				p.Tail, p.tailTold = &summary, told[0][[2]int{i, j}]
+				p.Tail, p.tailTold = &summary, told[0][[2]string{x, y}]
 			}
 			f.Pairs = append(f.Pairs, p)
 		}
@@ -340,11 +329,9 @@ func speedOf(a *stats.Analysis) speed {
 		}
 	} else {
 		var only *stats.Table
-		for _, g := range a.Groups {
-			for _, t := range g.Tables {
-				if len(t.Measured()) > 0 {
-					s.cells, only = append(s.cells, stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}), t
-				}
+		for g, t := range a.Tables() {
+			if len(t.Measured()) > 0 {
+				s.cells, only = append(s.cells, g.Named(t)), t
 			}
 		}
 		s.short = len(s.cells) > 1 || only != nil && slices.ContainsFunc(only.Measured(), (*stats.Cell).TooShort)
@@ -373,20 +360,18 @@ func tailsOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	for _, n := range names {
 		logs[n], count[n] = map[int]float64{}, map[int]int{}
 	}
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			for _, c := range t.Measured() {
-				n := c.Case.Driver
-				if logs[n] == nil {
-					continue
-				}
-				for _, s := range c.Samples {
-					for _, l := range s.Latency {
-						if l.P99NS > 0 {
-							logs[n][s.Round] += math.Log(float64(l.P99NS))
-							count[n][s.Round]++
-							most = max(most, count[n][s.Round])
-						}
+	for _, t := range a.Tables() {
+		for _, c := range t.Measured() {
+			n := c.Case.Driver
+			if logs[n] == nil {
+				continue
+			}
+			for _, s := range c.Samples {
+				for _, l := range s.Latency {
+					if l.P99NS > 0 {
+						logs[n][s.Round] += math.Log(float64(l.P99NS))
+						count[n][s.Round]++
+						most = max(most, count[n][s.Round])
 					}
 				}
 			}
@@ -407,15 +392,13 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	peaks := map[string][]stats.Point{}
 	for _, n := range names {
 		byRound := map[int]float64{}
-		for _, g := range a.Groups {
-			for _, o := range g.Outcomes {
-				for _, t := range o.Trials {
-					if o.Case.Driver != n || t.Repeated || t.Status != result.OK {
-						continue
-					}
-					for i := range t.Samples {
-						byRound[t.Round] = max(byRound[t.Round], float64(t.Samples[i].PeakRSSBytes))
-					}
+		for _, o := range a.Outcomes() {
+			for _, t := range o.Trials {
+				if o.Case.Driver != n || t.Repeated || t.Status != result.OK {
+					continue
+				}
+				for i := range t.Samples {
+					byRound[t.Round] = max(byRound[t.Round], float64(t.Samples[i].PeakRSSBytes))
 				}
 			}
 		}
@@ -428,10 +411,10 @@ func memoriesOf(a *stats.Analysis, names []string) map[string][]stats.Point {
 	return peaks
 }
 
-// toldApart returns, for each element of figures, the pairs of indexes in names whose figures
+// toldApart returns, for each element of figures, the pairs of names, in their order, whose figures
 // differ significantly. The tests of all pairs and figures are corrected together for multiple
 // comparisons, because any of them may show an advantage.
-func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]int]bool {
+func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.Point) []map[[2]string]bool {
 	families, of := make([][][]stats.Point, len(figures)), make([][]int, len(figures))
 	for k, figure := range figures {
 		for i, n := range names {
@@ -440,12 +423,12 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 			}
 		}
 	}
-	told := make([]map[[2]int]bool, len(figures))
+	told := make([]map[[2]string]bool, len(figures))
 	for k, pairs := range a.CompareFamilies(families...) {
-		told[k] = map[[2]int]bool{}
+		told[k] = map[[2]string]bool{}
 		for _, p := range pairs {
 			if i, j := of[k][p.First], of[k][p.Second]; p.Significant() {
-				told[k][[2]int{min(i, j), max(i, j)}] = true
+				told[k][[2]string{names[min(i, j)], names[max(i, j)]}] = true
 			}
 		}
 	}
@@ -454,26 +437,23 @@ func toldApart(a *stats.Analysis, names []string, figures ...map[string][]stats.
 
 // leads lists the phases in which a candidate is significantly faster than all others.
 func leads(a *stats.Analysis, names []string) (list []Lead) {
-	for _, g := range a.Groups {
-		for _, t := range g.Tables {
-			var at []int // indexes of the candidates in t.Cells, sorted by median below
-			for i, c := range t.Measured() {
-				if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
-					at = append(at, i)
-				}
+	for g, t := range a.Tables() {
+		var at []int // indexes of the candidates in t.Cells, sorted by median below
+		for i, c := range t.Measured() {
+			if slices.Contains(names, c.Case.Driver) && c.Unranked == "" {
+				at = append(at, i)
 			}
-			if len(at) < 2 {
-				continue
-			}
-			slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(t.Cells[i].Summary.Median, t.Cells[j].Summary.Median) })
-			alone := !slices.ContainsFunc(at[1:], func(j int) bool {
-				test, ok := t.Against(at[0], j)
-				return !ok || !test.Significant() || test.Sign() >= 0
-			})
-			if alone {
-				list = append(list, Lead{stats.TableName{Workload: g.Workload, Variant: g.Variant(), Phase: t.Phase}, t.Cells[at[0]].Case.Driver,
-					t.Ratio(stats.Pair{First: at[1], Second: at[0]})})
-			}
+		}
+		if len(at) < 2 {
+			continue
+		}
+		slices.SortStableFunc(at, func(i, j int) int { return cmp.Compare(t.Cells[i].Summary.Median, t.Cells[j].Summary.Median) })
+		alone := !slices.ContainsFunc(at[1:], func(j int) bool {
+			test, ok := t.Against(at[0], j)
+			return !ok || !test.Significant() || test.Sign() >= 0
+		})
+		if alone {
+			list = append(list, Lead{g.Named(t), t.Cells[at[0]].Case.Driver, t.Ratio(stats.Pair{First: at[1], Second: at[0]})})
 		}
 	}
 	return list

@@ -341,7 +341,7 @@ func (f *Facts) advantages(x, y int) (list []Reason) {
 		note(Reason{Advantage: ShorterTail, Ratio: p.Tail})
 	}
 	less := func(own, others int64) bool { return own > 0 && float64(own) < muchLess*float64(others) }
-	if f.lessMemory[[2]int{min(x, y), max(x, y)}] && less(a.MemoryBytes, b.MemoryBytes) {
+	if f.lessMemory[[2]string{f.Candidates[min(x, y)].Name, f.Candidates[max(x, y)].Name}] && less(a.MemoryBytes, b.MemoryBytes) {
 		note(Reason{Advantage: LessMemory, Own: a.MemoryBytes, Others: b.MemoryBytes})
 	}
 	if a.Footprint != nil && b.Footprint != nil && less(a.Footprint.SizeBytes, b.Footprint.SizeBytes) {

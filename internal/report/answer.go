@@ -181,10 +181,7 @@ func tableRanking(a *stats.Analysis, n stats.TableName, t *stats.Table, figures 
 	r.markHarmful(conditions.HarmfulIn(a, t))
 	r.say()
 	if r.Best != nil && r.Next != nil {
-		at := func(p *Place) int {
-			return slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Case.ID == p.Case })
-		}
-		_, _, r.Added = addedDifference(t, at(r.Best), at(r.Next))
+		_, _, r.Added = addedDifference(t, r.at(r.Best), r.at(r.Next)) // the rows are those of the table
 	}
 	return r
 }
@@ -200,7 +197,7 @@ func ranking(t *stats.Table) Ranking {
 		row.setLibrary(c.Outcome)
 		if i < measured {
 			row.Median, row.TooShort = &c.Summary, c.TooShort()
-			row.PerOp = t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp
+			row.PerOp = conditions.TimeUnit(t, c) == "s/op"
 			if c.Ratio != nil && c.Ratio.N > 0 && measured > 1 {
 				row.Ratio = c.Ratio
 			}
@@ -278,15 +275,18 @@ func (r *Ranking) withoutDefect() string {
 		return "Every driver here has a known defect that can lose or falsify data."
 	}
 	words := "Without a known defect that can lose or falsify data here, the fastest is " + r.Sound.Name
-	at := func(p *Place) int {
-		return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
-	}
-	if slower := r.ratio(at(r.Sound), at(r.Best)); r.tied(at(r.Best), at(r.Sound)) {
+	sound, best := r.at(r.Sound), r.at(r.Best)
+	if slower := r.ratio(sound, best); r.tied(best, sound) {
 		words += ", tied with " + r.Best.Name
 	} else if slower.N > 0 {
 		words += ", " + document.SlowerThan(slower, r.Best.Name)
 	}
 	return words + "."
+}
+
+// at returns the index of the row of a place.
+func (r *Ranking) at(p *Place) int {
+	return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
 }
 
 // Choices returns the indexes of the rows that have a rank.

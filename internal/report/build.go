@@ -341,7 +341,3 @@ func writeText(w io.Writer, a *stats.Analysis, opts Options) error {
 	}
 	return document.RenderText(w, Build(a, opts), opts.Options)
 }
-
-func writeMarkdown(w io.Writer, a *stats.Analysis, opts Options) error {
-	return document.RenderMarkdown(w, Build(a, opts))
-}

@@ -45,33 +45,21 @@ func factorial(a *stats.Analysis, f *stats.Factorial, h document.Hints) document
 
 func effects(f *stats.Factorial, t *stats.Table) document.Document {
 	phase := t.Phase
-	var drivers, changes, ratios, intervals, p []string
+	var rows []*stats.Effect
 	depends := false
-	add := func(e *stats.Effect) {
-		change := fmt.Sprintf("%s instead of %s", e.To, value(e.From))
-		if e.With.Name != "" {
-			change += fmt.Sprintf(", with %s", e.With)
-		}
-		drivers, changes = append(drivers, e.Driver), append(changes, change)
-		ratios, intervals = append(ratios, document.Times(e.Ratio.Median)), append(intervals, document.Interval(e.Ratio.Interval))
-		p = append(p, document.Probability(e.Adjusted))
-	}
 	for _, e := range f.Effects {
 		if e.Phase != phase {
 			continue
 		}
 		mean := true
 		for _, d := range e.Dependences {
-			if !d.Significant() {
-				continue
-			}
-			mean, depends = false, true
-			for _, with := range d.Effects {
-				add(with)
+			if d.Significant() {
+				mean, depends = false, true
+				rows = append(rows, d.Effects...)
 			}
 		}
 		if mean {
-			add(e)
+			rows = append(rows, e)
 		}
 	}
 	var left document.List
@@ -82,16 +70,18 @@ func effects(f *stats.Factorial, t *stats.Table) document.Document {
 			}
 		}
 	}
-	if changes == nil {
+	if rows == nil {
 		return document.Document{left}
 	}
-	var g document.Grid
-	if len(f.Drivers) > 1 {
-		g.Add(document.Column{Title: "driver"}, drivers)
+	driver := document.Words("driver", func(e *stats.Effect) string { return e.Driver })
+	if len(f.Drivers) < 2 {
+		driver.Cell = nil
 	}
-	g.Add(document.Column{Title: "change"}, changes)
-	g.Add(document.Column{Title: "× time", Whole: true}, document.WithSpreads(ratios, intervals))
-	g.Add(document.Column{Title: "p", Right: true}, p)
+	g := document.GridOf(rows, driver, document.Words("change", change),
+		document.ColumnOf[*stats.Effect]{Column: document.Column{Title: "× time", Whole: true},
+			Cell:   func(e *stats.Effect) string { return document.Times(e.Ratio.Median) },
+			Spread: func(e *stats.Effect) string { return document.Interval(e.Ratio.Interval) }},
+		document.Figures("p", 0, func(e *stats.Effect) string { return document.Probability(e.Adjusted) }))
 	title := "What a change by itself is worth:"
 	switch {
 	case depends:
@@ -100,6 +90,14 @@ func effects(f *stats.Factorial, t *stats.Table) document.Document {
 		title += " the geometric mean, formed within rounds, over all values of what else varies. No change is seen to depend on that."
 	}
 	return document.Document{document.Paragraph{Text: title}, g, left}
+}
+
+func change(e *stats.Effect) string {
+	words := fmt.Sprintf("%s instead of %s", e.To, value(e.From))
+	if e.With.Name != "" {
+		words += fmt.Sprintf(", with %s", e.With)
+	}
+	return words
 }
 
 func whyUntold(t *stats.Table) string {

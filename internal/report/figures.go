@@ -15,13 +15,12 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/worker/latency"
 )
 
-func sampleFigures(c *stats.Cell, f func(stats.Sample) float64) []float64 {
-	return document.Map(c.Samples, f)
+// summary summarizes a figure over the samples of a cell.
+func summary(c *stats.Cell, f func(stats.Sample) float64) stats.Summary {
+	return stats.Summarize(document.Map(c.Samples, f))
 }
 
-func median(c *stats.Cell, f func(stats.Sample) float64) float64 {
-	return stats.Summarize(sampleFigures(c, f)).Median
-}
+func median(c *stats.Cell, f func(stats.Sample) float64) float64 { return summary(c, f).Median }
 
 func perOperation(f func(stats.Sample) int64) func(stats.Sample) float64 {
 	return func(s stats.Sample) float64 { return float64(f(s)) / float64(max(s.Operations, 1)) }
@@ -114,7 +113,7 @@ func figures(a *stats.Analysis, t *stats.Table, cells []*stats.Cell) document.Gr
 	g.own = ownLeads(t)
 	g.addStandings()
 	g.addRisks(t.Phase)
-	g.addMedians(t.PerOp)
+	g.addMedians(t)
 	g.addRates()
 	if t.Base >= 0 && len(cells) > 1 {
 		to := "fastest"
@@ -204,17 +203,12 @@ func rowsAre(cells []*stats.Cell) string {
 }
 
 // addMedians adds a column with the medians, by which the table is ordered.
-func (g *cellGrid) addMedians(perOp bool) {
-	title, base := "median ", "s"
-	switch metric := g.cells[0].Samples[0].Metric; {
-	case perOp || metric == result.MetricTimePerOp:
-		base = "s/op"
-	case metric == result.MetricLatency:
-		title = "p99 of " + shortKind(g.cells) + " "
-	}
+func (g *cellGrid) addMedians(t *stats.Table) {
+	title := "median "
 	medians := document.Map(g.cells, func(c *stats.Cell) float64 { return c.Summary.Median })
-	words, unit := document.Scaled(medians, benchunit.Decimal, base)
-	if g.cells[0].Samples[0].Metric == result.MetricLatency && !perOp {
+	words, unit := document.Scaled(medians, benchunit.Decimal, conditions.TimeUnit(t, g.cells[0]))
+	if g.cells[0].Samples[0].Metric == result.MetricLatency && !t.PerOp {
+		title = "p99 of " + shortKind(g.cells) + " "
 		words, unit = document.LatencyWords(medians)
 	}
 	spreads := g.words(func(c *stats.Cell) string { return document.Ends(c.Summary) })
@@ -436,29 +430,22 @@ func latencies(cells []*stats.Cell) document.Grid {
 	rows := latencyRows(cells, figures)
 	failed := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.failed > 0 })
 	early := slices.ContainsFunc(rows, func(r latencyRow) bool { return r.early > 0 })
-	g := document.Grid{Columns: []document.Column{{Title: "operation"}, {Title: rowsAre(cells)}, {Title: "count", Right: true, Drop: 1}}}
+	columns := []document.ColumnOf[latencyRow]{
+		document.Words("operation", func(r latencyRow) string { return r.operation }),
+		document.Words(rowsAre(cells), func(r latencyRow) string { return conditions.Name(r.cell.Outcome) }),
+		document.Figures("count", 1, func(r latencyRow) string { return document.Thousands(r.count) }),
+	}
 	if failed {
-		g.Columns = append(g.Columns, document.Column{Title: "ok", Right: true})
+		columns = append(columns, document.Figures("ok", 0, func(r latencyRow) string {
+			return fmt.Sprintf("%s (%s)", document.Thousands(r.count-r.failed), document.PercentOK(r.failed, r.count))
+		}))
 	}
 	if early {
-		g.Columns = append(g.Columns, document.Column{Title: "ended early", Right: true})
+		columns = append(columns, document.Figures("ended early", 0, func(r latencyRow) string { return document.Thousands(r.early) }))
 	}
-	columns := make([][]float64, len(figures))
-	for _, r := range rows {
-		words := []string{r.operation, conditions.Name(r.cell.Outcome), document.Thousands(r.count)}
-		if failed {
-			words = append(words, fmt.Sprintf("%s (%s)", document.Thousands(r.count-r.failed), document.PercentOK(r.failed, r.count)))
-		}
-		if early {
-			words = append(words, document.Thousands(r.early))
-		}
-		g.Rows = append(g.Rows, words)
-		for i, v := range r.figures {
-			columns[i] = append(columns[i], v)
-		}
-	}
+	g := document.GridOf(rows, columns...)
 	for i, f := range figures {
-		words, unit := document.LatencyWords(columns[i])
+		words, unit := document.LatencyWords(document.Map(rows, func(r latencyRow) float64 { return r.figures[i] }))
 		g.Add(document.Column{Title: f.title + " " + unit, Right: true}, words)
 	}
 	return g

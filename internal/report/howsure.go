@@ -188,10 +188,7 @@ func (r *Ranking) roundsFaster(i, j, all int) string {
 func (r *Ranking) another(all int) string {
 	var words []string
 	if r.Next != nil {
-		at := func(p *Place) int {
-			return slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == p.Case })
-		}
-		faster := r.faster(at(r.Best), at(r.Next), all)
+		faster := r.faster(r.at(r.Best), r.at(r.Next), all)
 		if faster == "" {
 			return ""
 		}

@@ -256,10 +256,7 @@ func jsonCell(g *stats.Group, t *stats.Table, i int, c *stats.Cell) JSONCell {
 	}
 	first := c.Samples[0]
 	j.Risks, j.TooShort = conditions.CellRisks(c.Outcome, t.Phase), c.TooShort()
-	j.Metric, j.Unit = first.Metric, "s"
-	if first.Metric == result.MetricTimePerOp {
-		j.Unit = "s/op"
-	}
+	j.Metric, j.Unit = first.Metric, first.Unit()
 	j.Summary, j.Rank, j.Unranked = &c.Summary, c.Rank, c.Unranked
 	if c.Unranked == "" {
 		j.Tied = []int{}

@@ -80,16 +80,15 @@ func reliability(a *stats.Analysis) string {
 	}
 	s := fmt.Sprintf("%s in %s%s. If all drivers were equal, the probability that this run tells any two of them apart would be at most %g%%.",
 		document.Counted(int64(r.Comparisons), "comparison"), document.Counted(int64(r.Tables), "table"), summary, 100*stats.Alpha)
-	if slices.ContainsFunc(a.Groups, func(g *stats.Group) bool { return slices.ContainsFunc(g.Tables, anyFailed) }) {
-		s += " By the operations that failed it is as much again."
+	for _, t := range a.Tables() {
+		if someFailed(t.Measured()) {
+			s += " By the operations that failed it is as much again."
+			break
+		}
 	}
 	if r.Telling > 0 {
 		s += fmt.Sprintf(" Tables that tell drivers apart: %d. At most %g%% of such tables, here %.2g tables, are expected to be wrong and to tell equal drivers apart.",
 			r.Telling, 100*stats.Alpha, r.FalseTables())
 	}
 	return s
-}
-
-func anyFailed(t *stats.Table) bool {
-	return slices.ContainsFunc(t.Measured(), func(c *stats.Cell) bool { failed, _ := c.Failures(); return failed > 0 })
 }

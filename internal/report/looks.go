@@ -35,12 +35,6 @@ func LooksOf(a *stats.Analysis) looks {
 	return l
 }
 
-// harmfulAmong returns the drivers that have a defect which can do harm under the conditions of the
-// given cells. The cells are from one table.
-func (l looks) harmfulAmong(cells []*stats.Cell) conditions.Harmful {
-	return l.harmfulIn(&stats.Table{Cells: cells})
-}
-
 // marker marks the names of drivers with harmful defects in a picture.
 type marker struct {
 	harmful conditions.Harmful

@@ -37,7 +37,7 @@ func tradeoffs(a *stats.Analysis) (list []tradeoff) {
 				continue
 			}
 			for _, c := range table.Measured() {
-				if m := stats.Summarize(sampleFigures(c, peakMemory)); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
+				if m := summary(c, peakMemory); c.Case.Driver == d.Case.Driver && m.Median > t.memory.Median {
 					t.memory, t.in = m, n.String()
 				}
 			}
@@ -116,25 +116,20 @@ func memoryTable(a *stats.Analysis) document.Document {
 	if list == nil {
 		return nil
 	}
-	var names, ratios, peaks, spreads, cells, known []string
-	for _, t := range list {
-		defects := strings.Join(t.harmful, ", ")
-		switch {
-		case t.isFloor:
-			defects = document.Absent
-		case t.harmful == nil:
-			defects = "none"
+	known := func(t tradeoff) string {
+		if t.isFloor {
+			return document.Absent
 		}
-		names, ratios = append(names, t.name), append(ratios, document.Times(t.Ratio.Median))
-		peaks, spreads = append(peaks, document.BytesOf(t.memory.Median)), append(spreads, document.Ends(t.memory))
-		cells, known = append(cells, t.in), append(known, defects)
+		return cmp.Or(strings.Join(t.harmful, ", "), "none")
 	}
-	var g document.Grid
-	g.Add(document.Column{Title: "driver"}, names)
-	g.Add(document.Column{Title: "× " + baseLabel(a), Right: true}, ratios)
-	g.Add(document.Column{Title: "peak memory", Whole: true}, document.WithSpreads(peaks, spreads))
-	g.Add(document.Column{Title: "in", Drop: 2}, cells)
-	g.Add(document.Column{Title: "known defects that can lose data in these workloads", Drop: 1}, known)
+	g := document.GridOf(list,
+		document.Words("driver", func(t tradeoff) string { return t.name }),
+		document.Figures("× "+baseLabel(a), 0, func(t tradeoff) string { return document.Times(t.Ratio.Median) }),
+		document.ColumnOf[tradeoff]{Column: document.Column{Title: "peak memory", Whole: true},
+			Cell:   func(t tradeoff) string { return document.BytesOf(t.memory.Median) },
+			Spread: func(t tradeoff) string { return document.Ends(t.memory) }},
+		document.ColumnOf[tradeoff]{Column: document.Column{Title: "in", Drop: 2}, Cell: func(t tradeoff) string { return t.in }},
+		document.ColumnOf[tradeoff]{Column: document.Column{Title: "known defects that can lose data in these workloads", Drop: 1}, Cell: known})
 	return document.Document{g, document.Paragraph{Text: memoryMeans, Quiet: true}}
 }
 
@@ -186,7 +181,7 @@ func (s scope) memoryPictures(n stats.TableName, t *stats.Table, l looks) (list 
 		var rows []chart.Bar
 		any := false
 		for i, c := range measured {
-			sum := stats.Summarize(sampleFigures(c, of))
+			sum := summary(c, of)
 			b := chart.Bar{Name: harm.name(conditions.Name(c.Outcome), c.Case.Driver), Look: looks[i], Link: s.link(c.Case.ID, t.Phase), Tip: document.Counted(int64(sum.N), "sample")}
 			b.Value, b.Low, b.High = document.OfSummary(sum)
 			b.Text = document.BytesOf(sum.Median)

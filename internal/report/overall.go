@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,42 +90,36 @@ func firsts(said Answers) document.Document {
 	if len(tables) < 2 {
 		return nil
 	}
-	g := document.Grid{Columns: []document.Column{{Title: "in"}, {Title: "first"}, {Title: "× floor", Whole: true}, {Title: "tied with it", Drop: 1}, {Title: "first that is slower"}}}
-	var sound []string // for each row, the best driver without a known defect
-	harmful := false
-	for _, r := range tables {
-		floor, tie, after := document.Absent, document.Absent, document.Absent
-		if r.IsFloor && r.Best.Ratio != nil {
-			floor = document.Times(r.Best.Ratio.Median) + " " + document.Ends(*r.Best.Ratio)
+	sound := document.Words("first without "+HarmMark, func(r Ranking) string { return r.sound() })
+	floor := document.ColumnOf[Ranking]{Column: document.Column{Title: "× floor", Whole: true}, Cell: func(r Ranking) string {
+		if !r.IsFloor || r.Best.Ratio == nil {
+			return document.Absent
 		}
-		if len(r.Tied) > 0 {
-			tie = document.AndOthers(r.Tied)
-		}
-		if r.Next != nil {
-			after = fmt.Sprintf("%s %s %s", r.Next.Name, document.Times(r.Next.Ratio.Median), document.Interval(r.Next.Ratio.Interval))
-		}
-		name := r.Best.Name + r.mark()
-		if r.bestIsHarmful() {
-			name, harmful = name+HarmMark, true
-		}
-		sound = append(sound, r.sound())
-		g.Rows = append(g.Rows, []string{r.Table.String(), name, floor, tie, after})
-		g.Links = append(g.Links, "#"+document.PictureID(tablePicture(*r.Table)))
+		return document.Times(r.Best.Ratio.Median) + " " + document.Ends(*r.Best.Ratio)
+	}}
+	harmful := slices.ContainsFunc(tables, func(r Ranking) bool { return r.bestIsHarmful() })
+	if !harmful {
+		sound.Cell = nil
 	}
 	if !slices.ContainsFunc(tables, func(r Ranking) bool { return r.IsFloor }) {
-		g.Columns = slices.Delete(g.Columns, 2, 3)
-		for i := range g.Rows {
-			g.Rows[i] = slices.Delete(g.Rows[i], 2, 3)
-		}
+		floor.Cell = nil
 	}
-	d := document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, nil}
+	g := document.GridOf(tables,
+		document.Words("in", func(r Ranking) string { return r.Table.String() }),
+		document.Words("first", func(r Ranking) string { return r.marked() }),
+		sound, floor,
+		document.ColumnOf[Ranking]{Column: document.Column{Title: "tied with it", Drop: 1},
+			Cell: func(r Ranking) string { return cmp.Or(document.AndOthers(r.Tied), document.Absent) }},
+		document.Words("first that is slower", func(r Ranking) string {
+			if r.Next == nil {
+				return document.Absent
+			}
+			return fmt.Sprintf("%s %s %s", r.Next.Name, document.Times(r.Next.Ratio.Median), document.Interval(r.Next.Ratio.Interval))
+		}))
+	g.Links = document.Map(tables, func(r Ranking) string { return "#" + document.PictureID(tablePicture(*r.Table)) })
+	d := document.Document{document.Heading{Level: 3, Text: "Who comes first, cell by cell"}, g}
 	if harmful {
-		g.Columns = slices.Insert(g.Columns, 2, document.Column{Title: "first without " + HarmMark})
-		for i := range g.Rows {
-			g.Rows[i] = slices.Insert(g.Rows[i], 2, sound[i])
-		}
 		d = append(d, document.Paragraph{Text: HarmMeans, Quiet: true})
 	}
-	d[1] = g
 	return d
 }

@@ -262,11 +262,9 @@ func (p *runPage) addCases(g *stats.Group, tables []*stats.Table, title string) 
 	if p.brief {
 		tables = nil
 	}
-	for _, b := range conditions.CasesOf(g.Outcomes, tables, true) {
-		cases := b.(document.Details)
-		cases.Title = title
-		p.cases = append(p.cases, cases)
-	}
+	cases := conditions.CasesOf(g.Outcomes, tables, true)
+	cases.Title = title
+	p.cases = append(p.cases, cases)
 }
 
 // factorial returns the section of a workload with several settings or parameters: first all cases

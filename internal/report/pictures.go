@@ -128,7 +128,7 @@ func tablePicture(n stats.TableName) string { return document.Slug(n.String()) }
 func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.PictureBlock {
 	measured, looks, own, harm := s.of(t, t.Measured()), l.ofCells(t.Cells), ownLeads(t), marker{harmful: l.harmfulIn(t)}
 	title := n.String() + ": " + subject(measured)
-	format := document.SecondsOf(perOperationWord(t, measured))
+	format := timeFormat(t, measured)
 	axis := chart.Axis{Label: "time, less is better", Format: format, Tick: document.Ticks(format)}
 	if measured[0].Samples[0].Metric == result.MetricLatency {
 		axis.Label = "p99 of " + KindOfP99(measured) + ", less is better"
@@ -309,7 +309,7 @@ func (s scope) latencyPictures(n stats.TableName, cells []*stats.Cell, l looks) 
 		var series []chart.Distribution
 		curve := false // whether a distribution has enough points for a curve
 		shown := document.Map(operations.Of[op], func(r latencyRow) *stats.Cell { return r.cell })
-		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulAmong(cells)}
+		looks, harm := l.ofCells(shown), marker{harmful: l.harmfulIn(&stats.Table{Cells: cells})}
 		for i, r := range operations.Of[op] {
 			d := chart.Distribution{Name: harm.name(conditions.Name(r.cell.Outcome), r.cell.Case.Driver), Look: looks[i], Link: s.link(r.cell.Case.ID, n.Phase)}
 			each := float64(r.count) / float64(max(len(r.cell.Samples), 1))
@@ -359,12 +359,9 @@ func ratioTip(c *stats.Cell, t *stats.Table) string {
 	return document.Than(by, conditions.Name(t.Cells[t.Base].Outcome)) + strings.TrimPrefix(document.Slower(*c.Ratio), by)
 }
 
-// perOperationWord returns "/op" if a table's times are per operation.
-func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
-	if t.PerOp || measured[0].Samples[0].Metric == result.MetricTimePerOp {
-		return "/op"
-	}
-	return ""
+// timeFormat returns a function that formats the times of a table.
+func timeFormat(t *stats.Table, measured []*stats.Cell) func(float64) string {
+	return document.SecondsOf(strings.TrimPrefix(conditions.TimeUnit(t, measured[0]), "s"))
 }
 
 // orderPicture draws the samples of a table in the order in which they were measured. If plain is
@@ -372,7 +369,7 @@ func perOperationWord(t *stats.Table, measured []*stats.Cell) string {
 func (s scope) orderPicture(n stats.TableName, t *stats.Table, l looks, plain bool) document.PictureBlock {
 	measured := s.of(t, t.Measured())
 	looks, harm := l.ofCells(measured), marker{harmful: l.harmfulIn(t)}
-	format := document.SecondsOf(perOperationWord(t, measured))
+	format := timeFormat(t, measured)
 	var series []chart.Samples
 	for i, c := range measured {
 		one := chart.Samples{Name: harm.name(conditions.Name(c.Outcome), c.Case.Driver), Look: looks[i]}

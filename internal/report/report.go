@@ -40,7 +40,7 @@ type Options struct {
 
 var formats = document.FormatsOf[*stats.Analysis, Options]{What: "report", List: []document.Format[*stats.Analysis, Options]{
 	{Name: "table", To: writeText},
-	{Name: "markdown", To: writeMarkdown},
+	{Name: "markdown", To: func(w io.Writer, a *stats.Analysis, o Options) error { return document.RenderMarkdown(w, Build(a, o)) }},
 	{Name: "html", To: writeHTML},
 	{Name: "csv", To: writeCSV},
 	{Name: "json", To: WriteJSON},

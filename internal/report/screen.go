@@ -436,10 +436,7 @@ func (r *Ranking) inShort(names bool) []string {
 	if r.bestIsHarmful() {
 		sound = r.sound()
 	}
-	best, figure := r.Best.Name+r.mark(), ""
-	if r.bestIsHarmful() {
-		best += HarmMark
-	}
+	best, figure := r.marked(), ""
 	switch n := len(r.Tied); {
 	case n > 4 && names:
 		best += fmt.Sprintf(" and %d more", n)
@@ -448,7 +445,7 @@ func (r *Ranking) inShort(names bool) []string {
 	case n > 0:
 		best += fmt.Sprintf(" +%d", n)
 	}
-	row := r.Rows[slices.IndexFunc(r.Rows, func(row Row) bool { return row.Case == r.Best.Case })]
+	row := r.Rows[r.at(r.Best)]
 	switch {
 	case r.Best.Ratio != nil:
 		figure = document.Times(r.Best.Ratio.Median) + " " + document.Spread(*r.Best.Ratio)
@@ -467,6 +464,15 @@ func (r *Ranking) sound() string {
 		return r.Sound.Name
 	}
 	return r.Sound.Name + " " + document.Times(r.Sound.Ratio.Median)
+}
+
+// marked returns the name of the best row with its marks.
+func (r *Ranking) marked() string {
+	name := r.Best.Name + r.mark()
+	if r.bestIsHarmful() {
+		name += HarmMark
+	}
+	return name
 }
 
 // mark returns [ownCost] if the lead of the best row could be due to sqlite3perf's own overhead.

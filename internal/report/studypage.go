@@ -28,11 +28,9 @@ func (s scope) pageStudy(a *stats.Analysis, r *Study) document.Document {
 	d = append(d, conditions.AllCompileOptions(a))
 	d = append(d, document.Heading{Level: 2, Text: "Samples"})
 	for _, g := range a.Groups {
-		for _, b := range conditions.CasesOf(g.Outcomes, g.Tables, true) {
-			samples := b.(document.Details)
-			samples.Title = strings.TrimSpace(g.Workload + " " + g.Variant())
-			d = append(d, samples)
-		}
+		samples := conditions.CasesOf(g.Outcomes, g.Tables, true)
+		samples.Title = strings.TrimSpace(g.Workload + " " + g.Variant())
+		d = append(d, samples)
 	}
 	return d
 }

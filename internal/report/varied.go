@@ -125,7 +125,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
 			at.Y, at.Low, at.High = document.OfSummary(rate)
 			top[i].Points = append(top[i].Points, at)
-			if p99 := stats.Summarize(sampleFigures(c.cell, slowestP99)); p99.Median > 0 {
+			if p99 := summary(c.cell, slowestP99); p99.Median > 0 {
 				tails = true
 				at := chart.Point{X: x, Link: link, Tip: document.Counted(int64(p99.N), "sample")}
 				at.Y, at.Low, at.High = document.OfSummary(p99)

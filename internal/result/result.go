@@ -115,14 +115,37 @@ func (s *Sample) Value() float64 {
 	case MetricTimePerOp:
 		return float64(s.WallNS) / 1e9 / float64(max(s.Operations, 1))
 	case MetricLatency:
-		var worst int64
-		for _, l := range s.Latency {
-			worst = max(worst, l.P99NS)
-		}
-		return float64(worst) / 1e9
+		return s.SlowestP99()
 	default:
 		return float64(s.WallNS) / 1e9
 	}
+}
+
+// Unit returns the unit of the sample's value.
+func (s *Sample) Unit() string {
+	if s.Metric == MetricTimePerOp {
+		return "s/op"
+	}
+	return "s"
+}
+
+// Slowest returns the kind of operations that has the greatest 99th percentile. It returns nil if the
+// sample has no latencies.
+func (s *Sample) Slowest() (worst *latency.Summary) {
+	for i := range s.Latency {
+		if l := &s.Latency[i]; worst == nil || l.P99NS > worst.P99NS {
+			worst = l
+		}
+	}
+	return worst
+}
+
+// SlowestP99 returns the 99th percentile of [Sample.Slowest] in seconds, or 0 without latencies.
+func (s *Sample) SlowestP99() float64 {
+	if l := s.Slowest(); l != nil {
+		return float64(l.P99NS) / 1e9
+	}
+	return 0
 }
 
 // Load describes the load that clients in another process put on a server. The sample's wall

@@ -354,9 +354,14 @@ const newestFirst = ` ORDER BY julianday(CASE WHEN json_valid(json) THEN json_ex
 
 // Newest returns the ID of the run that started last, whether it has ended or not. It returns 0 if
 // the store has no run.
-func (s *Store) Newest(ctx context.Context) (id int64, err error) {
+func (s *Store) Newest(ctx context.Context) (int64, error) {
+	return s.newest(ctx, `SELECT run_id FROM runs`)
+}
+
+// newest returns the first ID of a query that is completed by [newestFirst], or 0.
+func (s *Store) newest(ctx context.Context, query string, args ...any) (id int64, err error) {
 	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		err := c.QueryRowContext(ctx, `SELECT run_id FROM runs`+newestFirst).Scan(&id)
+		err := c.QueryRowContext(ctx, query+newestFirst, args...).Scan(&id)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -368,17 +373,10 @@ func (s *Store) Newest(ctx context.Context) (id int64, err error) {
 // Baseline returns the ID of the run that is a baseline of the given name, or 0. If there are several, it
 // is the one that started last. Runs that were merged don't count, because they may be somebody else's, and
 // neither do runs that were interrupted or have not ended.
-func (s *Store) Baseline(ctx context.Context, name string) (id int64, err error) {
-	err = s.read(ctx, func(ctx context.Context, c *sql.Conn) error {
-		err := c.QueryRowContext(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.baseline') = ?
-			AND json_extract(json, '$.ended') IS NOT NULL AND json_extract(json, '$.stopped') <> ? AND json_extract(json, '$.merged') IS NULL END`+newestFirst,
-			name, result.StoppedInterrupted).Scan(&id)
-		if errors.Is(err, sql.ErrNoRows) {
-			return nil
-		}
-		return err
-	})
-	return id, err
+func (s *Store) Baseline(ctx context.Context, name string) (int64, error) {
+	return s.newest(ctx, `SELECT run_id FROM runs WHERE CASE WHEN json_valid(json) THEN json_extract(json, '$.baseline') = ?
+		AND json_extract(json, '$.ended') IS NOT NULL AND json_extract(json, '$.stopped') <> ? AND json_extract(json, '$.merged') IS NULL END`,
+		name, result.StoppedInterrupted)
 }
 
 // Resolve returns the ID of the run that a user names, by its number, as "last", or by its name as a

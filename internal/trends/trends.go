@@ -19,11 +19,7 @@ import (
 // Trend is a figure that was measured in the same way in several runs: on the same
 // machine, with the same text of the workload, scale, parameters and settings.
 type Trend struct {
-	Workload   string           `json:"workload"`
-	SHA256     string           `json:"sha256,omitempty"` // hash of the workload's text
-	Phase      string           `json:"phase"`
-	Driver     string           `json:"driver"`
-	Scale      string           `json:"scale"`
+	Subject
 	Settings   driver.Settings  `json:"settings"`
 	Parameters map[string]int64 `json:"parameters,omitempty"`
 	Host       string           `json:"host"`
@@ -36,22 +32,36 @@ type Trend struct {
 	Machine result.Machine `json:"-"`
 }
 
+// Subject is what a figure is of.
+type Subject struct {
+	Workload string `json:"workload"`
+	SHA256   string `json:"sha256,omitempty"` // hash of the workload's text
+	Phase    string `json:"phase"`
+	Driver   string `json:"driver"`
+	Scale    string `json:"scale"`
+}
+
 // Point is the figure of one run in a series.
 type Point struct {
 	Run     int64     `json:"run"`
 	Started time.Time `json:"started"`
 	Case    int       `json:"case"`
-	N       int       `json:"n"`
-	Median  float64   `json:"median"`
-	Low     *float64  `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
-	High    *float64  `json:"high,omitempty"`
-	Library string    `json:"library,omitempty"` // version of the driver's library that the worker reported
-	SQLite  string    `json:"sqlite,omitempty"`
-	Go      string    `json:"go,omitempty"`
-	Tool    string    `json:"tool,omitempty"` // version of sqlite3perf
+	Figure
+	Tool string `json:"tool,omitempty"` // version of sqlite3perf
 
 	// Harmful has the ids of the known defects that can lose, damage or falsify data in this workload.
 	Harmful []string `json:"harmful_defects,omitempty"`
+}
+
+// Figure is a median over samples, and the versions that were measured.
+type Figure struct {
+	N       int      `json:"n"`
+	Median  float64  `json:"median"`
+	Low     *float64 `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
+	High    *float64 `json:"high,omitempty"`
+	Library string   `json:"library,omitempty"` // version of the driver's library that the worker reported
+	SQLite  string   `json:"sqlite,omitempty"`
+	Go      string   `json:"go,omitempty"`
 }
 
 // Shift is a change of the level of a series.
@@ -72,24 +82,16 @@ type Mark struct {
 // Of returns a cell's figure as a series with one point. sum is the summary of the figures of the
 // cell's samples.
 func Of(run *result.Run, t *stats.Table, c *stats.Cell, sum stats.Summary, unit, of string) *Trend {
-	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, N: sum.N, Median: sum.Median, Tool: run.Version}
+	p := Point{Run: run.ID, Started: run.Started, Case: c.Case.ID, Figure: Figure{N: sum.N, Median: sum.Median}, Tool: run.Version}
 	if i := sum.Interval; i != nil {
 		p.Low, p.High = &i.Low, &i.High
 	}
 	if proof := c.Proof(); proof != nil {
 		p.Library, p.SQLite, p.Go = proof.ModuleVersion, proof.SQLiteVersion, proof.Runtime
 	}
-	return &Trend{Workload: c.Case.Workload, SHA256: c.Case.WorkloadSHA256, Phase: t.Phase, Driver: c.Case.Driver,
-		Scale: c.Case.Scale, Settings: c.Case.SettingsIn(t.Phase), Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Of: of,
+	return &Trend{Subject: Subject{c.Case.Workload, c.Case.WorkloadSHA256, t.Phase, c.Case.Driver, c.Case.Scale},
+		Settings: c.Case.SettingsIn(t.Phase), Parameters: c.Case.Parameters, Host: run.Machine.Hostname, Unit: unit, Of: of,
 		Points: []Point{p}, Machine: run.Machine}
-}
-
-// TimeUnit returns the unit of the time in a table.
-func TimeUnit(t *stats.Table, c *stats.Cell) string {
-	if t.PerOp || c.Samples[0].Metric == result.MetricTimePerOp {
-		return "s/op"
-	}
-	return "s"
 }
 
 // key is equal for figures that were measured in the same way.

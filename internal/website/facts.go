@@ -48,27 +48,17 @@ type JSONFloor struct {
 
 // JSONFigure is the time of a driver in a cell.
 type JSONFigure struct {
-	Workload   string           `json:"workload"`
-	SHA256     string           `json:"sha256,omitempty"` // hash of the workload's text
-	Phase      string           `json:"phase"`
-	Driver     string           `json:"driver"`
-	Scale      string           `json:"scale"`
+	trends.Subject
 	Settings   driver.Settings  `json:"settings,omitempty"`
 	Parameters map[string]int64 `json:"parameters,omitempty"`
 	Case       int              `json:"case"`
 	Unit       string           `json:"unit"`
-	N          int              `json:"n"`
-	Median     float64          `json:"median"`
-	Low        *float64         `json:"low,omitempty"` // low end of the interval; absent if there are too few samples
-	High       *float64         `json:"high,omitempty"`
-	Library    string           `json:"library,omitempty"` // version of the driver's library that the worker reported
-	SQLite     string           `json:"sqlite,omitempty"`
-	Go         string           `json:"go,omitempty"`
-	Rank       int              `json:"rank,omitempty"`            // place among the drivers of the cell; absent if it has none, as plain C
-	Beaten     bool             `json:"beaten,omitempty"`          // another driver is clearly faster
-	ToFastest  *stats.Summary   `json:"to_fastest,omitempty"`      // time divided by that of the cell's fastest driver, round by round; absent if there is no clear difference
-	Harmful    []string         `json:"harmful_defects,omitempty"` // ids of known defects that can lose, damage or falsify data in this workload
-	Older      []JSONOlder      `json:"older_releases,omitempty"`
+	trends.Figure
+	Rank      int            `json:"rank,omitempty"`            // place among the drivers of the cell; absent if it has none, as plain C
+	Beaten    bool           `json:"beaten,omitempty"`          // another driver is clearly faster
+	ToFastest *stats.Summary `json:"to_fastest,omitempty"`      // time divided by that of the cell's fastest driver, round by round; absent if there is no clear difference
+	Harmful   []string       `json:"harmful_defects,omitempty"` // ids of known defects that can lose, damage or falsify data in this workload
+	Older     []JSONOlder    `json:"older_releases,omitempty"`
 }
 
 // JSONOlder compares a release with an older one in the same run.
@@ -113,13 +103,13 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 		harmful, best := conditions.HarmfulIn(a, t), slices.IndexFunc(t.Cells, func(c *stats.Cell) bool { return c.Rank > 0 && !c.Beaten })
 		for i, c := range t.Cells {
 			if c.Status == result.OK && c.Summary.N > 0 {
-				x := figureOf(trends.Of(run, t, c, c.Summary, trends.TimeUnit(t, c), ""))
-				x.Rank, x.Beaten = c.Rank, c.Beaten
+				one := trends.Of(run, t, c, c.Summary, conditions.TimeUnit(t, c), "")
+				x := JSONFigure{Subject: one.Subject, Settings: one.Settings, Parameters: one.Parameters, Case: c.Case.ID, Unit: one.Unit, Figure: one.Points[0].Figure,
+					Rank: c.Rank, Beaten: c.Beaten, Harmful: harmful.IDs(c.Case.Driver), Older: olderIn(t, i)}
 				if best >= 0 && c.Rank > 0 && i != best && !slices.Contains(c.Tied, best) {
 					r := t.Ratio(stats.Pair{First: i, Second: best})
 					x.ToFastest = &r
 				}
-				x.Harmful, x.Older = harmful.IDs(c.Case.Driver), olderIn(t, i)
 				f.Figures = append(f.Figures, x)
 			}
 		}
@@ -129,18 +119,12 @@ func factsOf(a *stats.Analysis, answer string) *JSONRun {
 	return f
 }
 
-// figureOf returns the figure of a series with one point.
-func figureOf(t *trends.Trend) JSONFigure {
-	p := t.Points[0]
-	return JSONFigure{Workload: t.Workload, SHA256: t.SHA256, Phase: t.Phase, Driver: t.Driver, Scale: t.Scale, Settings: t.Settings, Parameters: t.Parameters,
-		Case: p.Case, Unit: t.Unit, N: p.N, Median: p.Median, Low: p.Low, High: p.High, Library: p.Library, SQLite: p.SQLite, Go: p.Go}
-}
-
-// trend is the inverse of [figureOf]. name is the driver's name in the series.
+// trend returns a figure of a run as a series with one point. name is the driver's name in the series.
 func (f *JSONRun) trend(x *JSONFigure, name string) trends.Trend {
-	return trends.Trend{Workload: x.Workload, SHA256: x.SHA256, Phase: x.Phase, Driver: name, Scale: x.Scale, Settings: x.Settings, Parameters: x.Parameters,
-		Host: f.Machine.Hostname, Unit: x.Unit, Machine: f.Machine, Points: []trends.Point{{Run: f.Run, Started: f.Started, Case: x.Case, N: x.N,
-			Median: x.Median, Low: x.Low, High: x.High, Library: x.Library, SQLite: x.SQLite, Go: x.Go, Tool: f.Tool, Harmful: x.Harmful}}}
+	t := trends.Trend{Subject: x.Subject, Settings: x.Settings, Parameters: x.Parameters, Host: f.Machine.Hostname, Unit: x.Unit, Machine: f.Machine,
+		Points: []trends.Point{{Run: f.Run, Started: f.Started, Case: x.Case, Figure: x.Figure, Tool: f.Tool, Harmful: x.Harmful}}}
+	t.Driver = name
+	return t
 }
 
 // olderIn compares a cell with the cells of older releases of its driver, the oldest first.

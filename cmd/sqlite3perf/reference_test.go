@@ -70,7 +70,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-A command below lists these flags by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+A command below lists the flags that it shares with others by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -175,9 +175,10 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 		}
 	}
 	example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n")
-	fmt.Fprintf(b, "```sh\n%s\n```\n\n", example)
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
-		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
+		fmt.Fprintf(b, "Usage: `%s`, such as `%s`\n\n", use, example)
+	} else {
+		fmt.Fprintf(b, "Example: `%s`\n\n", example)
 	}
 	also := map[string][]string{} // names of shared flags, by group
 	own := false
@@ -192,27 +193,40 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 			b.WriteString(text)
 		}
 	})
-	var names []string
-	for _, group := range append(cli.FlagGroups, "") {
-		all := 0
-		for _, f := range shared {
-			if cli.GroupOf(f) == group {
-				all++
-			}
-		}
-		if len(also[group]) == all {
-			names = append(names, groupTitle(group))
-			continue
-		}
-		slices.Sort(also[group])
-		names = append(names, also[group]...)
-	}
+	names := sharedNames(shared, also)
 	if own && names != nil {
 		b.WriteString("\n")
 	}
 	if names != nil {
 		fmt.Fprintf(b, "[Shared](#shared-flags): %s\n", strings.Join(names, ", "))
 	}
+}
+
+// sharedNames returns the names of shared flags of a command. Instead of nearly all flags of a group, it
+// returns the title of the group, with the flags that the command lacks.
+func sharedNames(shared map[string]*pflag.Flag, also map[string][]string) (names []string) {
+	for _, group := range append(cli.FlagGroups, "") {
+		var lacks []string
+		for name, f := range shared {
+			if cli.GroupOf(f) == group && !slices.Contains(also[group], name) {
+				lacks = append(lacks, name)
+			}
+		}
+		slices.Sort(lacks)
+		slices.Sort(also[group])
+		each := strings.Join(also[group], ", ")
+		all := groupTitle(group)
+		if lacks != nil {
+			all += " (not " + strings.Join(lacks, ", ") + ")"
+		}
+		switch {
+		case lacks == nil || len(all) < len(each):
+			names = append(names, all)
+		case each != "":
+			names = append(names, each)
+		}
+	}
+	return names
 }
 
 // groupTitle returns the title of a section of shared flags. group is "" for flags without a group.

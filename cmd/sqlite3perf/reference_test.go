@@ -174,7 +174,11 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 			fmt.Fprintf(b, "%s\n\n", prose(text))
 		}
 	}
-	example, _, _ := strings.Cut(strings.TrimSpace(c.Example), "\n")
+	examples := strings.Split(strings.TrimSpace(c.Example), "\n")
+	example := strings.TrimSpace(examples[0])
+	if example == c.CommandPath() { // says nothing
+		example = strings.TrimSpace(examples[1])
+	}
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
 		fmt.Fprintf(b, "Usage: `%s`, such as `%s`\n\n", use, example)
 	} else {

@@ -46,7 +46,7 @@ func reference(root *cobra.Command) string {
 	var b strings.Builder
 	b.WriteString(`# Commands and flags
 
-This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` explains a command in more detail.
+This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + ` says more about a command, and has more examples.
 
 `)
 	for _, g := range root.Groups() {
@@ -70,7 +70,7 @@ This page is generated from the commands. ` + "`sqlite3perf COMMAND --help`" + `
 	b.WriteString(`
 ## Shared flags
 
-A command below lists these flags by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
+A command below lists the flags that it shares with others by name or by section. They mean the same in every command. [drivers.md](drivers.md) says how drivers are named. Without ` + "`--format`" + `, the extension of ` + "`-o`" + ` says the format; otherwise it is ` + "`table`" + `.
 `)
 	shared := sharedFlags(root)
 	flags := slices.Sorted(maps.Keys(shared))
@@ -145,13 +145,14 @@ func sharedFlags(root *cobra.Command) map[string]*pflag.Flag {
 	return most
 }
 
-// documents has, by command, the document that explains the command. For these commands
-// docs/commands.md has only the first paragraph of the help, and the paragraphs about exit statuses.
+// documents has, by command, the document that explains the command. docs/commands.md has only the
+// first sentence of the command's help, and the paragraphs about exit statuses.
 var documents = map[string]string{
-	"reproduce": "studies.md", "profile": "profiling.md",
+	"run": "methodology.md", "reproduce": "studies.md", "profile": "profiling.md",
 	"compare": "verdicts.md", "gate": "ci.md", "bisect": "verdicts.md", "diff": "answers.md",
 	"advise": "advice.md", "tune": "tuning.md", "locks": "locks.md", "dsn": "dsn.md", "crash": "durability.md", "cluster": "cluster.md",
-	"serve": "explorer.md", "site": "site.md", "merge": "store.md", "drivers": "drivers.md", "doctor": "doctor.md",
+	"show": "report-formats.md", "report": "report-formats.md", "serve": "explorer.md", "site": "site.md", "runs": "store.md", "merge": "store.md",
+	"drivers": "drivers.md", "workloads": "workload-language.md", "doctor": "doctor.md",
 	"workload from": "workload-from.md", "check": "adding-a-driver.md",
 	"generate": "one-database.md", "bench": "one-database.md", "pragma": "one-database.md", "concurrent": "one-database.md", "paginate": "one-database.md",
 }
@@ -159,25 +160,29 @@ var documents = map[string]string{
 func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag.Flag) {
 	fmt.Fprintf(b, "\n### %s\n\n", commandName(c))
 	document := documents[commandName(c)]
+	status := "the exit status is"
+	if strings.Contains(c.Long, "Exit status: ") {
+		status = "exit status: "
+	}
 	for i, paragraph := range strings.Split(c.Long, "\n\n") {
-		if i == 0 || document == "" || strings.Contains(paragraph, "xit status: ") || strings.Contains(strings.ToLower(paragraph), "the exit status is") {
-			if i == 0 && document != "" { // the document says more
-				sentences := strings.SplitAfterN(oneLine(paragraph), ". ", 3)
-				paragraph = strings.TrimSpace(strings.Join(sentences[:min(len(sentences), 2)], ""))
-			}
-			writeParagraph(b, paragraph)
+		text, _, _ := strings.Cut(paragraph, "\n  ") // a table or commands
+		text = oneLine(text)
+		if i == 0 {
+			sentence, _, _ := strings.Cut(text, ". ")
+			fmt.Fprintf(b, "%s. More: [%s](%[2]s).\n\n", prose(strings.TrimRight(sentence, ".:")), document)
+		} else if strings.Contains(strings.ToLower(text), status) {
+			fmt.Fprintf(b, "%s\n\n", prose(text))
 		}
 	}
-	if document != "" {
-		fmt.Fprintf(b, "More: [%s](%[1]s).\n\n", document)
+	examples := strings.Split(strings.TrimSpace(c.Example), "\n")
+	example := strings.TrimSpace(examples[0])
+	if example == c.CommandPath() { // says nothing
+		example = strings.TrimSpace(examples[1])
 	}
-	examples := strings.Split(strings.TrimSpace(c.Example), "\n  ")
-	if document != "" {
-		examples = examples[:min(len(examples), 2)] // the document has more
-	}
-	fmt.Fprintf(b, "```sh\n%s\n```\n\n", strings.Join(examples, "\n"))
 	if use := strings.TrimSuffix(c.UseLine(), " [flags]"); use != c.CommandPath() {
-		fmt.Fprintf(b, "Usage: `%s`\n\n", use)
+		fmt.Fprintf(b, "Usage: `%s`, such as `%s`\n\n", use, example)
+	} else {
+		fmt.Fprintf(b, "Example: `%s`\n\n", example)
 	}
 	also := map[string][]string{} // names of shared flags, by group
 	own := false
@@ -192,21 +197,7 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 			b.WriteString(text)
 		}
 	})
-	var names []string
-	for _, group := range append(cli.FlagGroups, "") {
-		all := 0
-		for _, f := range shared {
-			if cli.GroupOf(f) == group {
-				all++
-			}
-		}
-		if len(also[group]) == all {
-			names = append(names, groupTitle(group))
-			continue
-		}
-		slices.Sort(also[group])
-		names = append(names, also[group]...)
-	}
+	names := sharedNames(shared, also)
 	if own && names != nil {
 		b.WriteString("\n")
 	}
@@ -215,40 +206,35 @@ func writeCommand(b *strings.Builder, c *cobra.Command, shared map[string]*pflag
 	}
 }
 
-// groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
-func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
-
-// writeParagraph writes a paragraph of a help text as Markdown. It writes indented lines, which are
-// a table or commands, as a code block.
-func writeParagraph(b *strings.Builder, text string) {
-	var code bool
-	var plain []string
-	flush := func() {
-		if len(plain) > 0 {
-			fmt.Fprintf(b, "%s\n\n", prose(strings.Join(plain, " ")))
-		}
-		plain = nil
-	}
-	for line := range strings.SplitSeq(text, "\n") {
-		if indented := strings.HasPrefix(line, "  "); indented != code {
-			flush()
-			if code = indented; indented {
-				b.WriteString("```text\n")
-			} else {
-				b.WriteString("```\n\n")
+// sharedNames returns the names of shared flags of a command. Instead of nearly all flags of a group, it
+// returns the title of the group, with the flags that the command lacks.
+func sharedNames(shared map[string]*pflag.Flag, also map[string][]string) (names []string) {
+	for _, group := range append(cli.FlagGroups, "") {
+		var lacks []string
+		for name, f := range shared {
+			if cli.GroupOf(f) == group && !slices.Contains(also[group], name) {
+				lacks = append(lacks, name)
 			}
 		}
-		if code {
-			b.WriteString(strings.TrimPrefix(line, "  ") + "\n")
-		} else {
-			plain = append(plain, line)
+		slices.Sort(lacks)
+		slices.Sort(also[group])
+		each := strings.Join(also[group], ", ")
+		all := groupTitle(group)
+		if lacks != nil {
+			all += " (not " + strings.Join(lacks, ", ") + ")"
+		}
+		switch {
+		case lacks == nil || len(all) < len(each):
+			names = append(names, all)
+		case each != "":
+			names = append(names, each)
 		}
 	}
-	if code {
-		b.WriteString("```\n\n")
-	}
-	flush()
+	return names
 }
+
+// groupTitle returns the title of a section of shared flags. group is "" for flags without a group.
+func groupTitle(group string) string { return cmp.Or(group, "Other shared flags") }
 
 // describe returns the description of a flag as a list item in Markdown.
 func describe(f *pflag.Flag) string {
@@ -274,7 +260,7 @@ var (
 	special = regexp.MustCompile(`[*<|]|\b_|_\b`)
 	// These texts are shortened, because the section on shared flags explains --format and the
 	// naming of drivers.
-	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*) \(default: as the extension of -o says, otherwise table\)$`)
+	formatUsage = regexp.MustCompile(`^how .* (?:is|are) printed: (.*?)(?: \(default: as the extension of -o says, otherwise table\))?$`)
 	namedUsage  = regexp.MustCompile(`: mattn, mattn@[^ ]*, mattn[^()]*, \./my-worker`)
 
 	flagName = regexp.MustCompile(`(^|[\s(])(--?[A-Za-z][\w-]*)`)

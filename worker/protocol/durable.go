@@ -24,18 +24,25 @@ const (
 )
 
 // Commit is a job that runs the transactions of a workload on one connection of a new database, one
-// after another. Each is acknowledged by a report of progress with the stage [StageCommit], before
-// the next one begins. The transactions are those of the timed phases insert and mix, up to the first
-// phase that changes the database in another way. Operations that only read are left out. Before the
-// first transaction, the schema, and the inserts and scripts before these phases, are carried out.
-// Their end is acknowledged as transaction 0.
+// after another. If the database has tables, the job fails with the code foreign. First the worker
+// creates the schema and the table sqlite3perf_commits(number INTEGER NOT NULL). It carries out the
+// inserts and scripts before the first transaction, inserts the number 0 into the table, runs PRAGMA
+// wal_checkpoint (unless the database is on a server), and acknowledges transaction 0. The transactions
+// are those of the timed phases insert and mix, with one client, up to the first script, untimed insert
+// or other phase that changes the database. Operations of a mix with Reads are left out. Without any
+// transaction, the job fails with the code unsupported. Transaction n, from 1, also sets the number in
+// the table to n. It is acknowledged by a report of progress with the stage commit and n rows, after
+// its COMMIT and before the next one begins. If an operation ends with one of its Results, or rolls back
+// because a call returned no row, its transaction only sets the number. A worker whose database is on a
+// server starts the server, and kills it instead of closing the database.
 type Commit struct {
 	Plan         *plan.Plan `json:"plan"`
 	Transactions int        `json:"transactions" jsonschema:"minimum=1,maximum=1000000"` // transactions at most
 
-	// Attempts is how often a transaction is tried. If an attempt has failed, the table CommitsTable
-	// says whether the transaction took effect all the same. Then it is not tried again. While the
-	// table can't be read, it is not tried again either.
+	// Attempts is how often a transaction is tried. If an attempt has failed, the worker adds the error to
+	// Failures, rolls back, and reads the number in the table sqlite3perf_commits in a new transaction. If
+	// it is n, the transaction took effect all the same, and is not tried again. While the table can't
+	// be read, it is not tried again either. After the last attempt, the job ends with GaveUp.
 	Attempts int `json:"attempts" jsonschema:"minimum=1,maximum=100"`
 
 	// AwaitOthers says to begin with transaction 1 only when another process has inserted a row into the
@@ -64,7 +71,7 @@ const StageCommit = "commit"
 type Committed struct {
 	Acknowledged int             `json:"acknowledged"`                                  // number of the last transaction that was acknowledged
 	CommitNS     []int64         `json:"commit_ns,omitempty"`                           // time of each transaction, from BEGIN to the end of COMMIT, without the time in which values were generated
-	Digests      []string        `json:"digests,omitempty"`                             // hash of all tables after transaction 0, 1, …
+	Digests      []string        `json:"digests,omitempty"`                             // hash of all tables after transaction 0, 1, …, as the function Digest in worker/job computes it
 	Failures     []CommitFailure `json:"failures,omitempty" jsonschema:"maxItems=1000"` // the first attempts that failed
 	GaveUp       bool            `json:"gave_up,omitempty"`                             // the last transaction failed in all attempts
 
@@ -99,7 +106,12 @@ func (c *Commit) check() error {
 }
 
 // Judge is a job that opens databases that were left behind by the job commit, possibly after a
-// fault, and says what is in each. It writes to the databases.
+// fault, and says what is in each. It opens each with the request's settings, but with synchronous=off,
+// and reads what JudgedState has. Then it creates a table with a row, closes the database, opens it
+// again, and reads the row. The error of one database does not end the job. The proof in the response
+// ready is that of a new database beside the request's path, which the worker removes, with synchronous
+// as requested. A worker whose database is on a server starts the server with the files beside the
+// path, and kills it instead of closing the database.
 type Judge struct {
 	Paths    []string `json:"paths" jsonschema:"minItems=1,maxItems=10000"`
 	Attached bool     `json:"attached,omitempty"` // each has a second database beside it, as in the field Attach of Commit

@@ -144,7 +144,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			if c.WorkloadSHA256 != w.SHA256() {
 				differences = distinct.Append(differences, w.Name+" has been changed")
 			}
-			wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] = true
+			wanted[document.Assigned(c.Parameters)+"|"+document.Assigned(c.Settings)] = true
 			for name, v := range c.Parameters {
 				parameters[name] = distinct.Append(parameters[name], v)
 			}
@@ -157,7 +157,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			return nil, cli.WrongUsage(err)
 		}
 		for _, c := range cases {
-			if wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] {
+			if wanted[document.Assigned(c.Parameters)+"|"+document.Assigned(c.Settings)] {
 				c.ID = len(r.cases) + 1
 				r.cases = append(r.cases, c)
 			}

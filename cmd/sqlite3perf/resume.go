@@ -333,7 +333,7 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return lab.SamePlan(c, &p.Case) })
 		if k < 0 {
 			return cli.Usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
-				document.Line(c.Workload), document.Line(c.Driver), document.Line(cli.Words(c.Settings)), startAgain)
+				document.Line(c.Workload), document.Line(c.Driver), document.Line(document.Assigned(c.Settings)), startAgain)
 		}
 		planned[k].Case = *c
 		r.cases = append(r.cases, planned[k])
@@ -377,7 +377,7 @@ func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
 	case now.Unavailable != nil:
 		return fmt.Errorf("has no worker now: %s%s", document.Line(now.Unavailable.Message), conditions.Said(now.Unavailable))
 	case !maps.Equal(before.Build, now.Build):
-		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(cli.Words(now.Build)), document.Line(cli.Words(before.Build)))
+		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(document.Assigned(now.Build)), document.Line(document.Assigned(before.Build)))
 	case !maps.Equal(before.Linked, now.Linked):
 		return errors.New("has other modules in its worker now: start a new run")
 	case now.Ref.Dir != "" && filepath.Base(before.Worker) != filepath.Base(now.Worker):

@@ -1,5 +1,6 @@
-// Package catalog says which drivers there are: whether they can be built here, what each cannot do or
-// does differently, its known defects, and what sqlite3perf adds to its time.
+// Package catalog has the lists. That of drivers says whether they can be built here, what each cannot do or does
+// differently, its known defects, and what sqlite3perf adds to its time. That of workloads says what each does, and
+// that of runs what a store has.
 package catalog
 
 import (

@@ -2,6 +2,7 @@ package document
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -88,3 +89,17 @@ func JoinInts(n []int) string {
 }
 
 const maxInts = 10
+
+// Abridged returns a text on one line. If it has more than most characters, the end is replaced by
+// an ellipsis.
+func Abridged(s string, most int) string {
+	if r := []rune(Line(s)); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return Line(s)
+}
+
+// Assigned formats settings or parameters as name=value, sorted by name.
+func Assigned[V any](m map[string]V) string {
+	return Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
+}

@@ -50,7 +50,7 @@ func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
 		return false // if there is an error, it is reported when drivers are looked up
 	}
-	path, err := cli.StorePath(o.store)
+	path, err := cli.StorePath(o.output.Store)
 	if err != nil {
 		return false
 	}
@@ -72,7 +72,7 @@ func (o *runOptions) isStored(ctx context.Context, side string) bool {
 // stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
 // conditions of the new measurement differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
-	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
+	if base, err = sampled(ctx, env, o.output.Store, o.baseline); err != nil {
 		return nil, nil, nil, err
 	}
 	run := base.Run

@@ -155,7 +155,7 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	return func(a *stats.Analysis) error {
 		return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			c := stats.CompareRun(a)
-			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.store, cli.ShowAgain(a.Run.ID))}
+			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.output.Store, cli.ShowAgain(a.Run.ID))}
 			opts.Hints.Further = further(&o.output, a.Run, c)
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
@@ -286,18 +286,17 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 	if err != nil {
 		return err
 	}
-	o.output.Store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
 	for i, a := range args {
-		side, err := sampled(ctx, env, o.store, a)
+		side, err := sampled(ctx, env, o.output.Store, a)
 		if err != nil {
 			return err
 		}
 		if names[i] = filepath.Base(a); !isReport(a) {
 			names[i] = fmt.Sprintf("run %d", side.Run.ID)
-			more = append(more, cli.InStore(o.store, cli.ShowAgain(side.Run.ID)))
+			more = append(more, cli.InStore(o.output.Store, cli.ShowAgain(side.Run.ID)))
 		}
 		sides = append(sides, side)
 	}

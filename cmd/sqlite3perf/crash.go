@@ -18,7 +18,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -97,7 +96,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
+	cli.AddStoreFlag(f, &o.output.Store)
 	o.output.AddFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how results are printed", crash.Formats.Names(), crash.Formats.Check)
@@ -235,9 +234,7 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	if out == nil || len(out.Cells) == 0 || stopped {
 		return cmp.Or(err, error(cli.StatusError(cli.ExitIncomplete)))
 	}
-	o.output.Store = o.store
-	id := o.keepAnswer(ctx, env, r, out, started)
-	if err := o.output.PrintAnswer(env, crash.Formats.Of(out), cli.ShowAgain(id)); err != nil {
+	if err := o.output.Answer(ctx, env, o.runOf(r, out, started), out, crash.Formats.Of(out)); err != nil {
 		return err
 	}
 	if !out.AsDocumented() {
@@ -325,18 +322,15 @@ func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Expl
 	return nil
 }
 
-// keepAnswer stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
-// failed.
-func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *request, out *crash.Crashes, started time.Time) int64 {
+// runOf returns a run without samples, with which the answer is stored.
+func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) *result.Run {
 	run := newRun(r, out.Machine, started)
 	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil
 	for i := range out.Cells {
 		c := &out.Cells[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
 	}
-	id := cli.KeepRun(ctx, env, o.store, run, out)
-	o.output.Source = conditions.PageSource(run)
-	return id
+	return run
 }
 
 // bisectCrashes finds the release that changed what survives, or what it costs.

@@ -63,8 +63,6 @@ type diffOptions struct {
 	sql        []string
 	values     bool
 	executions int
-	format     string
-	full       bool
 }
 
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
@@ -80,15 +78,15 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for a workload")
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
-	f.StringVar(&o.format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
-	f.BoolVar(&o.full, "full", false, "every statement of each group, uncut, also on a terminal")
+	cli.AddStoreFlag(f, &o.output.Store)
+	f.StringVar(&o.output.Format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
+	f.BoolVar(&o.output.Full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"
 
 func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
-	if err := diff.Formats.Check(o.format); err != nil {
+	if err := diff.Formats.Check(o.output.Format); err != nil {
 		return cli.WrongUsage(err)
 	}
 	if o.executions < 1 {
@@ -115,15 +113,13 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	if list := ofUsers(work); list != nil && d.Differ() {
 		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
-	var id int64
 	run := o.runOf(r, work, d, started)
 	if why := notKept(work, d); why != "" {
 		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
-		id = cli.KeepRun(ctx, env, o.store, run, d)
+		cli.KeepRun(ctx, env, o.output.Store, run, d)
 	}
-	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store, Source: conditions.PageSource(run)}
-	if err := output.PrintAnswer(env, diffWriter(output, d), cli.ShowAgain(id)); err != nil {
+	if err := o.output.PrintStored(env, run, diffWriter(&o.output, d)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {

@@ -53,7 +53,7 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 		return err
 	}
 	answer := report.AnswersOf(a, ofRun(&o.output, env, a, document.Options{})).Text
-	shown := cli.InStore(o.store, cli.ShowAgain(a.Run.ID))
+	shown := cli.InStore(o.output.Store, cli.ShowAgain(a.Run.ID))
 	env.Say("\nFirst answer, about %s only, from %d rounds: %s\n%s\n%s has more.\n",
 		namesOf(first.cases), a.Run.Rounds, answer, r.took.words(env.Now(), a.Run), shown)
 	r.told = true
@@ -68,7 +68,7 @@ func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Ana
 	}
 	env.Say("%s", r.first)
 	if a != nil && resumable(a.Run, false) == nil {
-		env.Say("To go on with run %d: %s", a.Run.ID, cli.InStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID)))
+		env.Say("To go on with run %d: %s", a.Run.ID, cli.InStore(o.output.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID)))
 	}
 }
 

@@ -183,7 +183,7 @@ func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.G
 		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
 	}
 	if n := len(out.Runs); n > 0 {
-		cli.KeepAnswer(ctx, env, o.store, out.Runs[n-1].Run.ID, out)
+		cli.KeepAnswer(ctx, env, o.output.Store, out.Runs[n-1].Run.ID, out)
 	}
 	return out, failure
 }
@@ -278,16 +278,15 @@ func (o *gateOptions) checkOutputs() error {
 		if err := gate.Formats.Check(format); err != nil {
 			return cli.Usagef("--also %s: %w", entry, err)
 		}
-		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Known: gate.Formats.Check})
+		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Store: o.output.Store, Known: gate.Formats.Check})
 	}
 	o.outputs = append(o.output.Each(), o.outputs...)
-	kept, err := cli.StorePath(o.store)
+	kept, err := cli.StorePath(o.output.Store)
 	if err != nil {
 		return err
 	}
 	for i := range o.outputs {
 		to := &o.outputs[i]
-		to.Store = o.store
 		if err := to.Check(); err != nil {
 			return err
 		}
@@ -441,7 +440,7 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
 		}
 		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
-			h.More = append(h.More, cli.InStore(o.store, "sqlite3perf "+command))
+			h.More = append(h.More, cli.InStore(o.output.Store, "sqlite3perf "+command))
 		}
 	}
 	return h

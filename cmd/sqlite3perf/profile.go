@@ -233,7 +233,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	output.File = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = output.Screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.output.Store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
 		return profile.Formats.Write(w, format, answer, opts)
 	}, output.Again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {

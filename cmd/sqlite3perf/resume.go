@@ -33,7 +33,7 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	if refused := o.othersTyped(withResume); refused != nil {
 		return cli.Usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
 	}
-	run, err := storedRun(ctx, env, o.store, name, true)
+	run, err := storedRun(ctx, env, o.output.Store, name, true)
 	if err != nil {
 		return err
 	}

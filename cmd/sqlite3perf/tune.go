@@ -154,9 +154,8 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	cli.KeepAnswer(ctx, env, r.storePath, answer.Run(), answer)
-	o.output.Source = conditions.PageSource(found.Races[len(found.Races)-1].Analysis.Run)
-	return cmp.Or(failure, o.output.PrintAnswer(env, tuningWriter(&o.output, answer), cli.ShowAgain(answer.Run())))
+	run := found.Races[len(found.Races)-1].Analysis.Run
+	return cmp.Or(failure, o.output.Answer(ctx, env, run, answer, tuningWriter(&o.output, answer)))
 }
 
 func tuningWriter(o *cli.OutputOptions, t tune.Tuning) cli.AnswerWriter {

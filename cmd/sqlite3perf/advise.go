@@ -118,7 +118,7 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 		}
 		lasting := l
 		if l.Answers != nil {
-			if why := notKept(q.work, l.Answers); why != "" {
+			if why := diff.NotKept(q.work, l.Answers); why != "" {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
@@ -153,7 +153,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 			q.refs = append(q.refs, c.Ref)
 		}
 	}
-	q.work = askedOf(r.cases, advise.Executions)
+	q.work = diff.AskedOfEach(r.cases, advise.Executions)
 	return q
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -320,7 +321,7 @@ func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, option
 		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 1, one)
 	}
 	opts.Hints.Further = furtherRounds(o, a)
-	if resumable(a.Run, false) == nil {
+	if conditions.Resumable(a.Run, cli.Version(), false) == nil {
 		opts.Hints.Resume = cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}
 	if a.Run.Compares != nil {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Map returns the results of f for each element of a list, or nil for an empty list.
@@ -102,4 +103,15 @@ func Abridged(s string, most int) string {
 // Assigned formats settings or parameters as name=value, sorted by name.
 func Assigned[V any](m map[string]V) string {
 	return Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
+}
+
+// Roughly formats a duration with the digits that matter.
+func Roughly(d time.Duration) string {
+	if d < time.Second {
+		return max(d.Round(time.Millisecond), time.Millisecond).String()
+	}
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
 }

@@ -72,6 +72,15 @@ type Resumption struct {
 	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
 }
 
+// Took returns how long the run took, without the pauses between an end and a resumption.
+func (r *Run) Took() time.Duration {
+	took := r.Ended.Sub(r.Started)
+	for _, again := range r.Resumed {
+		took -= time.Duration(again.PauseNS)
+	}
+	return max(0, took)
+}
+
 // Resumable returns the trials that are measured again if the run is resumed: the trials that
 // failed, and the trials that did not take place because their driver had no worker.
 func (r *Run) Resumable() (trials []*Trial) {

@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -50,11 +49,7 @@ func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
 		return false // if there is an error, it is reported when drivers are looked up
 	}
-	path, err := cli.StorePath(o.output.Store)
-	if err != nil {
-		return false
-	}
-	st, err := store.OpenReadOnly(ctx, path)
+	st, _, err := cli.ReadStore(ctx, o.output.Store)
 	if err != nil {
 		return false
 	}
@@ -76,7 +71,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 		return nil, nil, nil, err
 	}
 	run := base.Run
-	drivers := driversOf(run)
+	drivers := run.Drivers()
 	if len(drivers) == 0 {
 		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -338,19 +337,10 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	if len(o.drivers) > 0 || o.keep != "" {
 		return cli.Usagef("--bisect: leave out --drivers and --keep")
 	}
-	shop, err := o.workers.Workshop()
+	among, err := o.among(ctx, o.bisect)
 	if err != nil {
 		return err
 	}
-	among, err := build.ParseReleases(ctx, o.bisect, shop.Known)
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	pinned, err := among.Ref(ctx, "")
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	o.drivers = []string{pinned.Name} // stands in for the releases
 	r := &request{}
 	x, err := o.check(ctx, r)
 	if err != nil {
@@ -359,10 +349,8 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	if x.Unrecorded != nil {
 		return cli.Incomplete(x.Unrecorded)
 	}
-	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
-	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
-		return cli.Usagef("--bisect %s: %w: listed beside it: %s", o.bisect, err, strings.Join(none.Nearest, ", "))
-	} else if err != nil {
+	releases, err := r.releases(ctx, among, "--bisect "+o.bisect)
+	if err != nil {
 		return err
 	}
 	var found *crash.Found

@@ -155,7 +155,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	case unreached != nil:
 		return cli.Incomplete(unreached)
 	}
-	return worstStatus(statuses)
+	return cli.Worst(statuses)
 }
 
 // gateStatus returns failure or, if that is nil, the exit status for the result.

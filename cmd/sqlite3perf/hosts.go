@@ -71,14 +71,14 @@ func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r 
 		if err := writeMachines(env, &o.output, list); err != nil {
 			return err
 		}
-		return worstStatus(failures)
+		return cli.Worst(failures)
 	}
 	for _, m := range list {
 		if m.Failure != "" {
 			env.Say("sqlite3perf: %s: %s", m.Name, m.Failure)
 		}
 	}
-	return worstStatus(failures)
+	return cli.Worst(failures)
 }
 
 // writeMachines prints the results of runs on several machines. It sets the Options of the machines.
@@ -98,18 +98,4 @@ func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []machines.O
 		opts.Lines = o.Screen(env)
 		return machines.Formats.Write(w, format, list, opts)
 	}, o.Again("sqlite3perf show "+strings.Join(runs, " ")))
-}
-
-// worstStatus returns the worst exit status of several failures, or nil if there are none. The
-// messages of the failures have already been printed.
-func worstStatus(failures []error) error {
-	order := []int{cli.ExitOK, cli.ExitIncomplete, cli.ExitUsage, cli.ExitRegression, cli.ExitFailed, cli.ExitInterrupted}
-	worst := 0
-	for _, err := range failures {
-		worst = max(worst, slices.Index(order, cli.StatusOf(err)))
-	}
-	if worst == 0 {
-		return nil
-	}
-	return cli.StatusError(order[worst])
 }

@@ -131,7 +131,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 			missing = append(missing, "--"+flag, document.Line(conditions.ShellWord(strings.Join(values, ","))))
 		}
 	}
-	add("drivers", slices.DeleteFunc(driversOf(run), func(name string) bool {
+	add("drivers", slices.DeleteFunc(run.Drivers(), func(name string) bool {
 		_, ok := r.retyped[name]
 		return ok || build.Released(name, r.Known)
 	})...)
@@ -169,8 +169,8 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	}
 	r.retyped = map[string]build.Ref{}
 	for i, ref := range refs {
-		if !build.Released(ref.Name, r.Known) && !slices.Contains(driversOf(run), ref.Name) {
-			return cli.Usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
+		if !build.Released(ref.Name, r.Known) && !slices.Contains(run.Drivers(), ref.Name) {
+			return cli.Usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(run.Drivers(), ", ")))
 		}
 		r.retyped[ref.Name] = ref
 	}
@@ -191,7 +191,7 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 // names in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
 	a := stats.Analyze(run, lab.Floor)
-	for _, name := range driversOf(run) {
+	for _, name := range run.Drivers() {
 		ref, ok := r.retyped[name]
 		var err error
 		if ok {

@@ -22,7 +22,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -202,11 +201,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 // the run's ID or "last", which is the run that started last. If unfinished is false, "last" ignores
 // runs that have not ended. storedRun prints to standard error which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
-	path, err := cli.StorePath(storeFile)
-	if err != nil {
-		return nil, err
-	}
-	st, err := store.OpenReadOnly(ctx, path)
+	st, path, err := cli.ReadStore(ctx, storeFile)
 	if err != nil {
 		return nil, err
 	}

@@ -189,7 +189,7 @@ func Times(v float64) string {
 // Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
 // Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
 // counts times: "2.1 times as slow (1.9 to 2.3)".
-func Slower(s stats.Summary) string { return SlowerBy(s) + SlowerWithin(s) }
+func Slower(s stats.Summary) string { return SlowerBy(s) + " (" + SlowerWithin(s) + ")" }
 
 // SlowerThan is [Slower] with the name of the thing compared with: "33% slower than mattn (30% to
 // 36%)".

@@ -86,7 +86,10 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	a, err := answer.Keep()
 	var st *store.Store
 	if err == nil {
-		st, err = openStore(ctx, storeFile, store.Open)
+		var path string
+		if path, err = StorePath(storeFile); err == nil {
+			st, err = store.Open(ctx, path)
+		}
 	}
 	if err == nil {
 		defer st.Close()
@@ -98,14 +101,12 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// openStore calls open with the path of the store that the user named or, if file is "", of the default
-// store.
-func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
-	path, err := StorePath(file)
-	if err != nil {
-		return nil, err
+// ReadStore opens a store for reading only: the one that the user named or, if file is "", the default store. It also returns the store's path.
+func ReadStore(ctx context.Context, file string) (st *store.Store, path string, err error) {
+	if path, err = StorePath(file); err == nil {
+		st, err = store.OpenReadOnly(ctx, path)
 	}
-	return open(ctx, path)
+	return st, path, err
 }
 
 // MachineHere describes this machine, as far as its properties can be found out. dir is the directory
@@ -123,7 +124,7 @@ func MachineHere(dir string) result.Machine {
 // "", from the default store.
 func Analyzed(ctx context.Context, storeFile string) Loader {
 	return func(id int64) (*stats.Analysis, error) {
-		st, err := openStore(ctx, storeFile, store.OpenReadOnly)
+		st, _, err := ReadStore(ctx, storeFile)
 		if err != nil {
 			return nil, err
 		}

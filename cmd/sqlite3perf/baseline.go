@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
@@ -187,71 +186,6 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		}
 	}
 	return differences, nil
-}
-
-// repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
-type repeat struct {
-	cases    []*lab.Case
-	compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones
-}
-
-func (r *repeat) add(c *lab.Case) {
-	next := *c
-	next.ID = len(r.cases) + 1
-	r.cases = append(r.cases, &next)
-}
-
-// repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
-// measured together with the candidate, because otherwise a change of the machine would look like a
-// change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
-// built, only the candidate is measured. If both sides of a cell are the same build, the cell is not
-// measured again: repeats dismisses it.
-func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
-	doubtful := out.Doubtful()
-	if out.Base == nil {
-		both := &repeat{compares: r.compares}
-		for _, c := range r.cases {
-			if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool { return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID }) {
-				both.add(c)
-			}
-		}
-		return nonEmpty(both), nil
-	}
-	apart, byPair := &repeat{}, map[[2]string]*repeat{}
-	list := []*repeat{apart}
-	for _, c := range r.cases {
-		cells := slices.DeleteFunc(slices.Clone(doubtful), func(d *stats.Gated) bool { return c.ID != d.Second.Case.ID })
-		if len(cells) == 0 {
-			continue
-		}
-		before := cells[0].First.Case
-		ref, err := o.baselineDriver(ctx, env, r, out.Base, before, c)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			out.Apart = err.Error()
-			apart.add(c)
-		case ref.Same(c.Ref):
-			for _, d := range cells {
-				why, same := gate.WhySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
-				out.Dismiss(d, why, same)
-			}
-		default:
-			pair := [2]string{ref.Name, c.Driver}
-			if byPair[pair] == nil {
-				byPair[pair] = &repeat{compares: &result.Compares{Factor: result.FactorDriver, First: ref.Name, Second: c.Driver, Margin: out.Max, Looks: !o.exact}}
-				list = append(list, byPair[pair])
-			}
-			byPair[pair].add(c.With(ref))
-			byPair[pair].add(c)
-		}
-	}
-	return nonEmpty(list...), nil
-}
-
-func nonEmpty(list ...*repeat) []*repeat {
-	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
 }
 
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds

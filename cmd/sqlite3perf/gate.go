@@ -243,10 +243,12 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		out.Confirm()
 		return failure
 	}
-	repeats, failure := o.repeats(ctx, env, r, out)
+	repeats, failure := out.Repeats(ctx, r.cases, r.compares, !o.exact, cli.Version(), func(before *result.Case, now *lab.Case) (build.Ref, error) {
+		return o.baselineDriver(ctx, env, r, out.Base, before, now)
+	})
 	var confirmed []*stats.Comparison
 	for _, next := range repeats {
-		r.cases, r.compares = next.cases, next.compares
+		r.cases, r.compares = next.Cases, next.Compares
 		if !o.quiet {
 			fmt.Fprintf(env.Stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
 		}

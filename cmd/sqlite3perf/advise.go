@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -22,7 +20,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -121,13 +118,11 @@ func (o *adviseOptions) measured(ctx context.Context, env *cli.Environment) erro
 		}
 		lasting := l
 		if l.Answers != nil {
-			if why := notKept(q.work, l.Answers); why != "" {
+			if why := diff.NotKept(q.work, l.Answers); why != "" {
 				lasting.Answers, lasting.NotDiff = nil, "the comparison is not stored: "+why
 			}
 		}
-		cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, lasting)
-		o.output.Source = conditions.PageSource(a.Run)
-		return o.output.PrintAnswer(env, adviceWriter(a, l, nil), cli.ShowAgain(a.Run.ID))
+		return o.output.Answer(ctx, env, a.Run, lasting, advise.Formats.Of(advise.Of(a, l)))
 	}
 	return measure(ctx, env, &o.runOptions, r)
 }
@@ -158,7 +153,7 @@ func (o *adviseOptions) questions(r *request) (q inquiry) {
 			q.refs = append(q.refs, c.Ref)
 		}
 	}
-	q.work = askedOf(r.cases, advise.Executions)
+	q.work = diff.AskedOfEach(r.cases, advise.Executions)
 	return q
 }
 
@@ -186,7 +181,6 @@ func (o *adviseOptions) compareAnswers(ctx context.Context, env *cli.Environment
 }
 
 func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref string) error {
-	o.output.Store = o.store
 	r, l := &request{}, o.looked()
 	var a *stats.Analysis
 	var unasked []string
@@ -197,7 +191,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 		o.output.Check,
 		func() (err error) { r.Workshop, err = o.workers.Workshop(); return err },
 		func() error { return o.checkTargets(ctx, r.Workshop) },
-		func() (err error) { a, err = sampled(ctx, env, o.store, ref); return err },
+		func() (err error) { a, err = sampled(ctx, env, o.output.Store, ref); return err },
 		func() (err error) { unasked, err = o.answerAgain(ctx, env, r, ref, a, &l); return err },
 	)
 	if err == nil && a.Run.Stopped != result.StoppedInterrupted {
@@ -207,35 +201,7 @@ func (o *adviseOptions) stored(ctx context.Context, env *cli.Environment, ref st
 		return err
 	}
 	o.output.Source = conditions.PageSource(a.Run)
-	return o.output.PrintAnswer(env, adviceWriter(a, l, unasked), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
-}
-
-// adviceWriter returns a function that writes the advice of a run. unasked lists the questions that
-// were not put to the candidates, with the reasons.
-func adviceWriter(a *stats.Analysis, l advise.Looked, unasked []string) cli.AnswerWriter {
-	return func(w io.Writer, format string, opts document.Options) error {
-		advice := advise.Of(a, l)
-		advice.NotIn = append(unasked, notLookedAt(l)...)
-		return advise.Formats.Write(w, format, advice, opts)
-	}
-}
-
-// notLookedAt lists the facts that were not collected, each with the flag that collects it or the
-// reason.
-func notLookedAt(l advise.Looked) (list []string) {
-	switch {
-	case !l.Diff:
-		list = append(list, "whether the candidates answer alike (--diff)")
-	case l.NotDiff != "":
-		list = append(list, "whether the candidates answer alike, because "+l.NotDiff)
-	}
-	if !l.Cold {
-		list = append(list, "builds with an empty build cache (--cold-build)")
-	}
-	if !l.Targets {
-		list = append(list, "for which platforms each can be built without a C compiler (--targets linux/arm64,windows/amd64)")
-	}
-	return list
+	return o.output.PrintAnswer(env, advise.Formats.Of(advise.Of(a, l, unasked...)), fmt.Sprintf("sqlite3perf advise %d", a.Run.ID))
 }
 
 // addFootprints adds to l the footprints of the drivers' workers: size, build time, license and more.
@@ -291,7 +257,7 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 		}
 	}
 	if silent != nil {
-		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), diffAgain(a.Run))
+		note("whether the candidates answer alike on %s (%s)", strings.Join(silent, "; "), advise.DiffAgain(a.Run))
 	}
 	if len(q.work) == 0 || len(q.refs) < 2 {
 		return unasked, nil
@@ -311,46 +277,4 @@ func (o *adviseOptions) answerAgain(ctx context.Context, env *cli.Environment, r
 		}
 	}
 	return unasked, o.compareAnswers(ctx, env, r, q, l)
-}
-
-// diffAgain returns the command that compares the answers of a run's candidates. It names workloads
-// as the run's command did, as far as that is known.
-func diffAgain(run *result.Run) string {
-	words := append([]string{"sqlite3perf", "diff"}, advise.Candidates(run)...)
-	var files []string
-	for i, arg := range run.Command {
-		value, ok := strings.CutPrefix(arg, "--workloads=")
-		if !ok && i > 0 && run.Command[i-1] == "--workloads" {
-			value, ok = arg, true
-		}
-		if ok {
-			files = append(files, strings.Split(value, ",")...)
-		}
-	}
-	for i := range run.Cases {
-		if name := run.Cases[i].Workload; files == nil && slices.Contains(workload.Builtins(), name) {
-			files = append(files, name)
-		}
-	}
-	if files == nil || !slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) != "" || slices.Contains(workload.Builtins(), f) }) {
-		files = []string{"FILE.yaml"}
-	}
-	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
-	if run.Asked != nil {
-		words = append(words, firstValues("--set", run.Asked.Settings)...)
-		words = append(words, firstValues("--param", run.Asked.Parameters)...)
-	}
-	return conditions.CommandLine(words)
-}
-
-// firstValues returns command-line arguments that set each name to the first of its values: the
-// flag, then name=value. There is only one value for each name, because the command `sqlite3perf
-// diff` takes no more.
-func firstValues[V any](flag string, values map[string][]V) (words []string) {
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if len(values[name]) > 0 {
-			words = append(words, flag, fmt.Sprintf("%s=%v", name, values[name][0]))
-		}
-	}
-	return words
 }

@@ -142,10 +142,10 @@ func TestDiffAgain(t *testing.T) {
 	asked := keptRun(t, "advise --workloads ./mine.yaml,simple --rounds 6", mine, simple)
 	asked.Asked = &result.Asked{Settings: map[string][]string{"journal_mode": {"wal", "delete"}, "busy_timeout": {}}, Parameters: map[string][]int64{"rows": {5, 6}}}
 	got := []string{
-		diffAgain(asked),
-		diffAgain(keptRun(t, "run --workloads=./it's.yaml", mine)),
-		diffAgain(keptRun(t, "run", simple)),
-		diffAgain(keptRun(t, "run", mine)),
+		advise.DiffAgain(asked),
+		advise.DiffAgain(keptRun(t, "run --workloads=./it's.yaml", mine)),
+		advise.DiffAgain(keptRun(t, "run", simple)),
+		advise.DiffAgain(keptRun(t, "run", mine)),
 	}
 	want := []string{
 		"sqlite3perf diff mattn modernc --workloads ./mine.yaml,simple --scale quick --seed 7 --set journal_mode=wal --param rows=5",

@@ -11,7 +11,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/advise"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
@@ -28,11 +27,10 @@ type question struct {
 }
 
 var stored = map[string]question{
-	result.QuestionAdvise: answered(advise.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (looked, error) {
+	result.QuestionAdvise: answered(advise.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (advise.Advised, error) {
 		l, err := advise.Stored(a.Run)
-		return looked{a, l}, err
-	}, func(l looked) string { return advise.Of(l.Analysis, l.Looked).Answer() },
-		func(_ *cli.OutputOptions, l looked) cli.AnswerWriter { return adviceWriter(l.Analysis, l.Looked, nil) }),
+		return advise.Of(a, l), err
+	}, advise.Advised.Answer, as(advise.Formats.Of)),
 	result.QuestionCluster: answered(cluster.Formats.Check, ofRunAlone(cluster.Stored), cluster.ClustersAnswer, as(cluster.Formats.Of)),
 	result.QuestionCrash:   answered(crash.Formats.Check, ofRunAlone(crash.Stored), (*crash.Crashes).Answer, as(crash.Formats.Of)),
 	result.QuestionDiff:    answered(diff.Formats.Check, ofRunAlone(diff.Stored), (*diff.Diffed).Answer, diffWriter),
@@ -40,12 +38,6 @@ var stored = map[string]question{
 	result.QuestionLocks: answered(locks.Formats.Check, func(a *stats.Analysis, _ cli.Loader) (*locks.Locks, error) { return locks.Stored(a) },
 		locks.LocksAnswer, locksWriter),
 	result.QuestionTune: answered(tune.Formats.Check, tune.Stored, tune.Tuning.Answer, tuningWriter),
-}
-
-// looked is what advise has looked at.
-type looked struct {
-	*stats.Analysis
-	advise.Looked
 }
 
 // answered returns the question whose answer, a T, is read from a run by read, said in words by says, and
@@ -88,8 +80,7 @@ func (q *question) show(ctx context.Context, env *cli.Environment, o *cli.Output
 	case err != nil:
 		return fmt.Errorf("run %d: %w", a.Run.ID, err)
 	}
-	o.Source = conditions.PageSource(a.Run)
-	return o.PrintAnswer(env, write, cli.ShowAgain(a.Run.ID))
+	return o.PrintStored(env, a.Run, write)
 }
 
 const figuresFlag = "--figures"

@@ -85,13 +85,12 @@ func TestClustersShown(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "results.db")
 	for _, format := range cluster.Formats.Names() {
 		env, out, messages := bufferedEnvironment()
-		o := &clusterOptions{store: path, output: cli.OutputOptions{Format: format, Store: path}}
-		c := someClusters()
-		id := o.keep(t.Context(), env, c, time.Now(), false)
-		if err := o.output.PrintAnswer(env, cluster.Formats.Of(c), cli.ShowAgain(id)); err != nil || id == 0 {
-			t.Fatalf("%s: run %d, %v: %s", format, id, err, messages)
+		o, c := &cli.OutputOptions{Format: format, Store: path}, someClusters()
+		run := clustersRun(c, time.Now(), false)
+		if err := o.Answer(t.Context(), env, run, c, cluster.Formats.Of(c)); err != nil || run.ID == 0 {
+			t.Fatalf("%s: run %d, %v: %s", format, run.ID, err, messages)
 		}
-		if again, code := run1(t, 0, "show", fmt.Sprint(id), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
+		if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
 			t.Errorf("%s: exit status %d: it was\n%s\nand is\n%s", format, code, out, again)
 		}
 	}
@@ -114,7 +113,7 @@ func TestAnswersShown(t *testing.T) {
 		writer  func(a *stats.Analysis) cli.AnswerWriter
 		formats []string
 	}{
-		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) cli.AnswerWriter { return adviceWriter(a, someLooked(), nil) }, advise.Formats.Names()},
+		result.QuestionAdvise: {someLooked().Keep, func(a *stats.Analysis) cli.AnswerWriter { return advise.Formats.Of(advise.Of(a, someLooked())) }, advise.Formats.Names()},
 		result.QuestionDiff:   {someDiff().Keep, func(*stats.Analysis) cli.AnswerWriter { return diffWriter(o, someDiff()) }, diff.Formats.Names()},
 	} {
 		run := storedRunOf(t, question)
@@ -129,8 +128,8 @@ func TestAnswersShown(t *testing.T) {
 		}
 		for _, format := range c.formats {
 			env, out, _ := bufferedEnvironment()
-			o.Format, o.Source = format, conditions.PageSource(run)
-			if err := o.PrintAnswer(env, c.writer(stats.Analyze(run, lab.Floor)), cli.ShowAgain(run.ID)); err != nil {
+			o.Format = format
+			if err := o.PrintStored(env, run, c.writer(stats.Analyze(run, lab.Floor))); err != nil {
 				t.Fatal(err)
 			}
 			if again, code := run1(t, 0, "show", fmt.Sprint(run.ID), "--format", format, "--store", path); code != cli.ExitOK || again != out.String() {
@@ -225,13 +224,13 @@ func TestBadAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerNotStored checks an answer that cannot be stored: keep must only print a warning, and return
-// 0 as the ID of the run.
+// TestAnswerNotStored checks an answer that cannot be stored: KeepRun must only print a warning, and set
+// the ID of the run to 0.
 func TestAnswerNotStored(t *testing.T) {
 	env, _, messages := bufferedEnvironment()
-	o := &clusterOptions{store: t.TempDir()}
-	if id := o.keep(t.Context(), env, someClusters(), time.Now(), false); id != 0 || !strings.HasPrefix(messages.String(), "the answer is not stored: store ") {
-		t.Errorf("run %d: %s", id, messages)
+	run := clustersRun(someClusters(), time.Now(), false)
+	if cli.KeepRun(t.Context(), env, t.TempDir(), run, someClusters()); run.ID != 0 || !strings.HasPrefix(messages.String(), "the answer is not stored: store ") {
+		t.Errorf("run %d: %s", run.ID, messages)
 	}
 }
 

@@ -11,12 +11,10 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/gate"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 )
 
@@ -50,11 +48,7 @@ func (o *runOptions) isBaseline(ctx context.Context, name string) bool {
 	if err != nil || !baselineName.MatchString(name) || isDriver(name, shop.Known) {
 		return false // if there is an error, it is reported when drivers are looked up
 	}
-	path, err := cli.StorePath(o.store)
-	if err != nil {
-		return false
-	}
-	st, err := store.OpenReadOnly(ctx, path)
+	st, _, err := cli.ReadStore(ctx, o.output.Store)
 	if err != nil {
 		return false
 	}
@@ -72,11 +66,11 @@ func (o *runOptions) isStored(ctx context.Context, side string) bool {
 // stored loads the stored baseline, and prepares to measure its cases again. differences lists how the
 // conditions of the new measurement differ from those of the baseline.
 func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *stats.Analysis, r *request, differences []string, err error) {
-	if base, err = sampled(ctx, env, o.store, o.baseline); err != nil {
+	if base, err = sampled(ctx, env, o.output.Store, o.baseline); err != nil {
 		return nil, nil, nil, err
 	}
 	run := base.Run
-	drivers := driversOf(run)
+	drivers := run.Drivers()
 	if len(drivers) == 0 {
 		return nil, nil, nil, cli.Usagef("the baseline %s has no case", o.baseline)
 	}
@@ -108,7 +102,7 @@ func (o *gateOptions) stored(ctx context.Context, env *cli.Environment) (base *s
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	if before, now := hookWords(run.Hooks), hookWords(&o.hooks); before != now {
+	if before, now := conditions.HookWords(run.Hooks), conditions.HookWords(&o.hooks); before != now {
 		differences = append(differences, fmt.Sprintf("it was measured with %s, and this would be with %s", document.Line(before), now))
 	}
 	more, err := o.surroundings(ctx, r, base)
@@ -144,7 +138,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			if c.WorkloadSHA256 != w.SHA256() {
 				differences = distinct.Append(differences, w.Name+" has been changed")
 			}
-			wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] = true
+			wanted[document.Assigned(c.Parameters)+"|"+document.Assigned(c.Settings)] = true
 			for name, v := range c.Parameters {
 				parameters[name] = distinct.Append(parameters[name], v)
 			}
@@ -157,7 +151,7 @@ func (o *gateOptions) baselineCases(r *request, run *result.Run) (differences []
 			return nil, cli.WrongUsage(err)
 		}
 		for _, c := range cases {
-			if wanted[cli.Words(c.Parameters)+"|"+cli.Words(c.Settings)] {
+			if wanted[document.Assigned(c.Parameters)+"|"+document.Assigned(c.Settings)] {
 				c.ID = len(r.cases) + 1
 				r.cases = append(r.cases, c)
 			}
@@ -192,71 +186,6 @@ func (o *gateOptions) surroundings(ctx context.Context, r *request, base *stats.
 		}
 	}
 	return differences, nil
-}
-
-// repeat is a second measurement of cases with cells (timed phases) whose first result is doubtful.
-type repeat struct {
-	cases    []*lab.Case
-	compares *result.Compares // the two sides that are measured; nil if the candidate's new figures are compared with stored ones
-}
-
-func (r *repeat) add(c *lab.Case) {
-	next := *c
-	next.ID = len(r.cases) + 1
-	r.cases = append(r.cases, &next)
-}
-
-// repeats plans the second measurement of doubtful cells. If the baseline is stored, its driver is
-// measured together with the candidate, because otherwise a change of the machine would look like a
-// change of the candidate. Each pair of drivers gets its own run. If the baseline's driver cannot be
-// built, only the candidate is measured. If both sides of a cell are the same build, the cell is not
-// measured again: repeats dismisses it.
-func (o *gateOptions) repeats(ctx context.Context, env *cli.Environment, r *request, out *gate.Gated) ([]*repeat, error) {
-	doubtful := out.Doubtful()
-	if out.Base == nil {
-		both := &repeat{compares: r.compares}
-		for _, c := range r.cases {
-			if slices.ContainsFunc(doubtful, func(d *stats.Gated) bool { return c.ID == d.Second.Case.ID || c.ID == d.First.Case.ID }) {
-				both.add(c)
-			}
-		}
-		return nonEmpty(both), nil
-	}
-	apart, byPair := &repeat{}, map[[2]string]*repeat{}
-	list := []*repeat{apart}
-	for _, c := range r.cases {
-		cells := slices.DeleteFunc(slices.Clone(doubtful), func(d *stats.Gated) bool { return c.ID != d.Second.Case.ID })
-		if len(cells) == 0 {
-			continue
-		}
-		before := cells[0].First.Case
-		ref, err := o.baselineDriver(ctx, env, r, out.Base, before, c)
-		switch {
-		case ctx.Err() != nil:
-			return nil, ctx.Err()
-		case err != nil:
-			out.Apart = err.Error()
-			apart.add(c)
-		case ref.Same(c.Ref):
-			for _, d := range cells {
-				why, same := gate.WhySame(out.Base.Run, before, d.Second.Case, ref.Name, cli.Version())
-				out.Dismiss(d, why, same)
-			}
-		default:
-			pair := [2]string{ref.Name, c.Driver}
-			if byPair[pair] == nil {
-				byPair[pair] = &repeat{compares: &result.Compares{Factor: result.FactorDriver, First: ref.Name, Second: c.Driver, Margin: out.Max, Looks: !o.exact}}
-				list = append(list, byPair[pair])
-			}
-			byPair[pair].add(c.With(ref))
-			byPair[pair].add(c)
-		}
-	}
-	return nonEmpty(list...), nil
-}
-
-func nonEmpty(list ...*repeat) []*repeat {
-	return slices.DeleteFunc(list, func(r *repeat) bool { return len(r.cases) == 0 })
 }
 
 // baselineDriver returns the driver of a stored case in the version that was measured, and builds

@@ -79,19 +79,11 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 		return err
 	}
 	o.count(metric)
-	shop, err := o.workers.Workshop()
+	o.sided = true
+	among, err := o.among(ctx, text)
 	if err != nil {
 		return err
 	}
-	among, err := build.ParseReleases(ctx, text, shop.Known)
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	pinned, err := among.Ref(ctx, "")
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	o.drivers, o.sided = []string{pinned.Name}, true // stands in for the releases, which are listed only after all other checks
 	show := cli.NewProgress(env, o.quiet)
 	r, err := o.check(ctx, env)
 	if err != nil {
@@ -100,11 +92,12 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	if err := checkPhase(o.phase, r.cases); err != nil {
 		return err
 	}
-	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
-	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
-		return cli.Usagef("%s: %w: listed beside it: %s", text, err, strings.Join(none.Nearest, ", "))
-	} else if err != nil {
-		return fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
+	releases, err := r.releases(ctx, among, text)
+	if _, usage := errors.AsType[cli.UsageError](err); err != nil && !usage {
+		err = fmt.Errorf("%w: connect, or compare two that have been built: sqlite3perf compare %s@%s %[2]s@%[4]s", err, among.Known.Name, among.First, among.Last)
+	}
+	if err != nil {
+		return err
 	}
 	m := &measurement{env: env, o: o, r: r, ref: among.Ref, module: among.Known.Module}
 	s := &bisect.Search{Releases: releases, Margin: r.margin, Phase: o.phase, Metric: metric, UntilFixed: o.untilFixed, Measure: m.compare}
@@ -115,6 +108,34 @@ func bisectReleases(ctx context.Context, env *cli.Environment, o *bisectOptions,
 	s.End = func(step *bisect.Step) { show.Note("%s", bisect.StepWords(step)) }
 	found, failure := s.Run(ctx)
 	return o.answer(ctx, env, m, among.Known.Name, found, failure)
+}
+
+// among parses a range of releases. The pinned release stands in for them in o.drivers, because they are
+// listed only after all other checks.
+func (o *runOptions) among(ctx context.Context, text string) (build.ReleaseRange, error) {
+	shop, err := o.workers.Workshop()
+	if err != nil {
+		return build.ReleaseRange{}, err
+	}
+	list, err := build.ParseReleases(ctx, text, shop.Known)
+	var pinned build.Ref
+	if err == nil {
+		pinned, err = list.Ref(ctx, "")
+	}
+	if err != nil {
+		return list, cli.WrongUsage(err)
+	}
+	o.drivers = []string{pinned.Name}
+	return list, nil
+}
+
+// releases lists the releases of a range. named says how the user named it.
+func (r *request) releases(ctx context.Context, among build.ReleaseRange, named string) ([]string, error) {
+	list, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
+	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
+		return nil, cli.Usagef("%s: %w: listed beside it: %s", named, err, strings.Join(none.Nearest, ", "))
+	}
+	return list, err
 }
 
 func (o *bisectOptions) answer(ctx context.Context, env *cli.Environment, m *measurement, driver string, found *bisect.Finding, failure error) error {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/cluster"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -67,7 +66,6 @@ type clusterOptions struct {
 	dir              string
 	quiet            bool
 	workers          cli.WorkerOptions
-	store            string
 	output           cli.OutputOptions
 	flags            *pflag.FlagSet
 }
@@ -95,7 +93,7 @@ func (o *clusterOptions) addFlags(f *pflag.FlagSet) {
 	cli.AddDirFlag(f, &o.dir)
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
+	cli.AddStoreFlag(f, &o.output.Store)
 	o.output.AddFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how results are printed", cluster.Formats.Names(), cluster.Formats.Check)
@@ -154,9 +152,7 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 		return err
 	}
 	if len(out.Trials) > 0 {
-		o.output.Store = o.store
-		id := o.keep(ctx, env, out, started, stopped)
-		if err := o.output.PrintAnswer(env, cluster.Formats.Of(out), cli.ShowAgain(id)); err != nil {
+		if err := o.output.Answer(ctx, env, clustersRun(out, started, stopped), out, cluster.Formats.Of(out)); err != nil {
 			return err
 		}
 	}
@@ -169,9 +165,8 @@ func measureClusters(ctx context.Context, env *cli.Environment, o *clusterOption
 	return nil
 }
 
-// keep stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
-// failed.
-func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cluster.Clusters, started time.Time, stopped bool) int64 {
+// clustersRun returns a run without samples, with which the answer is stored.
+func clustersRun(out *cluster.Clusters, started time.Time, stopped bool) *result.Run {
 	run := newRun(&request{}, out.Machine, started)
 	run.Schedule, run.Warnings = nil, out.Warnings
 	if stopped {
@@ -181,9 +176,7 @@ func (o *clusterOptions) keep(ctx context.Context, env *cli.Environment, out *cl
 		t := &out.Trials[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: result.QuestionCluster, Driver: t.Driver, Settings: t.Settings})
 	}
-	id := cli.KeepRun(ctx, env, o.store, run, out)
-	o.output.Source = conditions.PageSource(run)
-	return id
+	return run
 }
 
 func (o *clusterOptions) harms() bool { return o.kills != 0 || o.cuts != 0 }

@@ -155,7 +155,7 @@ func (o *runOptions) comparisonPrinter(env *cli.Environment) func(*stats.Analysi
 	return func(a *stats.Analysis) error {
 		return o.output.PrintAnswer(env, func(w io.Writer, format string, opts document.Options) error {
 			c := stats.CompareRun(a)
-			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.store, cli.ShowAgain(a.Run.ID))}
+			opts.Hints.Scale, opts.Hints.More = cli.ScaleHint, []string{cli.InStore(o.output.Store, cli.ShowAgain(a.Run.ID))}
 			opts.Hints.Further = further(&o.output, a.Run, c)
 			return compare.Formats.Write(w, format, compare.Compared{Comparison: c, First: a, Second: a}, opts)
 		}, fmt.Sprintf("sqlite3perf compare %d", a.Run.ID))
@@ -234,22 +234,23 @@ func (o *compareOptions) sides(r *request) (*result.Compares, error) {
 		return c, nil
 	}
 	var factors []string
-	for name, values := range r.matrix.Settings {
-		if len(values) > 1 {
-			factors = append(factors, "--set "+name)
-			*c = result.Compares{Factor: result.FactorSetting, Name: name, First: values[0], Second: values[1], Margin: c.Margin}
-		}
+	vary := func(factor result.Factor, flag, name string, values []string) (err error) {
 		if len(values) > 2 {
-			return nil, cli.Usagef("--set %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+			err = cli.Usagef("%s %s has %d values: compare takes two; run measures and ranks them all", flag, name, len(values))
+		} else if len(values) > 1 {
+			factors = append(factors, flag+" "+name)
+			*c = result.Compares{Factor: factor, Name: name, First: values[0], Second: values[1], Margin: c.Margin}
+		}
+		return err
+	}
+	for name, values := range r.matrix.Settings {
+		if err := vary(result.FactorSetting, "--set", name, values); err != nil {
+			return nil, err
 		}
 	}
 	for name, values := range r.matrix.Parameters {
-		if len(values) > 1 {
-			factors = append(factors, "--param "+name)
-			*c = result.Compares{Factor: result.FactorParameter, Name: name, First: fmt.Sprint(values[0]), Second: fmt.Sprint(values[1]), Margin: c.Margin}
-		}
-		if len(values) > 2 {
-			return nil, cli.Usagef("--param %s has %d values: compare takes two; run measures and ranks them all", name, len(values))
+		if err := vary(result.FactorParameter, "--param", name, document.Map(values, func(n int64) string { return fmt.Sprint(n) })); err != nil {
+			return nil, err
 		}
 	}
 	driver := r.matrix.Drivers[0].Name
@@ -286,23 +287,22 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 	if err != nil {
 		return err
 	}
-	o.output.Store = o.store
 	var sides []*stats.Analysis
 	var names [2]string
 	var more []string
 	for i, a := range args {
-		side, err := sampled(ctx, env, o.store, a)
+		side, err := sampled(ctx, env, o.output.Store, a)
 		if err != nil {
 			return err
 		}
 		if names[i] = filepath.Base(a); !isReport(a) {
 			names[i] = fmt.Sprintf("run %d", side.Run.ID)
-			more = append(more, cli.InStore(o.store, cli.ShowAgain(side.Run.ID)))
+			more = append(more, cli.InStore(o.output.Store, cli.ShowAgain(side.Run.ID)))
 		}
 		sides = append(sides, side)
 	}
 	if len(args) == 2 && (args[0] == args[1] || sides[0].Run.ID == sides[1].Run.ID && !slices.ContainsFunc(args, isReport)) {
-		drivers := driversOf(sides[0].Run)
+		drivers := sides[0].Run.Drivers()
 		if len(drivers) < 2 {
 			return cli.Usagef("%s is %s: name another run; runs lists them", args[0], same(args))
 		}
@@ -318,7 +318,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 	}
 	next := ""
 	switch {
-	case pair != nil && len(driversOf(first.Run)) > 2:
+	case pair != nil && len(first.Run.Drivers()) > 2:
 		next = onlyThese(&o.output, pair, c)
 	case first == second && !isReport(args[0]):
 		next = further(&o.output, first.Run, c)
@@ -337,7 +337,7 @@ func compareStored(ctx context.Context, env *cli.Environment, o *compareOptions,
 }
 
 func (o *compareOptions) comparison(args []string, names [2]string, pair []string, sides []*stats.Analysis, margin float64) (*stats.Comparison, error) {
-	first, drivers := sides[0], driversOf(sides[0].Run)
+	first, drivers := sides[0], sides[0].Run.Drivers()
 	if pair != nil {
 		for _, name := range pair {
 			if !slices.Contains(drivers, name) {
@@ -386,9 +386,4 @@ func same(args []string) string {
 		return "named twice"
 	}
 	return "the same run as " + args[1]
-}
-
-// driversOf lists the drivers of a run, in the order in which the user named them.
-func driversOf(run *result.Run) []string {
-	return distinct.Append(nil, document.Map(run.Cases, func(c result.Case) string { return c.Driver })...)
 }

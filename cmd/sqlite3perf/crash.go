@@ -18,11 +18,9 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/bisect"
-	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/crash"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
@@ -97,7 +95,7 @@ func (o *crashOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 2*time.Minute, "end a worker that takes longer")
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
+	cli.AddStoreFlag(f, &o.output.Store)
 	o.output.AddFlags(f)
 	o.output.AddFullFlag(f)
 	o.output.SetFormats("how results are printed", crash.Formats.Names(), crash.Formats.Check)
@@ -235,9 +233,7 @@ func exploreCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) 
 	if out == nil || len(out.Cells) == 0 || stopped {
 		return cmp.Or(err, error(cli.StatusError(cli.ExitIncomplete)))
 	}
-	o.output.Store = o.store
-	id := o.keepAnswer(ctx, env, r, out, started)
-	if err := o.output.PrintAnswer(env, crash.Formats.Of(out), cli.ShowAgain(id)); err != nil {
+	if err := o.output.Answer(ctx, env, o.runOf(r, out, started), out, crash.Formats.Of(out)); err != nil {
 		return err
 	}
 	if !out.AsDocumented() {
@@ -325,18 +321,15 @@ func (o *crashOptions) findJudges(ctx context.Context, r *request, x *crash.Expl
 	return nil
 }
 
-// keepAnswer stores the answer with a run that has no samples. It returns the run's ID, or 0 if storing
-// failed.
-func (o *crashOptions) keepAnswer(ctx context.Context, env *cli.Environment, r *request, out *crash.Crashes, started time.Time) int64 {
+// runOf returns a run without samples, with which the answer is stored.
+func (o *crashOptions) runOf(r *request, out *crash.Crashes, started time.Time) *result.Run {
 	run := newRun(r, out.Machine, started)
 	run.Schedule, run.Asked, run.Warnings, run.Cases = nil, nil, out.Warnings, nil
 	for i := range out.Cells {
 		c := &out.Cells[i]
 		run.Cases = append(run.Cases, result.Case{ID: i + 1, Workload: out.Workload, Driver: c.Driver, Settings: c.Settings, Scale: o.scale})
 	}
-	id := cli.KeepRun(ctx, env, o.store, run, out)
-	o.output.Source = conditions.PageSource(run)
-	return id
+	return run
 }
 
 // bisectCrashes finds the release that changed what survives, or what it costs.
@@ -344,19 +337,10 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	if len(o.drivers) > 0 || o.keep != "" {
 		return cli.Usagef("--bisect: leave out --drivers and --keep")
 	}
-	shop, err := o.workers.Workshop()
+	among, err := o.among(ctx, o.bisect)
 	if err != nil {
 		return err
 	}
-	among, err := build.ParseReleases(ctx, o.bisect, shop.Known)
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	pinned, err := among.Ref(ctx, "")
-	if err != nil {
-		return cli.WrongUsage(err)
-	}
-	o.drivers = []string{pinned.Name} // stands in for the releases
 	r := &request{}
 	x, err := o.check(ctx, r)
 	if err != nil {
@@ -365,10 +349,8 @@ func bisectCrashes(ctx context.Context, env *cli.Environment, o *crashOptions) e
 	if x.Unrecorded != nil {
 		return cli.Incomplete(x.Unrecorded)
 	}
-	releases, err := r.Builder.Releases(ctx, among.Known, among.First, among.Last)
-	if none, ok := errors.AsType[*build.NoReleaseError](err); ok {
-		return cli.Usagef("--bisect %s: %w: listed beside it: %s", o.bisect, err, strings.Join(none.Nearest, ", "))
-	} else if err != nil {
+	releases, err := r.releases(ctx, among, "--bisect "+o.bisect)
+	if err != nil {
 		return err
 	}
 	var found *crash.Found

@@ -22,7 +22,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
-	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -63,8 +62,6 @@ type diffOptions struct {
 	sql        []string
 	values     bool
 	executions int
-	format     string
-	full       bool
 }
 
 func (o *diffOptions) addFlags(f *pflag.FlagSet) {
@@ -80,15 +77,15 @@ func (o *diffOptions) addFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.trialLimit, "trial-limit", 10*time.Minute, "end a driver that takes longer for a workload")
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
-	f.StringVar(&o.format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
-	f.BoolVar(&o.full, "full", false, "every statement of each group, uncut, also on a terminal")
+	cli.AddStoreFlag(f, &o.output.Store)
+	f.StringVar(&o.output.Format, "format", cli.TableFormat, "how the answer is printed: "+strings.Join(diff.Formats.Names(), ", "))
+	f.BoolVar(&o.output.Full, "full", false, "every statement of each group, uncut, also on a terminal")
 }
 
 const allWorkloads = "all"
 
 func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args []string) error {
-	if err := diff.Formats.Check(o.format); err != nil {
+	if err := diff.Formats.Check(o.output.Format); err != nil {
 		return cli.WrongUsage(err)
 	}
 	if o.executions < 1 {
@@ -112,45 +109,22 @@ func diffDrivers(ctx context.Context, env *cli.Environment, o *diffOptions, args
 	if err != nil {
 		return err
 	}
-	if list := ofUsers(work); list != nil && d.Differ() {
+	if list := diff.OfUsers(work); list != nil && d.Differ() {
 		fmt.Fprintf(env.Stderr, "the output has arguments and rows of %s's data: read it before you pass it on\n", strings.Join(list, ", "))
 	}
-	var id int64
 	run := o.runOf(r, work, d, started)
-	if why := notKept(work, d); why != "" {
+	if why := diff.NotKept(work, d); why != "" {
 		fmt.Fprintf(env.Stderr, "the answer is not stored: %s\n", why)
 	} else {
-		id = cli.KeepRun(ctx, env, o.store, run, d)
+		cli.KeepRun(ctx, env, o.output.Store, run, d)
 	}
-	output := &cli.OutputOptions{Format: o.format, Full: o.full, Store: o.store, Source: conditions.PageSource(run)}
-	if err := output.PrintAnswer(env, diffWriter(output, d), cli.ShowAgain(id)); err != nil {
+	if err := o.output.PrintStored(env, run, diffWriter(&o.output, d)); err != nil {
 		return err
 	}
 	if d.Differ() || !d.Answered() {
 		return cli.StatusError(cli.ExitIncomplete)
 	}
 	return nil
-}
-
-// notKept says why a comparison must not be stored, or returns "". Stores never contain values of a
-// user's database or recording, so that users can pass stores on.
-func notKept(work []diff.Questions, d *diff.Diffed) string {
-	var data []string
-	for i := range work {
-		w := &work[i]
-		replays := func(ph plan.Phase) bool { return ph.Replay != nil }
-		switch p := w.Job.Plan; {
-		case w.Job.Files:
-			data = append(data, "files that --sql may have opened")
-		case p != nil && (w.Job.Loaded || slices.ContainsFunc(p.Phases, replays)): // recorded statements may contain values in their text
-			data = append(data, "the workload "+document.Line(w.Name)+"'s data")
-		}
-	}
-	shows := func(r *diff.Result) bool { return len(r.Groups) > 0 || len(r.Failing) > 0 }
-	if data == nil || !slices.ContainsFunc(d.Results, shows) {
-		return ""
-	}
-	return "it has statements and values of " + document.And(data)
 }
 
 // runOf returns a run without samples, with which the answer can be stored.
@@ -227,17 +201,7 @@ func (o *diffOptions) askedOfWorkloads(r *request) ([]diff.Questions, error) {
 		func() error { return o.checkMatrix(r) },
 		func() error { return r.oneValueEach("diff") },
 	)
-	return askedOf(r.cases, o.executions), err
-}
-
-// askedOf returns the statements of each workload's first case.
-func askedOf(cases []*lab.Case, executions int) (work []diff.Questions) {
-	for _, c := range cases {
-		if !slices.ContainsFunc(work, func(w diff.Questions) bool { return w.Name == c.Workload }) {
-			work = append(work, diff.AskedOf(c, executions))
-		}
-	}
-	return work
+	return diff.AskedOfEach(r.cases, o.executions), err
 }
 
 func (r *request) oneValueEach(command string) error {
@@ -247,27 +211,6 @@ func (r *request) oneValueEach(command string) error {
 		}
 	}
 	return nil
-}
-
-// ofUsers returns the names of workloads whose answers contain a user's data: from a database, or
-// from a recording with the values of parameters.
-func ofUsers(work []diff.Questions) (names []string) {
-	recorded := func(s plan.Replayed) bool {
-		return slices.ContainsFunc(s.Parameters, func(p plan.Recorded) bool { return p.Lengths == nil })
-	}
-	for i := range work {
-		p := work[i].Job.Plan
-		if p == nil {
-			continue
-		}
-		replayed := slices.ContainsFunc(p.Phases, func(ph plan.Phase) bool {
-			return ph.Replay != nil && slices.ContainsFunc(ph.Replay.Statements, recorded)
-		})
-		if work[i].Job.Loaded || replayed {
-			names = append(names, "the workload "+document.Line(work[i].Name))
-		}
-	}
-	return names
 }
 
 func (o *diffOptions) askedOfStatements(alone bool) (work []diff.Questions, err error) {

@@ -379,8 +379,9 @@ func TestAnswerPages(t *testing.T) {
 	place := newPlace(t)
 	path := filepath.Join(place.dir, "results.db")
 	env, _, messages := bufferedEnvironment()
-	if id := (&clusterOptions{store: path}).keep(t.Context(), env, someClusters(), time.Now(), false); id != 1 {
-		t.Fatalf("run %d: %s", id, messages)
+	run := clustersRun(someClusters(), time.Now(), false)
+	if cli.KeepRun(t.Context(), env, path, run, someClusters()); run.ID != 1 {
+		t.Fatalf("run %d: %s", run.ID, messages)
 	}
 	s := place.serve("--store", "results.db")
 	p := browsertest.Open(t, s.url, loaded)

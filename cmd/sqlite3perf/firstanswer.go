@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -53,7 +54,7 @@ func firstAnswer(ctx context.Context, env *cli.Environment, o *runOptions, r *re
 		return err
 	}
 	answer := report.AnswersOf(a, ofRun(&o.output, env, a, document.Options{})).Text
-	shown := cli.InStore(o.store, cli.ShowAgain(a.Run.ID))
+	shown := cli.InStore(o.output.Store, cli.ShowAgain(a.Run.ID))
 	env.Say("\nFirst answer, about %s only, from %d rounds: %s\n%s\n%s has more.\n",
 		namesOf(first.cases), a.Run.Rounds, answer, r.took.words(env.Now(), a.Run), shown)
 	r.told = true
@@ -67,8 +68,8 @@ func (r *request) sayHowToGoOn(env *cli.Environment, o *runOptions, a *stats.Ana
 		return
 	}
 	env.Say("%s", r.first)
-	if a != nil && resumable(a.Run, false) == nil {
-		env.Say("To go on with run %d: %s", a.Run.ID, cli.InStore(o.store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID)))
+	if a != nil && conditions.Resumable(a.Run, cli.Version(), false) == nil {
+		env.Say("To go on with run %d: %s", a.Run.ID, cli.InStore(o.output.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID)))
 	}
 }
 
@@ -146,5 +147,5 @@ func (s *split) words(now time.Time, run *result.Run) string {
 	s.measured += run.Ended.Sub(run.Started)
 	downloading, building := s.builder.Spent()
 	return fmt.Sprintf("This took %s: %s of downloads before anything could be built, %s of builds, %s of measuring.",
-		cli.Roughly(now.Sub(s.began)), cli.Roughly(downloading), cli.Roughly(building), cli.Roughly(s.measured))
+		document.Roughly(now.Sub(s.began)), document.Roughly(downloading), document.Roughly(building), document.Roughly(s.measured))
 }

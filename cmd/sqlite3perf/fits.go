@@ -61,7 +61,7 @@ func (r *request) fits(ctx context.Context, o *runOptions, p *location, show *cl
 		l.least, l.limit, kept = tune.Least(f.Round), o.time, false
 	}
 	if f.Longest != nil && !o.quiet {
-		show.Say("a trial of %s on %s takes about %s; %s %s at least %s", f.Longest.Workload, f.Longest.Driver, cli.Roughly(f.Takes), l.what, l.takes, cli.Roughly(l.least))
+		show.Say("a trial of %s on %s takes about %s; %s %s at least %s", f.Longest.Workload, f.Longest.Driver, document.Roughly(f.Takes), l.what, l.takes, document.Roughly(l.least))
 		l.more += ", or replay only the first events: --events 500"
 	}
 	if r.search == nil {
@@ -81,7 +81,7 @@ type limited struct {
 }
 
 func (l limited) refusal() error {
-	return cli.Usagef("--time %v: %s %s at least %s: name %s, or give --time %s%s", l.limit, l.what, l.takes, cli.Roughly(l.least), l.fewer, enough(l.least), l.more)
+	return cli.Usagef("--time %v: %s %s at least %s: name %s, or give --time %s%s", l.limit, l.what, l.takes, document.Roughly(l.least), l.fewer, enough(l.least), l.more)
 }
 
 // enough returns a time that is about a tenth longer than least, rounded so that it is easy to type

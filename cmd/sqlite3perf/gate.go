@@ -155,7 +155,7 @@ func gateOnHosts(ctx context.Context, env *cli.Environment, o *gateOptions) erro
 	case unreached != nil:
 		return cli.Incomplete(unreached)
 	}
-	return worstStatus(statuses)
+	return cli.Worst(statuses)
 }
 
 // gateStatus returns failure or, if that is nil, the exit status for the result.
@@ -183,7 +183,7 @@ func (o *gateOptions) judged(ctx context.Context, env *cli.Environment) (*gate.G
 		out.Why = fmt.Sprintf("%v%s", failure, hint(failure))
 	}
 	if n := len(out.Runs); n > 0 {
-		cli.KeepAnswer(ctx, env, o.store, out.Runs[n-1].Run.ID, out)
+		cli.KeepAnswer(ctx, env, o.output.Store, out.Runs[n-1].Run.ID, out)
 	}
 	return out, failure
 }
@@ -243,10 +243,12 @@ func (o *gateOptions) judge(ctx context.Context, env *cli.Environment, out *gate
 		out.Confirm()
 		return failure
 	}
-	repeats, failure := o.repeats(ctx, env, r, out)
+	repeats, failure := out.Repeats(ctx, r.cases, r.compares, !o.exact, cli.Version(), func(before *result.Case, now *lab.Case) (build.Ref, error) {
+		return o.baselineDriver(ctx, env, r, out.Base, before, now)
+	})
 	var confirmed []*stats.Comparison
 	for _, next := range repeats {
-		r.cases, r.compares = next.cases, next.compares
+		r.cases, r.compares = next.Cases, next.Compares
 		if !o.quiet {
 			fmt.Fprintf(env.Stderr, "measuring %s again, to confirm what seems to be a regression\n", document.Counted(len(r.cases), "case"))
 		}
@@ -278,16 +280,15 @@ func (o *gateOptions) checkOutputs() error {
 		if err := gate.Formats.Check(format); err != nil {
 			return cli.Usagef("--also %s: %w", entry, err)
 		}
-		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Known: gate.Formats.Check})
+		o.outputs = append(o.outputs, cli.OutputOptions{Format: format, File: file, Flag: "--also " + entry, Store: o.output.Store, Known: gate.Formats.Check})
 	}
 	o.outputs = append(o.output.Each(), o.outputs...)
-	kept, err := cli.StorePath(o.store)
+	kept, err := cli.StorePath(o.output.Store)
 	if err != nil {
 		return err
 	}
 	for i := range o.outputs {
 		to := &o.outputs[i]
-		to.Store = o.store
 		if err := to.Check(); err != nil {
 			return err
 		}
@@ -441,7 +442,7 @@ func (o *gateOptions) hints(g gate.Gated) document.Hints {
 			show += " " + figuresFlag // without it, show prints the verdict, which this run stores
 		}
 		for _, command := range []string{fmt.Sprintf("compare %s%d", sides, a.Run.ID), show} {
-			h.More = append(h.More, cli.InStore(o.store, "sqlite3perf "+command))
+			h.More = append(h.More, cli.InStore(o.output.Store, "sqlite3perf "+command))
 		}
 	}
 	return h

@@ -11,7 +11,6 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/machines"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
@@ -20,106 +19,17 @@ import (
 // options of its host. If a host cannot be reached, nothing is measured on any host, and onHosts
 // returns the reason.
 func (o *hostOptions) onHosts(env *cli.Environment, do func(i int, own *cli.Environment, hosts hostOptions)) error {
-	m := &meeting{names: o.names, boots: make([]string, len(o.names)), left: len(o.names), all: make(chan struct{})}
+	m := machines.Meet(o.names)
 	var each sync.WaitGroup
 	for i, own := range env.ForHosts(o.names) {
 		each.Go(func() {
-			here := &arrival{meeting: m, host: i}
+			here := m.Host(i)
 			do(i, own, hostOptions{names: o.names[i : i+1], ssh: o.ssh, other: here})
-			here.note(nil, "") // the host may have failed before it connected
+			here.Note(nil, "") // the host may have failed before it connected
 		})
 	}
 	each.Wait()
-	return errors.Join(m.failures...)
-}
-
-// meeting lets hosts wait for each other, so that nothing is measured if one of them cannot be
-// reached.
-type meeting struct {
-	names    []string
-	mu       sync.Mutex
-	boots    []string      // identifier of the machine behind each host; "" if unknown
-	left     int           // number of hosts that have not arrived yet
-	all      chan struct{} // closed when all hosts have arrived
-	failures []error
-}
-
-// arrival is one host's part in a meeting. A nil arrival waits for nobody.
-type arrival struct {
-	*meeting
-	host int
-	once sync.Once
-}
-
-// note notes that the host has arrived or, if failure is not nil, why it cannot be reached. Only
-// the first call has an effect.
-func (a *arrival) note(failure error, boot string) {
-	a.once.Do(func() {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.boots[a.host] = boot
-		if failure != nil {
-			a.failures = append(a.failures, failure)
-		}
-		if a.left--; a.left == 0 {
-			close(a.all)
-		}
-	})
-}
-
-// wait notes the arrival of the host and waits for the other hosts. It returns failure or, if another
-// host cannot be reached, an error that says so.
-func (a *arrival) wait(ctx context.Context, failure error, boot string) error {
-	if a == nil {
-		return failure
-	}
-	if ctx.Err() != nil {
-		a.note(nil, "") // after Ctrl-C a failure says nothing about the host
-		return ctx.Err()
-	}
-	a.note(failure, boot)
-	select {
-	case <-a.all:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if failure == nil && len(a.failures) > 0 {
-		return cli.Incomplete(errors.New("nothing was measured, because another machine did not answer"))
-	}
-	return failure
-}
-
-// noise returns n. If the host's machine is measured under several names at the same time, the returned
-// noise also has a warning about that. For the first of these names, noise prints the warning by calling
-// say.
-func (a *arrival) noise(n lab.Noise, say func(string, ...any)) lab.Noise {
-	if a == nil || a.boots[a.host] == "" {
-		return n
-	}
-	var same []string
-	for i, boot := range a.boots {
-		if boot == a.boots[a.host] {
-			same = append(same, a.names[i])
-		}
-	}
-	if len(same) < 2 {
-		return n
-	}
-	if same[0] == a.names[a.host] {
-		say("warning: %s are one machine: they are measured at the same time and take time from each other; name it once", document.And(same))
-	}
-	message := document.And(same) + " are one machine: they were measured at the same time and took time from each other"
-	return doubleNoise{n, result.Warning{Code: result.WarningShared, Message: message}}
-}
-
-// doubleNoise adds a warning to the noise of a machine that is measured under several names at once.
-type doubleNoise struct {
-	lab.Noise
-	warning result.Warning
-}
-
-func (s doubleNoise) BeforeRun() []result.Warning {
-	return append([]result.Warning{s.warning}, s.Noise.BeforeRun()...)
+	return m.Unreached()
 }
 
 // on returns a copy of the request for the host with this name. Hosts run at the same time, so the
@@ -161,14 +71,14 @@ func measureOnHosts(ctx context.Context, env *cli.Environment, o *runOptions, r 
 		if err := writeMachines(env, &o.output, list); err != nil {
 			return err
 		}
-		return worstStatus(failures)
+		return cli.Worst(failures)
 	}
 	for _, m := range list {
 		if m.Failure != "" {
 			env.Say("sqlite3perf: %s: %s", m.Name, m.Failure)
 		}
 	}
-	return worstStatus(failures)
+	return cli.Worst(failures)
 }
 
 // writeMachines prints the results of runs on several machines. It sets the Options of the machines.
@@ -188,18 +98,4 @@ func writeMachines(env *cli.Environment, o *cli.OutputOptions, list []machines.O
 		opts.Lines = o.Screen(env)
 		return machines.Formats.Write(w, format, list, opts)
 	}, o.Again("sqlite3perf show "+strings.Join(runs, " ")))
-}
-
-// worstStatus returns the worst exit status of several failures, or nil if there are none. The
-// messages of the failures have already been printed.
-func worstStatus(failures []error) error {
-	order := []int{cli.ExitOK, cli.ExitIncomplete, cli.ExitUsage, cli.ExitRegression, cli.ExitFailed, cli.ExitInterrupted}
-	worst := 0
-	for _, err := range failures {
-		worst = max(worst, slices.Index(order, cli.StatusOf(err)))
-	}
-	if worst == 0 {
-		return nil
-	}
-	return cli.StatusError(order[worst])
 }

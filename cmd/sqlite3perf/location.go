@@ -80,7 +80,7 @@ func remoteLocation(ctx context.Context, env *cli.Environment, o *runOptions, r 
 		},
 	})
 	if err != nil {
-		return nil, o.hosts.other.wait(ctx, cli.Incomplete(err), "")
+		return nil, cli.Incomplete(o.hosts.other.Wait(ctx, err, ""))
 	}
 	var about result.Machine
 	if r.resumed != nil {
@@ -91,12 +91,12 @@ func remoteLocation(ctx context.Context, env *cli.Environment, o *runOptions, r 
 			err = cli.Incomplete(err)
 		}
 	}
-	if err := o.hosts.other.wait(ctx, err, m.Boot()); err != nil {
+	if err := o.hosts.other.Wait(ctx, err, m.Boot()); err != nil {
 		m.Close()
 		return nil, err
 	}
 	return &location{
-		machine: about, executor: m, noise: o.hosts.other.noise(m, show.Say), remove: m.Close,
+		machine: about, executor: m, noise: o.hosts.other.Noise(m, show.Say), remove: m.Close,
 		prepare: func(ctx context.Context, cases []*lab.Case, progress lab.Building) error {
 			return ofHost(m.Prepare(ctx, cases, r.Builder, progress))
 		},
@@ -129,7 +129,7 @@ func notInUse(ctx context.Context, m *host.Machine, run *result.Run, dir string)
 type hostOptions struct {
 	names []string
 	ssh   string
-	other *arrival // the meeting with other hosts; nil if only one host is measured
+	other *machines.Arrival // the meeting with other hosts; nil if only one host is measured
 }
 
 func (o *hostOptions) addFlags(f *pflag.FlagSet) {

@@ -118,9 +118,7 @@ func measureLocks(ctx context.Context, env *cli.Environment, o *lockOptions) err
 		return failure
 	}
 	l := locks.ExplainLocks(a)
-	cli.KeepAnswer(ctx, env, r.storePath, a.Run.ID, l)
-	o.output.Source = conditions.PageSource(a.Run)
-	err = o.output.PrintAnswer(env, locksWriter(&o.output, l), cli.ShowAgain(a.Run.ID))
+	err = o.output.Answer(ctx, env, a.Run, l, locksWriter(&o.output, l))
 	if err = cmp.Or(failure, err); err != nil {
 		return err
 	}
@@ -190,11 +188,10 @@ func explainStored(ctx context.Context, env *cli.Environment, o *lockOptions, na
 	if err := cli.InOrder(func() error { return o.onlyOfStored(name + " is stored") }, o.output.Check); err != nil {
 		return err
 	}
-	a, err := sampled(ctx, env, o.store, name)
+	a, err := sampled(ctx, env, o.output.Store, name)
 	if err != nil {
 		return err
 	}
-	o.output.Store = o.store
 	o.output.Source = conditions.PageSource(a.Run)
 	return o.output.PrintAnswer(env, locksWriter(&o.output, locks.ExplainLocks(a)), "sqlite3perf locks "+name)
 }

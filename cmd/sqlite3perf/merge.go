@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,10 +14,7 @@ import (
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
-	"github.com/sqlite3perf/sqlite3perf/internal/lab/process"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
-	"github.com/sqlite3perf/sqlite3perf/internal/workload/snapshot"
+	"github.com/sqlite3perf/sqlite3perf/internal/merging"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -57,25 +53,6 @@ was not found, or named twice: nothing is merged.`,
 	return cmd
 }
 
-type mergeReport struct {
-	Command   string         `json:"command"` // always "merge"
-	Store     string         `json:"store"`
-	New       int            `json:"new"`                // number of runs that were added
-	There     int            `json:"there"`              // number of runs that the destination already had
-	Continued int            `json:"continued"`          // number of runs to which missing trials were added
-	LeftOut   int            `json:"left_out,omitempty"` // number of runs that were not merged
-	Trials    int            `json:"trials,omitempty"`   // number of trials that were added
-	Runs      []store.Merged `json:"runs"`
-	Unread    []unreadStore  `json:"unread,omitempty"` // stores that could not be read
-
-	made bool // the destination exists
-}
-
-type unreadStore struct {
-	Store  string `json:"store"`
-	Reason string `json:"reason"`
-}
-
 func merge(ctx context.Context, env *cli.Environment, o *mergeOptions, names []string) error {
 	to, err := o.check(names)
 	if err != nil {
@@ -87,38 +64,26 @@ func merge(ctx context.Context, env *cli.Environment, o *mergeOptions, names []s
 	ctx, stop, release := env.Interruptible(ctx, show.Say, cli.Stopping)
 	defer release()
 	ctx = cli.Until(ctx, stop)
-	d := &destination{path: to}
-	defer d.close()
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
-		if err := d.open(ctx); err != nil {
-			return cli.UnlessInterrupted(stop, err)
-		}
-	}
-	out := &mergeReport{Command: "merge", Store: to, Runs: []store.Merged{}}
-	var failure error
-	for _, name := range names {
-		var unread error
-		if unread, failure = mergeOne(ctx, d, name, out, show); failure != nil || ctx.Err() != nil {
-			break
-		}
-		if unread != nil {
-			out.Unread = append(out.Unread, unreadStore{name, strings.Join(strings.Fields(whyUnread(unread)), " ")})
-		}
+	out, failure := merging.Into(ctx, to, names, show.Merging)
+	if out == nil {
+		return cli.UnlessInterrupted(stop, failure)
 	}
 	show.Finish()
-	out.count()
-	out.made = d.st != nil
-	if err := out.print(env, o.format); err != nil {
-		return err
+	if o.format == "json" {
+		err = out.WriteJSON(env.RawOut)
+	} else {
+		err = out.WriteText(env.Stdout)
 	}
 	switch {
+	case err != nil:
+		return err
 	case cli.Interrupted(stop):
 		return cli.StatusError(cli.ExitInterrupted)
-	case failure != nil && d.st == nil:
+	case failure != nil && !out.Made():
 		return failure
 	case failure != nil:
 		return fmt.Errorf("%w; what is listed is in the store, and merging again adds the rest", failure)
-	case out.LeftOut > 0 || len(out.Unread) > 0:
+	case !out.Whole():
 		return cli.StatusError(cli.ExitFailed)
 	}
 	return nil
@@ -148,187 +113,4 @@ func (o *mergeOptions) check(names []string) (to string, err error) {
 		}
 	}
 	return to, nil
-}
-
-// mergeOne merges the store in the file with the given name into the destination. It does so
-// through a copy of the store next to the destination, and adds the runs to out. unread is the
-// reason if the store cannot be read. failure is an error in the destination.
-func mergeOne(ctx context.Context, d *destination, name string, out *mergeReport, show *cli.Progress) (unread, failure error) {
-	if err := readable(name); err != nil {
-		return err, nil
-	}
-	show.Merging(name, 0, 0)
-	scratch, err := process.Beside(d.path)
-	if err != nil {
-		return nil, fmt.Errorf("a copy of %s: %w", name, err)
-	}
-	defer scratch.Remove()
-	copied, err := snapshot.Take(ctx, name, scratch.Dir)
-	if err != nil {
-		return cmp.Or(errors.Unwrap(err), err), nil // without the store's name, which the report prints anyway
-	}
-	defer copied.Close()
-	from, err := store.OpenForeign(ctx, copied.File(), name)
-	if err != nil {
-		return err, nil
-	}
-	defer from.Close()
-	list, err := d.merge(ctx, from, func(done, of int) { show.Merging(name, done, of) })
-	out.Runs = append(out.Runs, list...)
-	if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	return nil, err
-}
-
-// destination is the store into which other stores are merged. It is created when the first run is
-// added.
-type destination struct {
-	path string
-	st   *store.Store // the open store; nil before it is created
-}
-
-func (d *destination) open(ctx context.Context) (err error) {
-	d.st, err = store.Open(ctx, d.path)
-	return err
-}
-
-func (d *destination) close() {
-	if d.st != nil {
-		d.st.Close()
-	}
-}
-
-func (d *destination) merge(ctx context.Context, from *store.Store, told func(done, of int)) ([]store.Merged, error) {
-	if d.st == nil {
-		if some, leftOut, err := from.Mergeable(ctx); !some {
-			return leftOut, err
-		}
-		if err := d.open(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return d.st.Merge(ctx, from, told)
-}
-
-// aStore completes an error message about a file that is not a store.
-const aStore = ": name a store, as sqlite3perf run makes them"
-
-// readable returns an error if the file obviously is not a store. It is called before anything is
-// copied.
-func readable(name string) error {
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: make it readable", directory.Reason(err))
-	case info.IsDir():
-		return errors.New("it is a directory" + aStore)
-	case !info.Mode().IsRegular():
-		return errors.New("it is not a regular file" + aStore)
-	case info.Size() == 0:
-		return errors.New("it is empty, 0 bytes long" + aStore)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return fmt.Errorf("%w: make it readable", directory.Reason(err))
-	}
-	f.Close()
-	if err = snapshot.Check(name); err != nil {
-		return fmt.Errorf("%w"+aStore, err)
-	}
-	return nil
-}
-
-// whyUnread returns why a store could not be read, and what the user can do.
-func whyUnread(err error) string {
-	refused, ok := errors.AsType[*store.UnusableError](err)
-	switch {
-	case errors.Is(err, snapshot.ErrUnreadable):
-		return "SQLite cannot read it, for it is damaged or encrypted: ask for another copy"
-	case errors.Is(err, store.ErrDamaged):
-		return "it is damaged: ask for another copy"
-	case errors.Is(err, store.ErrNewer):
-		return refused.Why.Error() + ": update sqlite3perf"
-	case ok && refused.Why != nil:
-		return refused.Why.Error() + aStore
-	}
-	return err.Error()
-}
-
-func (r *mergeReport) count() {
-	for _, m := range r.Runs {
-		r.Trials += m.Trials
-		switch m.What {
-		case store.MergedNew:
-			r.New++
-		case store.MergedThere:
-			r.There++
-		case store.MergedContinued:
-			r.Continued++
-		default:
-			r.LeftOut++
-		}
-	}
-}
-
-func (r *mergeReport) print(env *cli.Environment, format string) error {
-	if format == "json" {
-		return document.EncodeEscaped(env.RawOut, r)
-	}
-	var b strings.Builder
-	if r.made {
-		fmt.Fprintf(&b, "%s merged into %s", document.Counted(r.New, "run"), r.Store)
-		if r.Trials > 0 {
-			fmt.Fprintf(&b, " (%s)", document.Counted(r.Trials, "trial"))
-		}
-	} else {
-		fmt.Fprintf(&b, "nothing to merge: %s was not made", r.Store)
-	}
-	for _, x := range []struct {
-		runs int
-		what string
-	}{{r.Continued, "continued"}, {r.There, "there already"}, {r.LeftOut, "left out"}} {
-		if x.runs > 0 {
-			fmt.Fprintf(&b, ", %d %s", x.runs, x.what)
-		}
-	}
-	if n := len(r.Unread); n > 0 {
-		fmt.Fprintf(&b, ", %s not read", document.Counted(n, "store"))
-	}
-	b.WriteString("\n")
-	for i := 0; i < len(r.Runs); {
-		m, n := r.Runs[i], 1
-		for i+n < len(r.Runs) && follows(r.Runs[i+n], m, int64(n)) {
-			n++
-		}
-		i += n
-		fmt.Fprintf(&b, "%s: %s\n", document.Line(m.Store), became(m, int64(n)))
-	}
-	for _, u := range r.Unread {
-		fmt.Fprintf(&b, "%s: %s\n", document.Line(u.Store), document.Line(u.Reason))
-	}
-	_, err := fmt.Fprint(env.Stdout, b.String())
-	return err
-}
-
-// follows reports whether the run "next" comes n runs after the run "first", in the source and in
-// the destination. It also requires that both runs were added, or that both were there already.
-func follows(next, first store.Merged, n int64) bool {
-	return (first.What == store.MergedNew || first.What == store.MergedThere) && next.What == first.What && next.Store == first.Store && next.Run == first.Run+n && next.Is == first.Is+n
-}
-
-func became(m store.Merged, n int64) string {
-	here := fmt.Sprintf("run %d is %d here", m.Run, m.Is)
-	if n > 1 {
-		here = fmt.Sprintf("runs %d to %d are %d to %d here", m.Run, m.Run+n-1, m.Is, m.Is+n-1)
-	}
-	switch m.What {
-	case store.MergedNew:
-		return here
-	case store.MergedThere:
-		return here + ", already"
-	case store.MergedContinued:
-		return fmt.Sprintf("%s, which has %s more", here, document.Counted(m.Trials, "trial"))
-	}
-	return fmt.Sprintf("run %d left out: %s", m.Run, document.Line(m.Reason))
 }

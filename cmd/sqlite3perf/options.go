@@ -49,7 +49,6 @@ type runOptions struct {
 	trialLimit   time.Duration
 	workers      cli.WorkerOptions
 	hosts        hostOptions
-	store        string
 	output       cli.OutputOptions
 	page         cli.OutputOptions // a page to be written in addition to output; without a file, none is written
 	quiet        bool
@@ -133,7 +132,7 @@ func (o *runOptions) addPlaceFlags(f *pflag.FlagSet) {
 	cli.Grouped(f, cli.GroupLong, "trial-limit")
 	o.workers.AddFlags(f)
 	cli.AddQuietFlag(f, &o.quiet)
-	cli.AddStoreFlag(f, &o.store)
+	cli.AddStoreFlag(f, &o.output.Store)
 	o.output.AddFlags(f)
 }
 
@@ -401,12 +400,11 @@ func (o *runOptions) dsnSettings() (driver.Settings, error) {
 }
 
 func (o *runOptions) checkPlaces(r *request) (err error) {
-	o.output.Store = o.store
-	if r.storePath, err = cli.StorePath(o.store); err != nil {
+	if r.storePath, err = cli.StorePath(o.output.Store); err != nil {
 		return err
 	}
-	if dir := filepath.Dir(o.store); directory.Missing(dir) != nil {
-		return cli.NoDirectory("--store "+o.store, dir)
+	if dir := filepath.Dir(o.output.Store); directory.Missing(dir) != nil {
+		return cli.NoDirectory("--store "+o.output.Store, dir)
 	}
 	if flag := o.output.Writes(r.storePath); flag != "" {
 		return cli.Usagef("%s is the store, which is not written over: name another file", flag)
@@ -426,7 +424,7 @@ func (o *runOptions) checkPage(r *request) error {
 	if o.page.File == "" {
 		return nil
 	}
-	o.page.Format, o.page.Flag, o.page.Store = pageFormat, "--html "+o.page.File, o.store
+	o.page.Format, o.page.Flag, o.page.Store = pageFormat, "--html "+o.page.File, o.output.Store
 	switch {
 	case cli.SameFile(o.page.File, r.storePath):
 		return cli.Usagef("%s is the store, which is not written over: name another file", o.page.Flag)

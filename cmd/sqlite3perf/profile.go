@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/catalog"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -192,7 +193,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	st, err := store.Open(early, r.storePath)
 	if err == nil {
 		defer st.Close()
-		sayNeeded(r.cases, show.Note)
+		catalog.SayNeeded(r.cases, show.Note)
 		err = cli.InOrder(
 			func() error { return at.prepare(early, r.cases, show) },
 			func() error { return at.needs(early, r.cases) },
@@ -232,7 +233,7 @@ func profileDrivers(ctx context.Context, env *cli.Environment, o *profileOptions
 	output.File = "" // -o is the directory of the files, so the answer goes to standard output
 	err = errors.Join(err, output.Print(env, func(w io.Writer, format string, opts document.Options) error {
 		opts.Lines = output.Screen(env)
-		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
+		opts.Hints.Rest = []document.Hint{{Shows: "all of it", Command: cli.InStore(o.output.Store, fmt.Sprintf("sqlite3perf show %d --full", profiled.ID))}}
 		return profile.Formats.Write(w, format, answer, opts)
 	}, output.Again(fmt.Sprintf("sqlite3perf show %d", profiled.ID))))
 	switch {

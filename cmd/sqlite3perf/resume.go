@@ -3,10 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -33,14 +30,14 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	if refused := o.othersTyped(withResume); refused != nil {
 		return cli.Usagef("--resume %s: the run says what is measured: leave out %s", name, strings.Join(refused, ", "))
 	}
-	run, err := storedRun(ctx, env, o.store, name, true)
+	run, err := storedRun(ctx, env, o.output.Store, name, true)
 	if err != nil {
 		return err
 	}
-	if err := cmp.Or(resumable(run, cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
+	if err := cmp.Or(conditions.Resumable(run, cli.Version(), cli.Typed(o.flags.Lookup("time"))), o.checkExtended(run)); err != nil {
 		return cli.Usagef("run %d %w", run.ID, err)
 	}
-	if before := hookWords(run.Hooks); before != hookWords(&o.hooks) {
+	if before := conditions.HookWords(run.Hooks); before != conditions.HookWords(&o.hooks) {
 		return cli.Usagef("run %d had %s: type that again, because commands are never taken from a store", run.ID, before)
 	}
 	o.computing = cli.NewProgress(env, o.quiet).Computing
@@ -51,24 +48,9 @@ func resume(ctx context.Context, env *cli.Environment, o *runOptions, name strin
 	return measure(ctx, env, o, r)
 }
 
-// hookWords returns the flags with which a run had commands around its trials.
-func hookWords(h *result.Hooks) string {
-	var words []string
-	for flag, command := range map[string]string{"--prepare": cmp.Or(h, &result.Hooks{}).Prepare, "--cleanup": cmp.Or(h, &result.Hooks{}).Cleanup} {
-		if command != "" {
-			words = append(words, flag+" "+conditions.ShellWord(command))
-		}
-	}
-	if words == nil {
-		return "neither --prepare nor --cleanup"
-	}
-	slices.Sort(words)
-	return document.And(words)
-}
-
 // checkExtended returns an error if the user typed a --time with which the run cannot go on.
 func (o *runOptions) checkExtended(run *result.Run) error {
-	took := timeOf(run).Round(time.Second)
+	took := run.Took().Round(time.Second)
 	switch {
 	case !cli.Typed(o.flags.Lookup("time")):
 		return nil
@@ -80,60 +62,17 @@ func (o *runOptions) checkExtended(run *result.Run) error {
 	return nil
 }
 
-// timeOf returns how long a run took, without the pauses between an end and a resumption.
-func timeOf(run *result.Run) time.Duration {
-	took := run.Ended.Sub(run.Started)
-	for _, r := range run.Resumed {
-		took -= time.Duration(r.PauseNS)
-	}
-	return max(0, took)
-}
-
 // toExtend returns the command that measures a run for a further time. It returns "" if further is
 // not above 0 or if the run cannot go on. Only a run that ended because its time was over can be
 // extended, because only its intervals allow for repeated decisions about whether to go on.
 func toExtend(o *cli.OutputOptions, run *result.Run, further time.Duration) string {
-	if run.Stopped != result.StoppedTime || further <= 0 || resumable(run, true) != nil {
+	if run.Stopped != result.StoppedTime || further <= 0 || conditions.Resumable(run, cli.Version(), true) != nil {
 		return ""
 	}
 	const step = 10 * time.Second
-	total := (timeOf(run) + further + further/4 + step).Truncate(step) // a quarter more than the further time, which is an estimate
+	total := (run.Took() + further + further/4 + step).Truncate(step) // a quarter more than the further time, which is an estimate
 	return cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d --time %s", run.ID, document.Elapsed(total)))
 }
-
-// resumable returns the reason why a run cannot be continued on any machine, or nil. extended says
-// that the user gives the run more time.
-func resumable(run *result.Run, extended bool) error {
-	switch {
-	case run.Merged != "":
-		return fmt.Errorf("was merged from %s: resume it there, with --store, and merge again", document.Line(run.Merged))
-	case run.Unsampled() != "":
-		return fmt.Errorf("has %s instead of samples: %s", run.Unsampled(), startAgain)
-	case run.Study != nil:
-		return fmt.Errorf("is of a published study, whose claims decide what is measured: %s", startAgain)
-	case run.Search != nil:
-		return fmt.Errorf("is part of a search for settings, which decides what is measured next: %s", startAgain)
-	case run.Schedule == nil || len(run.Workloads) == 0:
-		return fmt.Errorf("is of a sqlite3perf that did not store its plan: %s", startAgain)
-	case run.Version != cli.Version():
-		return fmt.Errorf("was begun by sqlite3perf %s, and this is %s: resume it with that version, or %s", document.Line(run.Version), cli.Version(), startAgain)
-	}
-	if slices.ContainsFunc(run.Warnings, func(w result.Warning) bool { return w.Code == result.WarningStore }) {
-		return fmt.Errorf("lacks rows that somebody has deleted: %s", startAgain)
-	}
-	complete := []string{result.StoppedRounds, result.StoppedSettled}
-	if !extended {
-		complete = append(complete, result.StoppedTime)
-	}
-	if slices.Contains(complete, run.Stopped) && len(run.Resumable()) == 0 {
-		return fmt.Errorf("is complete (%s), and no case failed: there is nothing to resume", result.Ending(run.Stopped))
-	}
-	return nil
-}
-
-// startAgain says how to replace a run that cannot be continued. It does not contain the run's
-// command, because the store may be somebody else's, and users paste text of errors into a shell.
-const startAgain = "start a new run; show has the command of this one"
 
 // resumeRequest makes the request that continues a stored run.
 func (o *runOptions) resumeRequest(ctx context.Context, env *cli.Environment, run *result.Run) (*request, error) {
@@ -192,7 +131,7 @@ func (o *runOptions) findRetyped(ctx context.Context, r *request, run *result.Ru
 			missing = append(missing, "--"+flag, document.Line(conditions.ShellWord(strings.Join(values, ","))))
 		}
 	}
-	add("drivers", slices.DeleteFunc(driversOf(run), func(name string) bool {
+	add("drivers", slices.DeleteFunc(run.Drivers(), func(name string) bool {
 		_, ok := r.retyped[name]
 		return ok || build.Released(name, r.Known)
 	})...)
@@ -230,8 +169,8 @@ func (o *runOptions) retypedDrivers(ctx context.Context, r *request, run *result
 	}
 	r.retyped = map[string]build.Ref{}
 	for i, ref := range refs {
-		if !build.Released(ref.Name, r.Known) && !slices.Contains(driversOf(run), ref.Name) {
-			return cli.Usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(driversOf(run), ", ")))
+		if !build.Released(ref.Name, r.Known) && !slices.Contains(run.Drivers(), ref.Name) {
+			return cli.Usagef("--drivers %s: run %d has no such driver: it has %s", names[i], run.ID, document.Line(strings.Join(run.Drivers(), ", ")))
 		}
 		r.retyped[ref.Name] = ref
 	}
@@ -252,7 +191,7 @@ func (o *runOptions) checkResumedPlaces(r *request) error {
 // names in the run.
 func (o *runOptions) resumeDrivers(ctx context.Context, r *request, run *result.Run) error {
 	a := stats.Analyze(run, lab.Floor)
-	for _, name := range driversOf(run) {
+	for _, name := range run.Drivers() {
 		ref, ok := r.retyped[name]
 		var err error
 		if ok {
@@ -333,7 +272,7 @@ func (o *runOptions) resumeCases(r *request, run *result.Run) error {
 		k := slices.IndexFunc(planned, func(p *lab.Case) bool { return lab.SamePlan(c, &p.Case) })
 		if k < 0 {
 			return cli.Usagef("run %d cannot be resumed: its case %d (%s, %s, %s) cannot be planned again: %s", run.ID, c.ID,
-				document.Line(c.Workload), document.Line(c.Driver), document.Line(cli.Words(c.Settings)), startAgain)
+				document.Line(c.Workload), document.Line(c.Driver), document.Line(document.Assigned(c.Settings)), conditions.StartAgain)
 		}
 		planned[k].Case = *c
 		r.cases = append(r.cases, planned[k])
@@ -353,7 +292,7 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 	}
 	for i, c := range r.cases {
 		before := &run.Cases[i]
-		if err := sameWorker(run, before, c); err != nil {
+		if err := conditions.SameWorker(run, before, c); err != nil {
 			return cli.Usagef("run %d cannot be resumed: %s %w", run.ID, document.Line(c.Driver), err)
 		}
 		if before.Worker == "" { // the case had no worker before
@@ -365,25 +304,6 @@ func (r *request) goOn(ctx context.Context, env *cli.Environment, o *runOptions,
 	run.Schedule.TimeNS = int64(r.schedule.Time)
 	run.Machine.Directory, run.TrialLimitNS = m.Directory, int64(o.trialLimit)
 	return st.Resume(ctx, run, lab.Resume(run, r.cases, env.Now()))
-}
-
-// sameWorker returns an error if a case that was measured before has a different worker now, or
-// none.
-func sameWorker(run *result.Run, before *result.Case, now *lab.Case) error {
-	if !slices.ContainsFunc(run.Trials, func(t result.Trial) bool { return t.Case == before.ID && t.Status == result.OK }) {
-		return nil
-	}
-	switch {
-	case now.Unavailable != nil:
-		return fmt.Errorf("has no worker now: %s%s", document.Line(now.Unavailable.Message), conditions.Said(now.Unavailable))
-	case !maps.Equal(before.Build, now.Build):
-		return fmt.Errorf("is built differently now (%s), and was measured as built with %s: start a new run", document.Line(cli.Words(now.Build)), document.Line(cli.Words(before.Build)))
-	case !maps.Equal(before.Linked, now.Linked):
-		return errors.New("has other modules in its worker now: start a new run")
-	case now.Ref.Dir != "" && filepath.Base(before.Worker) != filepath.Base(now.Worker):
-		return errors.New("is built from a directory that has been changed since: start a new run")
-	}
-	return nil
 }
 
 // furtherRounds returns the command that measures a run until none of its figures is imprecise. It
@@ -398,5 +318,5 @@ func furtherRounds(o *cli.OutputOptions, a *stats.Analysis) string {
 	case run.Stopped == result.StoppedRounds:
 		return fmt.Sprintf("the same command with --rounds %d", run.Rounds+rounds)
 	}
-	return toExtend(o, run, timeOf(run)/time.Duration(run.Rounds)*time.Duration(rounds))
+	return toExtend(o, run, run.Took()/time.Duration(run.Rounds)*time.Duration(rounds))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/catalog"
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -170,8 +171,8 @@ func take(ctx context.Context, env *cli.Environment, o *runOptions, r *request) 
 // prepare does everything before the first trial. If it returns an error, nothing is measured.
 func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptions, p *location, show *cli.Progress) error {
 	if !r.told {
-		sayWithout(&r.matrix, show.Note)
-		sayNeeded(r.cases, show.Note)
+		catalog.SayWithout(&r.matrix, show.Note)
+		catalog.SayNeeded(r.cases, show.Note)
 	}
 	if r.tried != nil {
 		if err := r.tried(ctx, p.processes, show); err != nil {
@@ -199,7 +200,7 @@ func (r *request) prepare(ctx context.Context, env *cli.Environment, o *runOptio
 		show.Say("%s", r.ahead)
 	}
 	if r.study == nil && !r.told {
-		sayUnset(r.cases, show.Note)
+		catalog.SayUnset(r.cases, show.Note)
 	}
 	return r.fits(ctx, o, p, show)
 }

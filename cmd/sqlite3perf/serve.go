@@ -279,7 +279,7 @@ func (o *serveOptions) arguments(l *explorer.Launcher, w *explorer.Wanted, store
 		args = append(args, "--set="+name+"="+strings.Join(w.Settings[name], ","))
 	}
 	for _, name := range slices.Sorted(maps.Keys(w.Parameters)) {
-		args = append(args, "--param="+name+"="+numbers(w.Parameters[name]))
+		args = append(args, "--param="+name+"="+document.Join(w.Parameters[name], ",", func(n int64) string { return strconv.FormatInt(n, 10) }))
 	}
 	if w.Scale != "" {
 		args = append(args, "--scale="+w.Scale)

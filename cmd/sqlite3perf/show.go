@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/sqlite3perf/sqlite3perf/cmd/sqlite3perf/internal/cli"
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/directory"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
@@ -21,7 +22,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
@@ -201,11 +201,7 @@ func writePicture(env *cli.Environment, o *cli.OutputOptions, a *stats.Analysis,
 // the run's ID or "last", which is the run that started last. If unfinished is false, "last" ignores
 // runs that have not ended. storedRun prints to standard error which parts of the run the store lacks.
 func storedRun(ctx context.Context, env *cli.Environment, storeFile, ref string, unfinished bool) (*result.Run, error) {
-	path, err := cli.StorePath(storeFile)
-	if err != nil {
-		return nil, err
-	}
-	st, err := store.OpenReadOnly(ctx, path)
+	st, path, err := cli.ReadStore(ctx, storeFile)
 	if err != nil {
 		return nil, err
 	}
@@ -320,7 +316,7 @@ func ofRun(o *cli.OutputOptions, env *cli.Environment, a *stats.Analysis, option
 		opts.Hints.Rest = slices.Insert(opts.Hints.Rest, 1, one)
 	}
 	opts.Hints.Further = furtherRounds(o, a)
-	if resumable(a.Run, false) == nil {
+	if conditions.Resumable(a.Run, cli.Version(), false) == nil {
 		opts.Hints.Resume = cli.InStore(o.Store, fmt.Sprintf("sqlite3perf run --resume %d", a.Run.ID))
 	}
 	if a.Run.Compares != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
 	"github.com/sqlite3perf/sqlite3perf/internal/report"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
-	"github.com/sqlite3perf/sqlite3perf/internal/store"
 	"github.com/sqlite3perf/sqlite3perf/internal/study"
 	"github.com/sqlite3perf/sqlite3perf/internal/website"
 )
@@ -46,11 +45,7 @@ runs, but no samples.`,
 }
 
 func writeSite(ctx context.Context, env *cli.Environment, storeFile, dir string) error {
-	path, err := cli.StorePath(storeFile)
-	if err != nil {
-		return err
-	}
-	st, err := store.OpenReadOnly(ctx, path)
+	st, path, err := cli.ReadStore(ctx, storeFile)
 	if err != nil {
 		return err
 	}

@@ -66,13 +66,17 @@ func BenchmarkSlices(b *testing.B) {
 				cases := groups[name]
 				order := slices.Clone(cases)
 				rand.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-				executor := lab.Executor(processes)
+				together := len(order)
 				if lengths[l] == alone {
-					executor = lab.OneByOne(processes.Trial)
+					together = 1
 				}
-				list, err := executor.Trials(b.Context(), order, r.matrix.Seed)
-				if err != nil {
-					b.Fatal(err)
+				var list []*result.Trial
+				for part := range slices.Chunk(order, together) {
+					trials, err := processes.Trials(b.Context(), part, r.matrix.Seed)
+					if err != nil {
+						b.Fatal(err)
+					}
+					list = append(list, trials...)
 				}
 				for i, t := range list {
 					if t.Status != result.OK {

@@ -135,7 +135,7 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 	}
 	r.keepsTime = cli.Typed(o.flags.Lookup("time"))
 	t := &candidateRuns{env: env, o: &o.runOptions, r: r, note: show.Note}
-	s.Needs = func(n tune.Need) { show.Note("%s", needWords(n, o.time)) }
+	s.Needs = func(n tune.Need) { show.Note("%s", n.Words(o.time)) }
 	s.Measure, s.Space = t.measure, func(at tune.Situation) ([]tune.Setting, []tune.Skipped) {
 		at.Cannot = t.cannot
 		at.OnlyReads = !slices.ContainsFunc(r.cases, func(c *lab.Case) bool { return !workload.OnlyReads(c.Plan) })
@@ -154,9 +154,8 @@ func tuneSettings(ctx context.Context, env *cli.Environment, o *tuneOptions) err
 	if failure == nil {
 		answer.Spelled = t.spell(ctx, answer.Offered())
 	}
-	cli.KeepAnswer(ctx, env, r.storePath, answer.Run(), answer)
-	o.output.Source = conditions.PageSource(found.Races[len(found.Races)-1].Analysis.Run)
-	return cmp.Or(failure, o.output.PrintAnswer(env, tuningWriter(&o.output, answer), cli.ShowAgain(answer.Run())))
+	run := found.Races[len(found.Races)-1].Analysis.Run
+	return cmp.Or(failure, o.output.Answer(ctx, env, run, answer, tuningWriter(&o.output, answer)))
 }
 
 func tuningWriter(o *cli.OutputOptions, t tune.Tuning) cli.AnswerWriter {
@@ -276,28 +275,11 @@ func (t *candidateRuns) measure(ctx context.Context, p tune.Plan) (*stats.Analys
 	for i, c := range r.cases {
 		c.ID = i + 1
 	}
-	t.note("%s", raceWords(p))
+	t.note("%s", p.Words())
 	r.schedule = lab.Schedule{Rounds: p.Rounds, Settled: p.Settled}
 	r.search = &result.Search{Race: p.What, Confirms: p.Confirms}
 	r.told, t.told = t.told, true
 	return take(ctx, t.env, t.o, &r)
-}
-
-func needWords(n tune.Need, limit time.Duration) string {
-	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
-		cli.Roughly(n.Trial), document.Counted(n.Values, "value"), cli.Roughly(n.Time))
-	if n.Time <= limit {
-		return words
-	}
-	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
-}
-
-func raceWords(p tune.Plan) string {
-	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
-	if p.Settled != nil {
-		words += ", the slower ones in fewer"
-	}
-	return words
 }
 
 // spell asks the driver's worker how to write settings for the driver. It skips settings for which

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -138,32 +136,13 @@ func (o *fromOptions) check(database string) (float64, error) {
 	if err := o.output().CheckPlace(); err != nil {
 		return 0, err
 	}
-	if !o.force && !replaceable(o.file) {
+	if !o.force && !imitate.Replaceable(o.file) {
 		return 0, cli.Usagef("-o %s exists, and workload from did not write it, or it has been changed: name another file, or replace it with --force", o.file)
 	}
 	return share / 100, nil
 }
 
 func (o *fromOptions) output() *cli.OutputOptions { return &cli.OutputOptions{File: o.file} }
-
-// seal is the beginning of the last line of a workload that the command "workload from" wrote. The
-// hash of the text follows.
-const seal = "# As workload from wrote it, which replaces this file only if it is unchanged: SHA-256 "
-
-// sealed returns the text with a last line that has the hash of the text. [replaceable] detects
-// changes by the hash.
-func sealed(text string) string { return text + seal + directory.Sum([]byte(text)) + "\n" }
-
-// replaceable reports whether a file does not exist, or has not changed since the command
-// "workload from" wrote it.
-func replaceable(file string) bool {
-	data, err := directory.ReadRegular(file, directory.MaxOwn)
-	if err != nil {
-		return errors.Is(err, fs.ErrNotExist)
-	}
-	text, _, _ := strings.Cut(string(data), seal)
-	return string(data) == sealed(text)
-}
 
 func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database string, share float64) (err error) {
 	ctx, stop, release := env.Interruptible(ctx, env.Say, cli.Stopping)
@@ -211,7 +190,7 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 			return err
 		}
 	}
-	text := sealed(w.YAML)
+	text := imitate.Sealed(w.YAML)
 	tell("")
 	out := env.Stdout
 	if o.file == "" {
@@ -222,10 +201,14 @@ func (o *fromOptions) run(ctx context.Context, env *cli.Environment, database st
 	} else if err := o.output().Put([]byte(text)); err != nil {
 		return fmt.Errorf("-o %s: %w", o.file, directory.Reason(err))
 	}
+	answer := &imitate.Answer{Database: database, File: o.file, Kept: o.keep, Workload: w, Comparison: c, Source: source}
 	if o.format == "json" {
-		return o.json(out, database, w, c, source)
+		return answer.WriteJSON(out)
 	}
-	return o.text(out, database, w, c, source)
+	if o.file != "" {
+		answer.Measure = "sqlite3perf run --workloads " + conditions.ShellWord(cli.PathOf(o.file))
+	}
+	return answer.WriteText(out)
 }
 
 // compare compares the imitation with the database. With --keep it also stores the imitation's
@@ -290,176 +273,7 @@ func (o *fromOptions) teller(env *cli.Environment) func(string) {
 	return func(what string) {
 		if now := env.Now(); what == "" || now.Sub(last) > 100*time.Millisecond {
 			last = now
-			fmt.Fprintf(env.RawErr, "\r\x1b[K%s", abridged(what, env.StderrWidth-1))
+			fmt.Fprintf(env.RawErr, "\r\x1b[K%s", document.Abridged(what, env.StderrWidth-1))
 		}
 	}
-}
-
-// untouched says whether an application changed the database's files in the meantime.
-func untouched(database string, source *imitate.Source) string {
-	written := source.Written()
-	if len(written) == 0 {
-		return fmt.Sprintf("%s was only read, through a copy, and is as it was.", database)
-	}
-	return fmt.Sprintf("%s was only read, through a copy; its application has written %s in the meantime.", database, document.And(written))
-}
-
-func (o *fromOptions) text(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
-	var rows int64
-	for _, t := range w.Tables {
-		rows += t.Full
-	}
-	name := o.file
-	if name == "" {
-		name = "The workload"
-	}
-	line := fmt.Sprintf("%s imitates %s: %s, %s", name, database, document.Counted(len(w.Tables), "table"), document.Counted(rows, "row"))
-	if c != nil {
-		near := 0
-		for i := range c.Queries {
-			if c.Queries[i].Near() {
-				near++
-			}
-		}
-		line += fmt.Sprintf("; %s of %s (%+.1f%%); %d of %s with the same plan, and rows and times within a factor of 2", document.Megabytes(c.Bytes), document.Megabytes(int64(w.Wanted())),
-			100*(float64(c.Bytes)/w.Wanted()-1), near, document.Counted(len(c.Queries), "query"))
-	}
-	fmt.Fprintf(out, "%s.\n", document.Line(line))
-	if c != nil {
-		for _, what := range notNear(w, c) {
-			fmt.Fprintf(out, "Not near: %s.\n", document.Line(what))
-		}
-	}
-	fmt.Fprintf(out, "%s\n", document.Line(untouched(database, source)))
-	if o.keep != "" {
-		fmt.Fprintf(out, "The imitation that was loaded is %s.\n", document.Line(o.keep))
-	}
-	if w.Free > w.Bytes/20 {
-		fmt.Fprintf(out, "The sizes are without %s of free pages.\n", document.Megabytes(w.Free))
-	}
-	if c != nil && len(c.Queries) > 0 {
-		fmt.Fprintln(out)
-		var rows [][]string
-		for i := range c.Queries {
-			q := &c.Queries[i]
-			plan := abridged(q.Plan[0], 60)
-			if !q.SamePlan() {
-				plan = "differs: " + plan
-			}
-			rows = append(rows, []string{q.Query.Phase, mean(q.Rows[0]), mean(q.Rows[1]), document.Duration(q.Time[0]), document.Duration(q.Time[1]), plan})
-			if !q.SamePlan() {
-				rows = append(rows, []string{"", "", "", "", "", "imitation: " + abridged(q.Plan[1], 60)})
-			}
-		}
-		if err := document.PrintTable(out, "query|rows|imitation|time|imitation|plan", rows); err != nil {
-			return err
-		}
-	}
-	if len(w.Notes) > 0 {
-		fmt.Fprintf(out, "\nWhat differs from %s:\n", document.Line(database))
-		for _, n := range w.Notes {
-			fmt.Fprintf(out, "  %s\n", document.Line(n))
-		}
-	}
-	if o.file != "" {
-		command, about := "sqlite3perf run --workloads "+conditions.ShellWord(cli.PathOf(o.file)), ""
-		if w.Cut() {
-			command += " --scale full"
-			about = fmt.Sprintf("Without --scale full it is quicker, and no table has more than %s rows.\n", document.Thousands(imitate.QuickRows))
-		}
-		_, err := fmt.Fprintf(out, "\nMeasure: %s\n%s", command, about)
-		return err
-	}
-	return nil
-}
-
-func sizeWords(s imitate.Size) string {
-	return fmt.Sprintf("%s has %s instead of %s", s.Name, document.Megabytes(s.Bytes[1]), document.Megabytes(s.Bytes[0]))
-}
-
-// notNear lists the differences between the imitation and the database that are too large.
-func notNear(w *imitate.Workload, c *imitate.Comparison) (list []string) {
-	if off := float64(c.Bytes)/w.Wanted() - 1; math.Abs(off) > imitate.NearSize {
-		what := fmt.Sprintf("the size, by %+.1f%%", 100*off)
-		if len(c.Sizes) > 0 {
-			what += ": " + document.Join(c.Sizes, ", ", sizeWords)
-		}
-		list = append(list, what)
-	} else {
-		for _, s := range c.Sizes {
-			if !s.Near() {
-				list = append(list, "a size: "+sizeWords(s))
-			}
-		}
-	}
-	for i := range c.Queries {
-		q := &c.Queries[i]
-		var of []string
-		if !q.SamePlan() {
-			of = append(of, "another plan")
-		}
-		if !q.NearRows() {
-			of = append(of, fmt.Sprintf("%s rows instead of %s", mean(q.Rows[1]), mean(q.Rows[0])))
-		}
-		if !q.NearTime() {
-			of = append(of, fmt.Sprintf("%s instead of %s", document.Duration(q.Time[1]), document.Duration(q.Time[0])))
-		}
-		if of != nil {
-			list = append(list, q.Query.Phase+": "+strings.Join(of, ", "))
-		}
-	}
-	return list
-}
-
-// mean formats a mean number of rows.
-func mean(x float64) string {
-	if x == math.Trunc(x) {
-		return strconv.FormatFloat(x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(x, 'g', 3, 64)
-}
-
-func (o *fromOptions) json(out io.Writer, database string, w *imitate.Workload, c *imitate.Comparison, source *imitate.Source) error {
-	type side struct {
-		Database  any `json:"database"`
-		Imitation any `json:"imitation"`
-	}
-	type query struct {
-		Phase    string `json:"phase"`
-		SQL      string `json:"sql"`
-		SamePlan bool   `json:"same_plan"`
-		Plan     side   `json:"plan"`
-		Rows     side   `json:"mean_rows"`
-		Time     side   `json:"median_ns"`
-		Near     bool   `json:"near"`
-	}
-	type table struct {
-		Name  string `json:"name"`
-		Rows  *side  `json:"rows,omitempty"`
-		Bytes *side  `json:"bytes,omitempty"`
-	}
-	answer := struct {
-		Database string   `json:"database"`
-		Written  []string `json:"written_meanwhile"`
-		Workload string   `json:"workload,omitempty"`
-		Bytes    *side    `json:"bytes,omitempty"`
-		Sizes    []table  `json:"sizes,omitempty"` // sizes in bytes of the tables and indexes that differ most
-		Tables   []table  `json:"tables"`
-		Queries  []query  `json:"queries,omitempty"`
-		Notes    []string `json:"not_as_in_the_database"`
-	}{Database: database, Written: append([]string{}, source.Written()...), Workload: o.file, Tables: []table{}, Notes: append([]string{}, w.Notes...)}
-	for _, t := range w.Tables {
-		answer.Tables = append(answer.Tables, table{Name: t.Name, Rows: &side{t.Rows, t.Full}})
-	}
-	if c != nil {
-		answer.Bytes = &side{int64(w.Wanted()), c.Bytes}
-		for _, s := range c.Sizes {
-			answer.Sizes = append(answer.Sizes, table{Name: s.Name, Bytes: &side{s.Bytes[0], s.Bytes[1]}})
-		}
-		for i := range c.Queries {
-			q := &c.Queries[i]
-			answer.Queries = append(answer.Queries, query{q.Query.Phase, q.Query.SQL, q.SamePlan(), side{q.Plan[0], q.Plan[1]}, side{q.Rows[0], q.Rows[1]}, side{q.Time[0].Nanoseconds(), q.Time[1].Nanoseconds()}, q.Near()})
-		}
-	}
-	return document.Encode(out, answer)
 }

@@ -2,13 +2,18 @@ package advise
 
 import (
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
+	"github.com/sqlite3perf/sqlite3perf/internal/workload"
 	"github.com/sqlite3perf/sqlite3perf/worker/plan"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
@@ -50,4 +55,46 @@ func AskedAgain(run *result.Run, foreign bool) (work []diff.Questions, silent []
 		work = append(work, diff.QuestionsOf(c.Workload, c.Settings, protocol.Answers{Plan: p, Executions: Executions}))
 	}
 	return work, silent
+}
+
+// DiffAgain returns the command that compares the answers of a run's candidates. It names workloads
+// as the run's command did, as far as that is known.
+func DiffAgain(run *result.Run) string {
+	words := append([]string{"sqlite3perf", "diff"}, Candidates(run)...)
+	var files []string
+	for i, arg := range run.Command {
+		value, ok := strings.CutPrefix(arg, "--workloads=")
+		if !ok && i > 0 && run.Command[i-1] == "--workloads" {
+			value, ok = arg, true
+		}
+		if ok {
+			files = append(files, strings.Split(value, ",")...)
+		}
+	}
+	for i := range run.Cases {
+		if name := run.Cases[i].Workload; files == nil && slices.Contains(workload.Builtins(), name) {
+			files = append(files, name)
+		}
+	}
+	if files == nil || !slices.ContainsFunc(files, func(f string) bool { return filepath.Ext(f) != "" || slices.Contains(workload.Builtins(), f) }) {
+		files = []string{"FILE.yaml"}
+	}
+	words = append(words, "--workloads", strings.Join(files, ","), "--scale", run.Scale, "--seed", fmt.Sprint(run.Seed))
+	if run.Asked != nil {
+		words = append(words, firstValues("--set", run.Asked.Settings)...)
+		words = append(words, firstValues("--param", run.Asked.Parameters)...)
+	}
+	return conditions.CommandLine(words)
+}
+
+// firstValues returns command-line arguments that set each name to the first of its values: the
+// flag, then name=value. There is only one value for each name, because the command `sqlite3perf
+// diff` takes no more.
+func firstValues[V any](flag string, values map[string][]V) (words []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		if len(values[name]) > 0 {
+			words = append(words, flag, fmt.Sprintf("%s=%v", name, values[name][0]))
+		}
+	}
+	return words
 }

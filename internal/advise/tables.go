@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/mod/module"
-
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/defects"
 	"github.com/sqlite3perf/sqlite3perf/internal/diff"
@@ -158,7 +156,7 @@ const mostGroups = 2
 func candidatesOf(f *recommend.Facts) document.Grid {
 	g := document.Grid{Columns: []document.Column{{Title: "candidate"}, {Title: "version"}, {Title: "SQLite"}, {Title: "released"}, {Title: "license"}, {Title: "interface", Drop: 1}}}
 	for _, c := range f.Candidates {
-		row := []string{c.Name, cmp.Or(shortVersion(c.Version), document.Absent), cmp.Or(c.SQLite, document.Absent), document.Absent, document.Absent, cmp.Or(string(c.Info.Interface), document.Absent)}
+		row := []string{c.Name, cmp.Or(conditions.ShortVersion(c.Version), document.Absent), cmp.Or(c.SQLite, document.Absent), document.Absent, document.Absent, cmp.Or(string(c.Info.Interface), document.Absent)}
 		if p := c.Footprint; p != nil {
 			if !p.Released.IsZero() {
 				row[3] = p.Released.UTC().Format(time.DateOnly)
@@ -168,17 +166,6 @@ func candidatesOf(f *recommend.Facts) document.Grid {
 		g.Rows = append(g.Rows, row)
 	}
 	return g
-}
-
-// shortVersion returns the first 7 characters of the revision of a pseudo-version, and other versions
-// unchanged.
-func shortVersion(v string) string {
-	if module.IsPseudoVersion(v) {
-		if rev, err := module.PseudoVersionRev(v); err == nil {
-			return rev[:min(7, len(rev))]
-		}
-	}
-	return v
 }
 
 func builds(f *recommend.Facts) document.Grid {

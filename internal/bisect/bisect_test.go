@@ -79,6 +79,17 @@ func (b *bench) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, 
 	return t, nil
 }
 
+func (b *bench) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t, err := b.Trial(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
 func (b *bench) BeforeRun() []result.Warning                             { return nil }
 func (b *bench) BeforeRound(int)                                         {}
 func (b *bench) AfterRun() []result.Warning                              { return nil }
@@ -113,7 +124,7 @@ func (b *bench) measure(ctx context.Context, first, second string, _ *bisect.Cha
 	}
 	l := &lab.Laboratory{
 		Run: run, Schedule: lab.Schedule{Time: limit, Settled: settled},
-		Executor: lab.OneByOne(b.Trial), Recorder: b, Noise: b, Progress: silent{}, Now: func() time.Time { return b.now },
+		Executor: b, Recorder: b, Noise: b, Progress: silent{}, Now: func() time.Time { return b.now },
 	}
 	for i, release := range []string{first, second} {
 		if b.missing(slices.Index(b.releases, release)) {

@@ -1,5 +1,6 @@
-// Package catalog says which drivers there are: whether they can be built here, what each cannot do or
-// does differently, its known defects, and what sqlite3perf adds to its time.
+// Package catalog has the lists. That of drivers says whether they can be built here, what each cannot do or does
+// differently, its known defects, and what sqlite3perf adds to its time. That of workloads says what each does, and
+// that of runs what a store has.
 package catalog
 
 import (
@@ -8,10 +9,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/build"
@@ -41,7 +42,7 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
 		row := []string{d.Name, d.Version, cmp.Or(d.Released, "-"), string(d.Kind), string(d.Interface), d.Worker}
 		rows, about = append(rows, row), append(about, notes...)
 		row = slices.Clone(row)
-		row[1] = shortVersion(row[1])
+		row[1] = conditions.ShortVersion(row[1])
 		short = append(short, row)
 	}
 	table := func(rows [][]string, notes document.Document) document.Document {
@@ -57,17 +58,6 @@ func (p *Catalog) Drivers(ctx context.Context, refs []build.Ref) (List, error) {
 	list.Document = document.Document{document.Section{Forms: forms}}
 	return list, nil
 }
-
-// shortVersion shortens the version of a commit that is not a release, such as
-// v0.0.0-20240816174256-9328d0478def, so that it ends with the commit's date.
-func shortVersion(v string) string {
-	if m := pseudoVersion.FindStringSubmatch(v); m != nil {
-		return m[1] + "…"
-	}
-	return v
-}
-
-var pseudoVersion = regexp.MustCompile(`^(v[0-9.]+-(?:[0-9.]*\.)?[0-9]{8})[0-9]{6}-[0-9a-f]{12}$`)
 
 // about describes a driver, and returns notes about it.
 func (p *Catalog) about(ctx context.Context, ref build.Ref) (d JSONDriver, notes document.Document, err error) {

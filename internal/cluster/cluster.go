@@ -5,7 +5,6 @@ package cluster
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -328,7 +327,7 @@ func settingsOf(t *ClusterTrial) string {
 		}
 	}
 	if len(t.Settings) > 0 {
-		words = append(words, document.Join(slices.Sorted(maps.Keys(t.Settings)), " ", func(name string) string { return document.Line(name + "=" + t.Settings[name]) }))
+		words = append(words, document.Line(document.Assigned(t.Settings)))
 	}
 	return strings.Join(words, "; ")
 }

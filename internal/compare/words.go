@@ -153,14 +153,16 @@ func (k kind) sentence(c *stats.Comparison, cells []*stats.Compared) string {
 // and the greatest ratio.
 func ratiosThan(cells []*stats.Compared, ratio func(*stats.Compared) stats.Summary, where, than string) string {
 	by, within := ratioWords(cells, ratio)
+	if within != "" {
+		within = " (" + within + ")"
+	}
 	return document.Than(by, than) + where + within
 }
 
 func means(x *stats.Compared) stats.Summary { return x.Means }
 
 // ratioWords describes ratios of cells. The function "of" returns the ratio of a cell. For one
-// cell, the result "by" is like "33% slower", and the result "within" is the interval in
-// parentheses. For several cells, "by" is the range of their ratios, and "within" is "".
+// cell, the result "by" is like "33% slower", and the result "within" is the interval. For several cells, "by" is the range of their ratios, and "within" is "".
 func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary) (by, within string) {
 	amount := slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != stats.Time })
 	s := of(cells[0])
@@ -191,12 +193,19 @@ func ratioWords(cells []*stats.Compared, of func(*stats.Compared) stats.Summary)
 
 // RatioOf returns the ratio of a cell in words, such as "33% slower (30% to 36%)" or "10% more memory
 // (8% to 12%)".
-func RatioOf(x *stats.Compared) string {
+func RatioOf(x *stats.Compared) string { return RatioAt(x, 0) }
+
+// RatioAt is [RatioOf] with the level of the interval, such as "33% slower (30% to 36%, 99% interval)". The level 0
+// is not named.
+func RatioAt(x *stats.Compared, level float64) string {
 	by, within := ratioWords([]*stats.Compared{x}, (*stats.Compared).ShownRatio)
 	if x.Metric != stats.Time {
 		by += " " + string(x.Metric)
 	}
-	return by + within
+	if level != 0 && x.ShownRatio().Interval != nil {
+		within += ", " + document.Share(level) + " interval"
+	}
+	return by + " (" + within + ")"
 }
 
 // Ratios describes the ratios of the given cells of a table. For several cells, the text has their
@@ -208,7 +217,10 @@ func Ratios(cells []*stats.Compared, of int) string {
 	if metric := cells[0].Metric; metric != stats.Time && !slices.ContainsFunc(cells, func(x *stats.Compared) bool { return x.Metric != metric }) {
 		by += " " + string(metric)
 	}
-	words := by + strings.ReplaceAll(strings.Replace(within, " (", ", ", 1), ")", "")
+	words := by
+	if within != "" {
+		words += ", " + within
+	}
 	if len(cells) == 1 && of > 1 {
 		return cells[0].String() + ": " + words
 	}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/mod/module"
+
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/internal/stats"
@@ -59,8 +61,8 @@ func Version(o *stats.Outcome) string {
 
 // ShortVersion shortens a Go pseudo-version to its commit, such as 9328d04.
 func ShortVersion(v string) string {
-	if parts := strings.Split(v, "-"); len(parts) == 3 && len(parts[2]) == 12 && len(parts[1]) >= 14 {
-		return parts[2][:7]
+	if rev, err := module.PseudoVersionRev(v); err == nil {
+		return rev[:min(7, len(rev))]
 	}
 	return v
 }

@@ -100,7 +100,7 @@ func (c *Crashes) after() string {
 func (c *Crashes) checkpoints() string {
 	var values, names []string
 	for _, k := range c.Cells {
-		if !k.Own && k.Reason == "" && k.InForce["journal_mode"] == "wal" && documented(k.InForce, Ordered) != Kept {
+		if !k.Own && k.Reason == "" && k.InForce["journal_mode"] == "wal" && documentedFor(k.InForce, Ordered) != Kept {
 			values = distinct.Append(values, document.Line(k.InForce["wal_autocheckpoint"]))
 			names = distinct.Append(names, "wal "+document.Line(k.InForce["synchronous"]))
 		}

@@ -151,10 +151,10 @@ type Failure struct {
 	Kept         string        `json:"kept,omitempty"` // directory with the files
 }
 
-// documented returns the worst grade that SQLite's documentation lets users expect: that of the table of
+// documentedFor returns the worst grade that SQLite's documentation lets users expect of settings: that of the table of
 // risks in package conditions. It promises nothing for a disk that reports errors. If the process is killed,
 // only journals that are not in a file matter.
-func documented(s driver.Settings, f Fault) Grade {
+func documentedFor(s driver.Settings, f Fault) Grade {
 	switch severity := conditions.Severity(s); {
 	case f == Errors:
 		return Broken
@@ -176,7 +176,7 @@ func (c *Cell) documented(f Fault) Grade {
 	if c.Attached && (f == Kill || f == Ordered || f == Posix) && (mode == "wal" || mode == "memory" || mode == "off") {
 		return Broken
 	}
-	return documented(c.InForce, f)
+	return documentedFor(c.InForce, f)
 }
 
 // unexpected returns the faults after which a cell is worse than SQLite's documentation says.

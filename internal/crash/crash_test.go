@@ -83,19 +83,19 @@ func TestDocumented(t *testing.T) {
 		{"off", "full", Broken, Broken},
 	} {
 		s := driver.Settings{"journal_mode": c.journal, "synchronous": c.synchronous}
-		if got := documented(s, Kill); got != c.kill {
+		if got := documentedFor(s, Kill); got != c.kill {
 			t.Errorf("%s %s, kill: %s, want %s", c.journal, c.synchronous, got, c.kill)
 		}
-		if documented(s, Errors) != Broken {
+		if documentedFor(s, Errors) != Broken {
 			t.Errorf("%s %s: something is promised for a disk that reports errors", c.journal, c.synchronous)
 		}
 		for _, f := range []Fault{Ordered, Posix} {
-			if got := documented(s, f); got != c.ordered {
+			if got := documentedFor(s, f); got != c.ordered {
 				t.Errorf("%s %s, %s: %s, want %s", c.journal, c.synchronous, f, got, c.ordered)
 			}
 		}
 		for _, f := range []Fault{Shared, Cancel} {
-			if got := documented(s, f); got != Kept {
+			if got := documentedFor(s, f); got != Kept {
 				t.Errorf("%s %s, %s: %s, want kept", c.journal, c.synchronous, f, got)
 			}
 		}

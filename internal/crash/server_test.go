@@ -15,8 +15,8 @@ import (
 func TestDocumentedOfServer(t *testing.T) {
 	for _, f := range serverFaults {
 		for queue, want := range map[string]Grade{"off": Kept, "on": Lost} {
-			if s := (driver.Settings{"queued_writes": queue}); documented(s, f) != want {
-				t.Errorf("queued_writes=%s, %s: %s; want %s", queue, f, documented(s, f), want)
+			if s := (driver.Settings{"queued_writes": queue}); documentedFor(s, f) != want {
+				t.Errorf("queued_writes=%s, %s: %s; want %s", queue, f, documentedFor(s, f), want)
 			}
 		}
 	}

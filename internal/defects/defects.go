@@ -96,9 +96,6 @@ var read = sync.OnceValue(func() []Defect {
 	return list
 })
 
-// All lists all defects, in the order of defects.json.
-func All() []Defect { return slices.Clone(read()) }
-
 // Library describes a library that is linked into a program. Unknown fields are "".
 type Library struct {
 	Module  string

@@ -39,6 +39,16 @@ func AskedOf(c *lab.Case, executions int) Questions {
 	return q
 }
 
+// AskedOfEach returns the statements of each workload's first case.
+func AskedOfEach(cases []*lab.Case, executions int) (work []Questions) {
+	for _, c := range cases {
+		if !slices.ContainsFunc(work, func(w Questions) bool { return w.Name == c.Workload }) {
+			work = append(work, AskedOf(c, executions))
+		}
+	}
+	return work
+}
+
 // Asker asks drivers for the answers to statements.
 type Asker struct {
 	Refs        []build.Ref

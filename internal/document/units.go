@@ -189,15 +189,15 @@ func Times(v float64) string {
 // Slower says what a ratio of two times means, with its interval: "33% slower (30% to 36%)".
 // Percentages are of the time, so a ratio of 0.75 is "25% faster". From a factor of 2 on it
 // counts times: "2.1 times as slow (1.9 to 2.3)".
-func Slower(s stats.Summary) string { return SlowerBy(s) + SlowerWithin(s) }
+func Slower(s stats.Summary) string { return SlowerBy(s) + " (" + SlowerWithin(s) + ")" }
 
 // SlowerThan is [Slower] with the name of the thing compared with: "33% slower than mattn (30% to
 // 36%)".
 func SlowerThan(s stats.Summary, what string) string {
-	return Than(SlowerBy(s), what) + SlowerWithin(s)
+	return Than(SlowerBy(s), what) + " (" + SlowerWithin(s) + ")"
 }
 
-// SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: " (30% to 36%)".
+// SlowerWithin returns the interval that [Slower] adds to the words of [SlowerBy]: "30% to 36%".
 func SlowerWithin(s stats.Summary) string { return within(s, ofTime) }
 
 // MoreWithin returns the interval in the form that fits the words of [MoreBy].
@@ -205,9 +205,9 @@ func MoreWithin(s stats.Summary) string { return within(s, ofAmount) }
 
 func within(s stats.Summary, w paceWords) string {
 	if s.Interval == nil {
-		return " (too few rounds for an interval)"
+		return "too few rounds for an interval"
 	}
-	return " (" + newPace(s, w).ends(*s.Interval, false) + ")"
+	return newPace(s, w).ends(*s.Interval, false)
 }
 
 // SlowerBy is [Slower] without the interval: "33% slower".

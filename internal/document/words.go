@@ -3,8 +3,10 @@ package document
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Map returns the results of f for each element of a list, or nil for an empty list.
@@ -113,3 +115,28 @@ func Slug(text string) string {
 }
 
 const maxSlug = 100
+
+// Abridged returns a text on one line. If it has more than most characters, the end is replaced by
+// an ellipsis.
+func Abridged(s string, most int) string {
+	if r := []rune(Line(s)); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return Line(s)
+}
+
+// Assigned formats settings or parameters as name=value, sorted by name.
+func Assigned[V any](m map[string]V) string {
+	return Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
+}
+
+// Roughly formats a duration with the digits that matter.
+func Roughly(d time.Duration) string {
+	if d < time.Second {
+		return max(d.Round(time.Millisecond), time.Millisecond).String()
+	}
+	if d < 10*time.Second {
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}

@@ -101,11 +101,7 @@ func (g Gated) within() string {
 		if words += ": "; len(g.Cells) > 1 {
 			words += "the worst is " + worst.String() + ", "
 		}
-		ratio := compare.RatioOf(worst)
-		if worst.ShownRatio().Interval != nil {
-			ratio = strings.Replace(ratio, ")", ", "+document.Share(1-stats.Doubt)+" interval)", 1)
-		}
-		words += ratio
+		words += compare.RatioAt(worst, 1-stats.Doubt)
 	}
 	if n := g.Count(stats.GateUnconfirmed); n > 0 {
 		words += fmt.Sprintf("; a second measurement did not confirm what seemed to be a regression in %s", document.Counted(int64(n), "cell"))

@@ -14,12 +14,15 @@ import (
 // instant is an executor that invents its trials.
 type instant struct{}
 
-func (instant) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Trial, error) {
-	t := &result.Trial{Status: result.OK}
-	for _, p := range c.Phases {
-		t.Samples = append(t.Samples, result.Sample{Phase: p, Metric: "time", WallNS: 1e6, Operations: 1})
+func (instant) Trials(_ context.Context, cases []*lab.Case, _ uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t := &result.Trial{Status: result.OK}
+		for _, p := range c.Phases {
+			t.Samples = append(t.Samples, result.Sample{Phase: p, Metric: "time", WallNS: 1e6, Operations: 1})
+		}
+		list = append(list, t)
 	}
-	return t, nil
+	return list, nil
 }
 
 // forgetful records nothing, observes no noise and reports no progress.
@@ -52,7 +55,7 @@ func ExampleLaboratory() {
 		run.Cases = append(run.Cases, c.Case)
 	}
 	l := lab.Laboratory{Run: run, Cases: cases, Schedule: lab.Schedule{Rounds: 3}, Now: time.Now,
-		Executor: lab.OneByOne(instant{}.Trial), Recorder: forgetful{}, Noise: forgetful{}, Progress: forgetful{}}
+		Executor: instant{}, Recorder: forgetful{}, Noise: forgetful{}, Progress: forgetful{}}
 	if err := l.Measure(context.Background()); err != nil {
 		fmt.Println(err)
 		return

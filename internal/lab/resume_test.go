@@ -112,7 +112,7 @@ func TestResumeNoise(t *testing.T) {
 func stamped(b *bench) func(*lab.Laboratory) {
 	return func(l *lab.Laboratory) {
 		l.Run.Started = b.began
-		l.Executor = lab.OneByOne(func(ctx context.Context, c *lab.Case, seed uint64) (*result.Trial, error) {
+		l.Executor = oneByOne(func(ctx context.Context, c *lab.Case, seed uint64) (*result.Trial, error) {
 			start := b.now
 			t, err := b.Trial(ctx, c, seed)
 			if t != nil {

@@ -23,21 +23,6 @@ type Executor interface {
 	Trials(ctx context.Context, cases []*Case, seed uint64) ([]*result.Trial, error)
 }
 
-// OneByOne is an [Executor] that runs trials with a function, one after another.
-type OneByOne func(ctx context.Context, c *Case, seed uint64) (*result.Trial, error)
-
-// Trials runs one trial of each case.
-func (run OneByOne) Trials(ctx context.Context, cases []*Case, seed uint64) (list []*result.Trial, err error) {
-	for _, c := range cases {
-		t, err := run(ctx, c, seed)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, t)
-	}
-	return list, nil
-}
-
 // Recorder stores the results of a run as they arrive. When AddTrial returns, the trial is stored safely. If
 // ctx has ended, a method still stores its result, but does not wait for other processes that use the store.
 type Recorder interface {

@@ -142,6 +142,21 @@ func (p progress) Trial(round, rounds, done, total int, left time.Duration, c *l
 	p.lefts = append(p.lefts, estimate{p.now, left, round, rounds, done, total})
 }
 
+// oneByOne is an [lab.Executor] that runs trials with a function, one after another.
+type oneByOne func(ctx context.Context, c *lab.Case, seed uint64) (*result.Trial, error)
+
+// Trials runs one trial of each case.
+func (run oneByOne) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t, err := run(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
 // measure runs a laboratory with this number of cases.
 func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laboratory)) (*result.Run, error) {
 	b.t.Helper()
@@ -150,7 +165,7 @@ func (b *bench) measure(cases int, s lab.Schedule, change ...func(*lab.Laborator
 	}
 	l := &lab.Laboratory{
 		Run: &result.Run{ID: 42, Seed: 1}, Schedule: s,
-		Executor: lab.OneByOne(b.Trial), Recorder: b, Noise: b, Progress: progress{b},
+		Executor: oneByOne(b.Trial), Recorder: b, Noise: b, Progress: progress{b},
 		Now: func() time.Time { return b.now }, Stop: b.stop,
 	}
 	for id := range cases {
@@ -577,7 +592,7 @@ func TestRecorderFails(t *testing.T) {
 func TestExecutorFails(t *testing.T) {
 	b := newBench(t)
 	broken := errors.New("no directory")
-	r, err := b.measure(2, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Executor = lab.OneByOne(failing{broken}.Trial) })
+	r, err := b.measure(2, lab.Schedule{Rounds: 6}, func(l *lab.Laboratory) { l.Executor = oneByOne(failing{broken}.Trial) })
 	if !errors.Is(err, broken) || len(r.Trials) != 0 || r.Stopped != "" {
 		t.Errorf("%v, %+v", err, r)
 	}

@@ -114,7 +114,7 @@ func (e *together) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (
 		ids = append(ids, c.ID)
 	}
 	e.groups = append(e.groups, slices.Sorted(slices.Values(ids)))
-	return lab.OneByOne(e.Trial).Trials(ctx, cases, seed)
+	return oneByOne(e.Trial).Trials(ctx, cases, seed)
 }
 
 // TestSidesAreTogether checks which cases run together. In a comparison, these are the cases that differ only

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
 	"github.com/sqlite3perf/sqlite3perf/worker/driver"
 )
 
@@ -70,6 +71,23 @@ type Run struct {
 type Resumption struct {
 	At      time.Time `json:"at"`
 	PauseNS int64     `json:"pause_ns"` // time from the end of the last earlier trial, or of the run if that is later, to At
+}
+
+// Drivers lists the drivers of the run, in the order in which the user named them.
+func (r *Run) Drivers() (names []string) {
+	for i := range r.Cases {
+		names = distinct.Append(names, r.Cases[i].Driver)
+	}
+	return names
+}
+
+// Took returns how long the run took, without the pauses between an end and a resumption.
+func (r *Run) Took() time.Duration {
+	took := r.Ended.Sub(r.Started)
+	for _, again := range r.Resumed {
+		took -= time.Duration(again.PauseNS)
+	}
+	return max(0, took)
 }
 
 // Resumable returns the trials that are measured again if the run is resumed: the trials that

@@ -85,6 +85,17 @@ func (l *landscape) Trial(_ context.Context, c *lab.Case, _ uint64) (*result.Tri
 	return t, nil
 }
 
+func (l *landscape) Trials(ctx context.Context, cases []*lab.Case, seed uint64) (list []*result.Trial, err error) {
+	for _, c := range cases {
+		t, err := l.Trial(ctx, c, seed)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, t)
+	}
+	return list, nil
+}
+
 func (l *landscape) BeforeRun() []result.Warning                             { return nil }
 func (l *landscape) BeforeRound(int)                                         {}
 func (l *landscape) AfterRun() []result.Warning                              { return nil }
@@ -105,7 +116,7 @@ func (l *landscape) measure(ctx context.Context, p tune.Plan) (*stats.Analysis, 
 	run := &result.Run{ID: int64(len(l.races) + 1), Started: l.now}
 	m := &lab.Laboratory{
 		Run: run, Schedule: lab.Schedule{Rounds: p.Rounds, Settled: p.Settled},
-		Executor: lab.OneByOne(l.Trial), Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
+		Executor: l, Recorder: l, Noise: l, Progress: silent{}, Now: func() time.Time { return l.now },
 	}
 	var words []string
 	for i, s := range p.Candidates {

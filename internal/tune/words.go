@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/distinct"
@@ -292,4 +293,23 @@ func verdictOf(s *Step) string {
 		return "too little"
 	}
 	return tie
+}
+
+// Words says how long the search takes, and what to do if that is more than limit.
+func (n Need) Words(limit time.Duration) string {
+	words := fmt.Sprintf("a trial takes about %s; to try %s, to put together what gains, and to confirm it takes at least %s",
+		document.Roughly(n.Trial), document.Counted(n.Values, "value"), document.Roughly(n.Time))
+	if n.Time <= limit {
+		return words
+	}
+	return words + fmt.Sprintf(": in --time %v not all is tried. Give as much, a smaller --scale, or fewer --settings", limit)
+}
+
+// Words says what the race measures.
+func (p Plan) Words() string {
+	words := fmt.Sprintf("%s: %s, %s", p.What, document.Counted(len(p.Candidates), "choice"), document.Counted(p.Rounds, "round"))
+	if p.Settled != nil {
+		words += ", the slower ones in fewer"
+	}
+	return words
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/conditions"
 	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab/machine"
@@ -44,24 +45,40 @@ type keeper interface {
 	Keep() (*result.Answer, error)
 }
 
+// Answer stores an answer with its run, and prints it. It stores the run too, if it has an answer instead of
+// samples.
+func (o *OutputOptions) Answer(ctx context.Context, env *Environment, run *result.Run, answer keeper, write AnswerWriter) error {
+	if run.ID == 0 {
+		KeepRun(ctx, env, o.Store, run, answer)
+	} else {
+		KeepAnswer(ctx, env, o.Store, run.ID, answer)
+	}
+	return o.PrintStored(env, run, write)
+}
+
+// PrintStored prints the answer of a run as PrintAnswer does.
+func (o *OutputOptions) PrintStored(env *Environment, run *result.Run, write AnswerWriter) error {
+	o.Source = conditions.PageSource(run)
+	return o.PrintAnswer(env, write, ShowAgain(run.ID))
+}
+
 // KeepAnswer stores the answer with a run. If that fails, it prints a warning and returns no error, so
 // that the caller still prints the answer.
 func KeepAnswer(ctx context.Context, env *Environment, storeFile string, run int64, answer keeper) {
 	_ = env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error { return st.SetAnswer(ctx, run, a) })
 }
 
-// KeepRun stores a run that has an answer instead of samples, and returns the run's ID. If that
-// fails, it prints the reason and returns 0.
-func KeepRun(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) int64 {
+// KeepRun stores a run that has an answer instead of samples, and sets the run's ID. If that fails, it prints
+// the reason, and the ID is 0.
+func KeepRun(ctx context.Context, env *Environment, storeFile string, run *result.Run, answer keeper) {
 	run.Ended, run.Stopped = env.Now().UTC(), cmp.Or(run.Stopped, result.StoppedRounds)
 	err := env.keep(ctx, storeFile, answer, func(st *store.Store, a *result.Answer) error {
 		run.Answer = a
 		return st.Begin(ctx, run)
 	})
 	if err != nil {
-		return 0
+		run.ID = 0
 	}
-	return run.ID
 }
 
 // keep opens a store and calls put to store the answer in it. If that fails, keep prints the reason.
@@ -69,7 +86,10 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	a, err := answer.Keep()
 	var st *store.Store
 	if err == nil {
-		st, err = openStore(ctx, storeFile, store.Open)
+		var path string
+		if path, err = StorePath(storeFile); err == nil {
+			st, err = store.Open(ctx, path)
+		}
 	}
 	if err == nil {
 		defer st.Close()
@@ -81,14 +101,12 @@ func (env *Environment) keep(ctx context.Context, storeFile string, answer keepe
 	return err
 }
 
-// openStore calls open with the path of the store that the user named or, if file is "", of the default
-// store.
-func openStore(ctx context.Context, file string, open func(context.Context, string) (*store.Store, error)) (*store.Store, error) {
-	path, err := StorePath(file)
-	if err != nil {
-		return nil, err
+// ReadStore opens a store for reading only: the one that the user named or, if file is "", the default store. It also returns the store's path.
+func ReadStore(ctx context.Context, file string) (st *store.Store, path string, err error) {
+	if path, err = StorePath(file); err == nil {
+		st, err = store.OpenReadOnly(ctx, path)
 	}
-	return open(ctx, path)
+	return st, path, err
 }
 
 // MachineHere describes this machine, as far as its properties can be found out. dir is the directory
@@ -106,7 +124,7 @@ func MachineHere(dir string) result.Machine {
 // "", from the default store.
 func Analyzed(ctx context.Context, storeFile string) Loader {
 	return func(id int64) (*stats.Analysis, error) {
-		st, err := openStore(ctx, storeFile, store.OpenReadOnly)
+		st, _, err := ReadStore(ctx, storeFile)
 		if err != nil {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The exit statuses that `sqlite3perf --help` lists.
@@ -54,6 +55,20 @@ func StatusOf(err error) int {
 		return ExitIncomplete
 	}
 	return ExitFailed
+}
+
+// Worst returns the worst exit status of several failures, or nil if there are none. The
+// messages of the failures have already been printed.
+func Worst(failures []error) error {
+	order := []int{ExitOK, ExitIncomplete, ExitUsage, ExitRegression, ExitFailed, ExitInterrupted}
+	worst := 0
+	for _, err := range failures {
+		worst = max(worst, slices.Index(order, StatusOf(err)))
+	}
+	if worst == 0 {
+		return nil
+	}
+	return StatusError(order[worst])
 }
 
 // InOrder calls steps until one returns an error, and returns that error.

@@ -3,10 +3,8 @@ package cli
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
 )
 
@@ -199,11 +196,6 @@ func EachList(flag string, list []string, each func(name, value string) error) e
 		}
 	}
 	return nil
-}
-
-// Words formats settings or parameters as name=value, sorted by name.
-func Words[V any](m map[string]V) string {
-	return document.Join(slices.Sorted(maps.Keys(m)), " ", func(name string) string { return fmt.Sprintf("%s=%v", name, m[name]) })
 }
 
 func AddAllowFilesFlag(f *pflag.FlagSet, value *bool) {

@@ -211,9 +211,9 @@ func (p *Progress) Planned(plan lab.Plan) {
 		words += fmt.Sprintf("at least %s in %d rounds, then more until %v are over", document.Counted(plan.Trials, "trial"), lab.MinRounds, s.Time)
 	}
 	if least := max(p.Least, plan.Least); least > 0 && s.Rounds == 0 && least > s.Time {
-		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, Roughly(least))
+		words += fmt.Sprintf("; --time %v is not enough for them: they take at least %s", s.Time, document.Roughly(least))
 	} else if least > 0 {
-		words += ", at least " + Roughly(least)
+		words += ", at least " + document.Roughly(least)
 	}
 	p.Say("%s", words)
 }
@@ -234,7 +234,7 @@ func (p *Progress) estimate(plan lab.Plan, unless string) {
 		now, p.changing = " now", true
 	}
 	p.printed = plan.Takes
-	p.Say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), Roughly(plan.Takes), unless)
+	p.Say("estimate%s: %s in %s%s", now, document.Counted(plan.Trials, "trial"), document.Roughly(plan.Takes), unless)
 }
 
 func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *lab.Case, t *result.Trial) {
@@ -264,13 +264,13 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 	remaining := ""
 	switch {
 	case left > 0:
-		remaining = ", about " + Roughly(left) + " left"
+		remaining = ", about " + document.Roughly(left) + " left"
 	case done < total:
 		remaining = ", estimating the time left"
 	}
 	if p.bar == nil {
 		if done == total && (round == rounds || p.due()) {
-			p.tell("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), Roughly(elapsed), remaining)
+			p.tell("round %d%s: %s, %s so far%s", round, of, document.Counted(total, "trial"), document.Roughly(elapsed), remaining)
 		}
 		return
 	}
@@ -284,21 +284,10 @@ func (p *Progress) Trial(round, rounds, done, total int, left time.Duration, c *
 		share = float64(elapsed) / float64(elapsed+left)
 	}
 	words += remaining
-	if whole := " of " + Roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
+	if whole := " of " + document.Roughly(p.takes); left > 0 && p.takes > 0 && len(words)+len(whole) <= p.text {
 		words += whole
 	}
 	p.draw(words, share)
-}
-
-// Roughly formats a duration with the digits that matter.
-func Roughly(d time.Duration) string {
-	if d < time.Second {
-		return max(d.Round(time.Millisecond), time.Millisecond).String()
-	}
-	if d < 10*time.Second {
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }
 
 func (p *Progress) Profiled(c *lab.Case, samples int64, t *result.Trial) {

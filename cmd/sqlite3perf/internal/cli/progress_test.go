@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/lab"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 	"github.com/sqlite3perf/sqlite3perf/worker/protocol"
@@ -221,7 +222,7 @@ func TestEstimateOnTerminal(t *testing.T) {
 			t.Errorf("a line stays: %q", out.String())
 		}
 		trial()
-		if want := "trial 3 of 30, about 2m0s left of " + Roughly(takes); !strings.Contains(out.String(), want) {
+		if want := "trial 3 of 30, about 2m0s left of " + document.Roughly(takes); !strings.Contains(out.String(), want) {
 			t.Errorf("no %q: %q", want, out.String())
 		}
 		out.Reset()

@@ -1,10 +1,7 @@
-package main
+package catalog
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +19,7 @@ func TestStandalone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := standalone(w)
+		text, err := Standalone(w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -75,37 +72,9 @@ func TestSayUnset(t *testing.T) {
 		{cases(driver.Settings{"journal_mode": "delete", "synchronous": "full", "busy_timeout": "0"}, "mattn", "modernc"), nil},
 	} {
 		var got []string
-		sayUnset(tc.cases, func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
+		SayUnset(tc.cases, func(format string, args ...any) { got = append(got, fmt.Sprintf(format, args...)) })
 		if d := cmp.Diff(tc.want, got); d != "" {
 			t.Errorf("-want +got:\n%s", d)
 		}
-	}
-}
-
-// TestReplaceable checks that a generated workload that has not been edited may be replaced, and that
-// no other file may.
-func TestReplaceable(t *testing.T) {
-	text := sealed("name: app\nphases: []\n")
-	for name, c := range map[string]struct {
-		text string
-		want bool
-	}{
-		"as it was":        {text, true},
-		"edited":           {strings.Replace(text, "app", "mine", 1), false},
-		"with a line more": {text + "# mine\n", false},
-		"without its seal": {"name: app\n", false},
-		"empty":            {"", false},
-		"of two":           {text + text, false},
-	} {
-		file := filepath.Join(t.TempDir(), "mine.yaml")
-		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got := replaceable(file); got != c.want {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
-	if !replaceable(filepath.Join(t.TempDir(), "none.yaml")) || replaceable(t.TempDir()) {
-		t.Error("only a file that is missing can be written without being replaced")
 	}
 }

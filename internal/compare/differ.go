@@ -186,7 +186,7 @@ func provenFacts(o *stats.Outcome, phase string) (facts conditions.Groups[string
 	}
 	add("driver", conditions.Label(o.Case))
 	version := p.ModuleVersion
-	if o.Case.Build["directory"] != "" { // of a checkout, the worker knows only the path, which the driver's name has
+	if o.Case.Build["directory"] != "" { // the worker of a checkout reports only its directory, and the driver's name has this directory already
 		version = cmp.Or(conditions.Version(o), version)
 	}
 	add("module", strings.TrimSpace(p.Module+" "+version))

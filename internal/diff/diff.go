@@ -97,7 +97,7 @@ const (
 	Bool     Cause = "bool"    // one value is a bool
 	Bytes    Cause = "bytes"   // one value is a []byte, the other a string
 	Number   Cause = "number"  // one value is an int64, the other a float64
-	Text     Cause = "text"    // one value is the other one as text
+	Text     Cause = "text"    // one value is a text, and it is the other value written as text: "5" and 5
 	Null     Cause = "null"    // one value is NULL
 	Invalid  Cause = "invalid" // bytes that are not UTF-8 were replaced in one text
 )

@@ -75,10 +75,11 @@ type screen struct {
 	named []string // the drivers recommended for any need, take included
 }
 
-// items returns a section for each item of a list. An item has at most as many lines as its field
-// Most says, or four if Most is 0. If there is not enough room, it is cut to fewer lines, unless
-// Most is negative. The first items are left out last; the parameter "keep" is the number of these.
-// Items with Kept are never left out. missing names the items in the text about what is not shown.
+// items returns a section for each item of a list. The field Most of an item is its maximum number of
+// lines; 0 means four. If there is not enough room, the item is shortened, unless Most is negative. If
+// items must be left out, the first items, as many as the parameter "keep" says, are left out last, and
+// items with Kept never. The parameter "missing" is the word for the items in the note about what is
+// left out.
 func (s *screen) items(list document.List, keep int, missing string) (d document.Document) {
 	for i, it := range list {
 		if i == s.Lines {

@@ -275,7 +275,7 @@ func inOrder(n int, pairs []Pair) []int {
 		free := func(i int) bool {
 			return !slices.ContainsFunc(left, func(j int) bool { return above[i][j] })
 		}
-		next := max(0, slices.IndexFunc(left, free)) // if no set is free, takes the one with the least median
+		next := max(0, slices.IndexFunc(left, free)) // left is sorted by median: if no set is free, take the one with the least median
 		order = append(order, left[next])
 		left = slices.Delete(left, next, next+1)
 	}

@@ -94,7 +94,7 @@ type Comparison struct {
 
 	Cells  []*Compared // sorted by verdict, in the order of the constants
 	Alone  []string    // names of the cells that only one side has
-	Unlike []Unlike    // workloads of which both sides have cells of the same name that do other work
+	Unlike []Unlike    // workloads in which the two sides have cells of the same name that do different work
 	Mean   *Summary    // geometric mean, by round, of the ratios of the cells that [Comparison.Averaged] counts; nil if not interleaved
 
 	// MeanInRun is Mean with the interval that the report of the run has. It is nil unless the

@@ -53,9 +53,9 @@ type Commit struct {
 	// the same directory, which is attached to the connection.
 	Attach []string `json:"attach,omitempty" jsonschema:"maxItems=1000"`
 
-	// CancelNS, if not 0, is the time within which the context of the first attempt of each transaction
-	// ends, at random. Then each attempt borrows a connection from the pool, and the one that borrows
-	// it next must find it as if nothing had happened.
+	// CancelNS, if not 0, cancels the context of the first attempt of each transaction at a random moment
+	// within this time. Each attempt borrows a connection from the pool. The next attempt that gets the
+	// same connection must find no trace of the canceled one.
 	CancelNS int64 `json:"cancel_ns,omitempty"`
 
 	Digests bool `json:"digests,omitempty"` // hash all tables after each transaction

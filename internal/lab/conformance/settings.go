@@ -134,7 +134,7 @@ func tellsChange(phase, text string) func(context.Context, *Subject) error {
 		case err == nil:
 			return fmt.Errorf("a PRAGMA in %s changed a setting, and the answers settings do not show it: read each connection back after %s", after, after)
 		case ok && bad.trial.Reason.Code == protocol.CodeSetting && bad.trial.Reason.Phase == phase &&
-			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // the trial was refused after the proof
+			bad.trial.Proof != nil && bad.trial.Proof.Connections[0]["journal_mode"] == "delete": // the settings were right when the worker proved them; only the later reading showed the change
 			return nil
 		}
 		return err

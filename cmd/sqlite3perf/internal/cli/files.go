@@ -59,7 +59,7 @@ func (o *OutputOptions) checkMore() error {
 	return nil
 }
 
-// OnlyOne returns an error if there are several -o. The parameter what says why there can be only one.
+// OnlyOne returns an error if there are several -o. The parameter "what" says why there can be only one.
 func (o *OutputOptions) OnlyOne(what string) error {
 	if len(o.More) > 0 {
 		return Usagef("-o %s: %s: give one -o", o.More[0], what)

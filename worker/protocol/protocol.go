@@ -180,7 +180,10 @@ type Sample struct {
 	SystemNS int64  `json:"system_ns"`
 
 	// ColdNS is the part of WallNS by which the first operations of the slices took longer than
-	// the operations that followed them, because the caches were cold. The lab subtracts it.
+	// the operations that followed them, because the caches were cold. The lab subtracts it. It is the
+	// sum, over all slices but the first, of the times of the operations in the slice's first third, minus
+	// the average time of as many later operations; it is at most half of WallNS. Of a query divided by
+	// rows, the first slice of each execution is left out.
 	ColdNS int64 `json:"cold_ns,omitempty"`
 
 	// FirstRowNS is for a query that one client executes once: the part of WallNS until the first row.

@@ -25,6 +25,13 @@ const referenceFile = "../../docs/commands.md"
 // -update it writes the file.
 func TestReference(t *testing.T) {
 	root := rootCommand(cli.ProcessEnvironment())
+	for _, g := range root.Groups() {
+		for _, c := range commandsOf(root, g.ID) {
+			if documents[commandName(c)] == "" {
+				t.Errorf("documents lacks %s: add the document that explains it", commandName(c))
+			}
+		}
+	}
 	want := reference(root)
 	if *update {
 		if err := os.WriteFile(referenceFile, []byte(want), 0o644); err != nil {

@@ -59,6 +59,18 @@ func FirstOf(words []string, most int, separator string) string {
 	return strings.Join(words, separator)
 }
 
+// Cut returns the first characters of a text, at most the given number, and an ellipsis if there are
+// more.
+func Cut(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
+}
+
 // Upper capitalizes the first letter of a sentence.
 func Upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 

@@ -200,7 +200,7 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 			l = append(l, KindOf(k.code).Item(MoreKinds(len(alike.Keys)-i)))
 			break
 		}
-		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
+		about := document.JoinKnown(", ", names[k.id], k.phase)
 		if about != "" {
 			about += ": "
 		}

@@ -22,6 +22,11 @@ func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
 
+// JoinKnown joins words and leaves out empty ones. It overwrites a list that is passed as words.
+func JoinKnown(separator string, words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), separator)
+}
+
 // AndOthers joins up to three names by commas and "and". If there are more names, it joins the
 // first two and counts the others.
 func AndOthers(names []string) string {

@@ -357,7 +357,7 @@ func stepsPicture(b Bisection) (p document.PictureBlock, ok bool) {
 			case s.Cell != nil && s.Cell.Measured():
 				row = compare.RatioRow(s.Cell, document.Probability(s.Cell.Adjusted), slices.Index(kinds, judged(s)), judged(s))
 				row.Name = fmt.Sprintf("%s against %s", s.Second, s.First)
-				row.Tip = document.Tips(compare.CellName(s.Cell), row.Tip)
+				row.Tip = document.JoinKnown("\n", compare.CellName(s.Cell), row.Tip)
 				ok = true
 			case s.Judgment == PassedOver:
 				row.Reason = "skipped: " + s.Why

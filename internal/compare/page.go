@@ -97,7 +97,7 @@ func RatioRow(x *stats.Compared, p string, kind int, judged string) chart.Bar {
 	if p != "" {
 		p = "p " + p + ", "
 	}
-	r.Tip = document.Tips(m[0]+" and "+m[1], fmt.Sprintf("%sn %d", p, x.Ratio.N), settle)
+	r.Tip = document.JoinKnown("\n", m[0]+" and "+m[1], fmt.Sprintf("%sn %d", p, x.Ratio.N), settle)
 	return r
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 	"github.com/sqlite3perf/sqlite3perf/internal/result"
 )
 
@@ -19,7 +20,7 @@ func RunSource(run *result.Run) string {
 		words = append(words, fmt.Sprintf("%d × %s", m.Cores, m.CPU))
 	}
 	words = append(words, strings.Trim(m.OS+"/"+m.Arch, "/"), m.Hostname)
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " · ")
+	return document.JoinKnown(" · ", words...)
 }
 
 // PageSource returns the line about a run on the page of its answer. It also has the version of

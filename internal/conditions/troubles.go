@@ -200,7 +200,7 @@ func Warnings(all []result.Warning, names map[int]string) document.List {
 			l = append(l, KindOf(k.code).Item(MoreKinds(len(alike.Keys)-i)))
 			break
 		}
-		about := strings.Join(slices.DeleteFunc([]string{names[k.id], k.phase}, func(s string) bool { return s == "" }), ", ")
+		about := document.JoinKnown(", ", names[k.id], k.phase)
 		if about != "" {
 			about += ": "
 		}
@@ -331,11 +331,7 @@ func ErrorCounts(c *stats.Cell) string {
 
 // WithMessage says how often an error occurred, followed by the first message of the library.
 func WithMessage(e protocol.ErrorCount) string {
-	message := []rune(e.Message)
-	if len(message) > saidRunes {
-		message = append(message[:saidRunes:saidRunes], '…')
-	}
-	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, string(message))
+	return fmt.Sprintf("%s %s: %s", document.Thousands(e.Count), e.Name, document.Cut(e.Message, saidRunes))
 }
 
 // BusyAtOnce explains why operations failed with SQLITE_BUSY long before the busy timeout: their

@@ -2,6 +2,7 @@ package document
 
 import (
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -25,6 +26,13 @@ func (g *Grid) Add(c Column, words []string) {
 	}
 	for i, w := range words {
 		g.Rows[i] = append(g.Rows[i], w)
+	}
+}
+
+// AddKnown adds a column to the grid, unless every cell is "" or [Absent].
+func (g *Grid) AddKnown(c Column, words []string) {
+	if slices.ContainsFunc(words, func(w string) bool { return w != "" && w != Absent }) {
+		g.Add(c, words)
 	}
 }
 

@@ -42,7 +42,7 @@ func RenderPart(w io.Writer, d, short Document, opts Options) error {
 	}
 	if lines > room {
 		cut, names := fit.first(room, opts)
-		text, missing = cut, strings.Join(slices.DeleteFunc([]string{names, missing}, func(s string) bool { return s == "" }), "; ")
+		text, missing = cut, JoinKnown("; ", names, missing)
 	}
 	if missing != "" {
 		line, _ := rendered(Document{List{{Label: "not shown", Text: missing, Alarm: true, Most: missingLines}}}, opts)

@@ -486,11 +486,6 @@ func Ticks(format func(float64) string) func(float64) string {
 	}
 }
 
-// Tips joins the lines of a tooltip and leaves out empty lines.
-func Tips(lines ...string) string {
-	return strings.Join(slices.DeleteFunc(lines, func(s string) bool { return s == "" }), "\n")
-}
-
 // OfSummary returns the median of a summary and the ends of its interval, which are 0 without one.
 func OfSummary(s stats.Summary) (value, low, high float64) {
 	if s.Interval == nil {

@@ -22,6 +22,11 @@ func Join[T any](list []T, separator string, word func(T) string) string {
 	return strings.Join(Map(list, word), separator)
 }
 
+// JoinKnown joins words and leaves out empty ones. It overwrites a list that is passed as words.
+func JoinKnown(separator string, words ...string) string {
+	return strings.Join(slices.DeleteFunc(words, func(s string) bool { return s == "" }), separator)
+}
+
 // AndOthers joins up to three names by commas and "and". If there are more names, it joins the
 // first two and counts the others.
 func AndOthers(names []string) string {
@@ -57,6 +62,18 @@ func FirstOf(words []string, most int, separator string) string {
 		return strings.Join(words[:most], separator) + fmt.Sprintf(" and %d more", len(words)-most)
 	}
 	return strings.Join(words, separator)
+}
+
+// Cut returns the first characters of a text, at most the given number, and an ellipsis if there are
+// more.
+func Cut(s string, most int) string {
+	n := 0
+	for i := range s {
+		if n++; n > most {
+			return s[:i] + "…"
+		}
+	}
+	return s
 }
 
 // Upper capitalizes the first letter of a sentence.

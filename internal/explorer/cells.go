@@ -209,12 +209,9 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 		}
 		cell := Cell{Case: c.Case.ID, Driver: c.Case.Driver, Status: c.Status, Reason: c.Reason, Harmful: harmful.IDs(c.Case.Driver), Floor: c.Floor}
 		if c.Status == result.OK {
-			sum := c.Summary
-			if _, unit := m.of(c.Samples[0].Sample); out.Unit == "" {
-				out.Unit = unit
-			}
+			sum, unit := figure(t, c, m, confidence)
+			out.Unit = cmp.Or(out.Unit, unit)
 			if m.Name == judgedBy {
-				out.Unit = conditions.TimeUnit(t, c)
 				cell.Rank, cell.Unranked, cell.Ratio, cell.TooShort = c.Rank, c.Unranked, c.Ratio, c.TooShort()
 				cell.First = c.Rank == 1
 				for _, i := range c.Tied {
@@ -225,7 +222,6 @@ func tableOf(a *stats.Analysis, g *stats.Group, t *stats.Table, m metric, keep f
 					cell.Doubtful = t.Cells[over].Case.Driver
 				}
 			} else {
-				sum = summary(c, m, confidence)
 				if base != nil && sum.N > 0 {
 					cell.Ratio = ratio(c, base, m, confidence)
 				}
@@ -293,6 +289,15 @@ func (c *Cell) order(more bool) float64 {
 		return -*c.Median
 	}
 	return *c.Median
+}
+
+// figure returns the figure of a cell with samples in a metric, and its unit.
+func figure(t *stats.Table, c *stats.Cell, m metric, confidence float64) (sum stats.Summary, unit string) {
+	if m.Name == judgedBy {
+		return c.Summary, conditions.TimeUnit(t, c)
+	}
+	_, unit = m.of(c.Samples[0].Sample)
+	return summary(c, m, confidence), unit
 }
 
 // summary returns the median of a metric over a cell's samples. If no sample has a figure in that

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+
+	"github.com/sqlite3perf/sqlite3perf/internal/document"
 )
 
 // A store may come from somebody else, and its texts may have any length. So answers of the API are
@@ -27,7 +29,7 @@ func clipped(v reflect.Value, chars, most int) reflect.Value {
 	out := reflect.New(v.Type()).Elem()
 	switch v.Kind() {
 	case reflect.String:
-		out.SetString(clipTo(v.String(), chars))
+		out.SetString(document.Cut(v.String(), chars))
 	case reflect.Pointer:
 		if v.IsNil() {
 			return v
@@ -76,14 +78,4 @@ func clipped(v reflect.Value, chars, most int) reflect.Value {
 	return out
 }
 
-func clip(s string) string { return clipTo(s, maxText) }
-
-func clipTo(s string, most int) string {
-	n := 0
-	for i := range s {
-		if n++; n > most {
-			return s[:i] + "…"
-		}
-	}
-	return s
-}
+func clip(s string) string { return document.Cut(s, maxText) }

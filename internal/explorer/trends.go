@@ -195,13 +195,7 @@ func figureOf(run *result.Run, t *stats.Table, c *stats.Cell, m metric, confiden
 	if c.Status != result.OK {
 		return nil
 	}
-	sum := c.Summary
-	_, unit := m.of(c.Samples[0].Sample)
-	if m.Name != judgedBy {
-		sum = summary(c, m, confidence)
-	} else {
-		unit = conditions.TimeUnit(t, c)
-	}
+	sum, unit := figure(t, c, m, confidence)
 	if sum.N == 0 {
 		return nil
 	}

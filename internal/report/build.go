@@ -229,9 +229,7 @@ func phase(a *stats.Analysis, t *stats.Table, h document.Hints) document.Documen
 }
 
 func tableAnswer(a *stats.Analysis, t *stats.Table) string {
-	r := ranking(t)
-	r.markHarmful(conditions.HarmfulIn(a, t))
-	r.say()
+	r := tableRanking(a, stats.TableName{}, t, nil)
 	text := r.Text + "."
 	if r.Best == nil || !strings.HasPrefix(r.Text, r.Best.Name) { // the answer does not begin with the name of the best row
 		text = document.Upper(text)
@@ -260,7 +258,7 @@ func phaseNotes(t *stats.Table, measured []*stats.Cell, h document.Hints) docume
 				verdict = "is faster than"
 			}
 			text := fmt.Sprintf("%s %s %s: %s; it took longer in %s of the rounds",
-				conditions.Name(measured[1].Outcome), verdict, conditions.Name(measured[0].Outcome), strings.Replace("p="+document.Probability(test.Adjusted), "=<", "<", 1), document.Percent((1+test.Delta)/2))
+				conditions.Name(measured[1].Outcome), verdict, conditions.Name(measured[0].Outcome), "p"+equals(document.Probability(test.Adjusted)), document.Percent((1+test.Delta)/2))
 			if measured[0].TooShort() || measured[1].TooShort() {
 				text += "; but the phase is too short to judge them by"
 			}

@@ -95,16 +95,12 @@ func (g *cellGrid) scale(title string, class benchunit.Class, base string, drop 
 // perOperation adds a column with the median of f in each cell, where f returns a figure
 // per operation, or -1 if it is not known. It adds no column if no median is known.
 func (g *cellGrid) perOperation(title string, drop int, f func(stats.Sample) float64) {
-	of := func(c *stats.Cell) float64 { return median(c, f) }
-	if !slices.ContainsFunc(g.cells, func(c *stats.Cell) bool { return of(c) >= 0 }) {
-		return
-	}
-	g.each(document.Column{Title: title, Right: true, Drop: drop}, func(c *stats.Cell) string {
-		if n := of(c); n >= 0 {
+	g.AddKnown(document.Column{Title: title, Right: true, Drop: drop}, g.words(func(c *stats.Cell) string {
+		if n := median(c, f); n >= 0 {
 			return document.Each(3, n)
 		}
 		return document.Absent
-	})
+	}))
 }
 
 // figures returns a grid with a row for each of the given cells of a table.
@@ -146,9 +142,7 @@ func (g *cellGrid) addStandings() {
 		}
 	}
 	g.Add(document.Column{Title: rowsAre(g.cells)}, names)
-	if slices.ContainsFunc(tied, func(s string) bool { return s != document.Absent }) {
-		g.Add(document.Column{Title: "tied with"}, tied)
-	}
+	g.AddKnown(document.Column{Title: "tied with"}, tied)
 }
 
 func rankOf(rank int) string {

@@ -16,7 +16,7 @@ import (
 func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if a.Run.Compares != nil && opts.Study == nil {
 		c := stats.CompareRun(a)
-		return sentences(document.Counted(int64(rounds(a)), "round"), compare.HowSure(c))
+		return document.JoinKnown(". ", document.Counted(int64(rounds(a)), "round"), compare.HowSure(c))
 	}
 	measured := document.Counted(int64(rounds(a)), "round")
 	var text []string
@@ -46,7 +46,7 @@ func HowSure(a *stats.Analysis, said *Answers, opts Options) string {
 	if u := impreciseOf(a); opts.Study == nil && len(u.open) == 0 { // otherwise a warning counts the imprecise figures
 		precise = u.sentence()
 	}
-	return sentences(append(text, exactness(shown), precise)...)
+	return document.JoinKnown(". ", append(text, exactness(shown), precise)...)
 }
 
 // howSureItem returns an item with the text of [HowSure]. If there is little room, it has only the
@@ -64,12 +64,6 @@ func howSureItem(a *stats.Analysis, said *Answers, opts Options) document.Item {
 		}
 	}
 	return it
-}
-
-// sentences joins sentences, which have no full stops, and leaves out empty ones. A single sentence
-// remains without a full stop.
-func sentences(list ...string) string {
-	return strings.Join(slices.DeleteFunc(list, func(s string) bool { return s == "" }), ". ")
 }
 
 // first returns the ranking that the answer of a run rests on: the ranking of the summary or,

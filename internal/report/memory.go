@@ -157,13 +157,13 @@ func (s scope) tradeoffPicture(a *stats.Analysis) (p document.PictureBlock, ok b
 		{Name: "floor, not a choice", Look: chart.Look{Color: 5, Mark: 6}}}
 	var items []chart.Item
 	for _, t := range list {
-		it := chart.Item{Name: t.name, Kind: sound, X: t.Ratio.Median, Y: t.memory.Median, Tip: document.Tips(document.Ends(t.memory), "most in "+t.in)}
+		it := chart.Item{Name: t.name, Kind: sound, X: t.Ratio.Median, Y: t.memory.Median, Tip: document.JoinKnown("\n", document.Ends(t.memory), "most in "+t.in)}
 		switch {
 		case t.isFloor:
 			it.Kind = floor
 		case t.harmful != nil:
 			it.Kind, it.Name = harmful, it.Name+HarmMark
-			it.Tip = document.Tips(it.Tip, document.SomeOf(t.harmful, 3))
+			it.Tip = document.JoinKnown("\n", it.Tip, document.SomeOf(t.harmful, 3))
 		}
 		items = append(items, it)
 	}

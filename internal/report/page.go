@@ -108,7 +108,11 @@ func (s scope) pageFigures(a *stats.Analysis, said *Answers, o Options) (d docum
 		d = append(d, impreciseOnPage(a, o.Hints)...)
 	}
 	if p.cases != nil {
-		d = append(d, document.Heading{Level: 2, Text: casesHeading(o)}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
+		heading := samplesHeading
+		if o.Brief {
+			heading = "Proven settings"
+		}
+		d = append(d, document.Heading{Level: 2, Text: heading}, document.Details{Title: "Of each driver and workload", Body: p.cases, Nest: true})
 	}
 	return d
 }
@@ -132,13 +136,6 @@ func impreciseOnPage(a *stats.Analysis, h document.Hints) document.Document {
 const mostListed = 12
 
 const samplesHeading = "Samples and proven settings"
-
-func casesHeading(o Options) string {
-	if o.Brief {
-		return "Proven settings"
-	}
-	return samplesHeading
-}
 
 // SamplesOf counts the samples of a run.
 func SamplesOf(run *result.Run) (n int) {

@@ -152,11 +152,11 @@ func (s scope) TableBars(n stats.TableName, t *stats.Table, l looks) document.Pi
 		b.Value, b.Low, b.High = document.OfSummary(c.Summary)
 		b.Text = format(c.Summary.Median) + " " + document.Ends(c.Summary)
 		b.Reason = c.Unranked
-		b.Tip = document.Tips(document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
+		b.Tip = document.JoinKnown("\n", document.Counted(int64(c.Summary.N), "sample"), ratioTip(c, t))
 		if own[i] {
 			b.Name += ownCost
 			marks = []string{ownCost + " marks a lead that sqlite3perf's own overhead may explain."}
-			b.Tip = document.Tips(b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
+			b.Tip = document.JoinKnown("\n", b.Tip, ownCost+" sqlite3perf's own overhead may explain the lead")
 		}
 		b.Name = harm.name(b.Name, c.Case.Driver)
 		rows = append(rows, b)
@@ -286,7 +286,7 @@ func (s scope) heatCell(c *stats.Cell, phase, name string) chart.Cell {
 		x.Reason = "no ratio"
 	default:
 		x.Value, x.Reason = c.Ratio.Median, c.Unranked
-		x.Tip = document.Tips(name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
+		x.Tip = document.JoinKnown("\n", name, document.Interval(c.Ratio.Interval), document.Counted(int64(c.Ratio.N), "round"))
 	}
 	return x
 }

@@ -322,9 +322,7 @@ func (s *screen) gridOf(r *Ranking, rows []int, short bool) (g document.Grid) {
 	}
 	g.Add(document.Column{}, names)
 	g.Add(document.Column{Whole: true}, document.WithSpreads(figures, spreads))
-	if slices.ContainsFunc(tied, func(t string) bool { return t != "" }) {
-		g.Add(document.Column{}, tied)
-	}
+	g.AddKnown(document.Column{}, tied)
 	return g
 }
 

@@ -27,7 +27,7 @@ func answerText(a *stats.Analysis, o Options, s *Answers) string {
 }
 
 func runAnswer(a *stats.Analysis, s *Answers) string {
-	return strings.Join(slices.DeleteFunc([]string{tablesAnswer(a, s), failuresAnswer(a), conditions.ExpectedAnswer(a.Expectations())}, func(s string) bool { return s == "" }), " ")
+	return document.JoinKnown(" ", tablesAnswer(a, s), failuresAnswer(a), conditions.ExpectedAnswer(a.Expectations()))
 }
 
 // manyFailed is the smallest share of failed operations that an answer mentions. Failures that

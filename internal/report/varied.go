@@ -122,7 +122,7 @@ func (s scope) scalingPicture(f *stats.Factorial, phase string, factor int, part
 		for _, c := range line {
 			all = append(all, c.cell)
 			x, rate, link := valueOf(c, factor), cellRate(c.cell), s.link(c.cell.Case.ID, phase)
-			at := chart.Point{X: x, Link: link, Tip: document.Tips(document.Counted(int64(rate.N), "sample"), failures(c.cell))}
+			at := chart.Point{X: x, Link: link, Tip: document.JoinKnown("\n", document.Counted(int64(rate.N), "sample"), failures(c.cell))}
 			at.Y, at.Low, at.High = document.OfSummary(rate)
 			top[i].Points = append(top[i].Points, at)
 			if p99 := summary(c.cell, slowestP99); p99.Median > 0 {

@@ -82,7 +82,7 @@ func measuredIn(a *stats.Analysis, g *stats.Group, rankings *[]Ranking) (answers
 			if len(r.Choices()) > 1 {
 				sure = r.another(rounds(a))
 			}
-			answers = append(answers, document.Item{Label: t.Phase, Text: sentences(strings.TrimSuffix(tableAnswer(a, t), "."), sure)})
+			answers = append(answers, document.Item{Label: t.Phase, Text: document.JoinKnown(". ", strings.TrimSuffix(tableAnswer(a, t), "."), sure)})
 		}
 	}
 	if answers == nil {

@@ -103,13 +103,7 @@ const mostShort = 40
 func short(s string) string { return cut(s, mostShort) }
 
 // cut cuts a text from elsewhere after most characters.
-func cut(s string, most int) string {
-	s = document.Line(s)
-	if letters := []rune(s); len(letters) > most {
-		return string(letters[:most]) + "…"
-	}
-	return s
-}
+func cut(s string, most int) string { return document.Cut(document.Line(s), most) }
 
 // badgeTemplate draws a badge. The width of a text is not known here, so textLength makes it fit.
 var badgeTemplate = template.Must(template.New("badge").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="20" role="img" aria-label="{{.Left}}: {{.Right}}{{.Of}}">

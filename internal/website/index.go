@@ -91,23 +91,19 @@ func driverGrid(drivers []*history) document.Grid {
 		}
 		return version(h.releases[0].library)
 	}))
-	if slices.ContainsFunc(drivers, func(h *history) bool { return h.change().cells > 0 }) {
-		g.Add(document.Column{Title: "against the release before"}, document.Map(drivers, func(h *history) string {
-			c := h.change()
-			if c.cells == 0 {
-				return document.Absent
-			}
-			return fmt.Sprintf("%s (run %d)", c.words(), c.run)
-		}))
-	}
-	if slices.ContainsFunc(drivers, func(h *history) bool { return h.floor != nil }) {
-		g.Add(document.Column{Title: "against plain C"}, document.Map(drivers, func(h *history) string {
-			if h.floor == nil {
-				return document.Absent
-			}
-			return fmt.Sprintf("%s (run %d)", toPlainC(h.floor.Ratio), h.floorIn.Run)
-		}))
-	}
+	g.AddKnown(document.Column{Title: "against the release before"}, document.Map(drivers, func(h *history) string {
+		c := h.change()
+		if c.cells == 0 {
+			return document.Absent
+		}
+		return fmt.Sprintf("%s (run %d)", c.words(), c.run)
+	}))
+	g.AddKnown(document.Column{Title: "against plain C"}, document.Map(drivers, func(h *history) string {
+		if h.floor == nil {
+			return document.Absent
+		}
+		return fmt.Sprintf("%s (run %d)", toPlainC(h.floor.Ratio), h.floorIn.Run)
+	}))
 	g.Add(document.Column{Title: "releases", Right: true}, document.Map(drivers, func(h *history) string { return fmt.Sprint(len(h.releases)) }))
 	g.Links = document.Map(drivers, (*history).page)
 	return g
